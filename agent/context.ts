@@ -1,0 +1,25 @@
+import type { Clock } from '#shared/clock.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+import type { Progress } from '#shared/wire/progress.ts';
+
+/** What an in-band step may use: nothing else reaches the machine, so that a test can stand in for any of it. */
+export interface AgentContext {
+  readonly run: Run;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Aborts when the agent stops. */
+  readonly signal: AbortSignal;
+  /** The node as the conductor sent it with the command (secrets masked). */
+  readonly node: CommandNode;
+  /** Tells the conductor how far the step is; cheap to call often, never throws. */
+  readonly reportProgress: (progress: Progress) => void;
+}
+
+/** The parts of the `node` parameter that steps read. */
+export interface CommandNode {
+  readonly uuid: string;
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly instance_info: Readonly<Record<string, unknown>>;
+  readonly driver_internal_info: Readonly<Record<string, unknown>>;
+}

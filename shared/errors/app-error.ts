@@ -1,0 +1,93 @@
+/**
+ * The closed list of error codes. A code says which kind of thing went wrong; the HTTP layer maps it to a status
+ * (`conductor/http/error-handler.ts`, `agent/http/error-handler.ts`).
+ */
+export const errorCodes = [
+  'invalid_argument',
+  'unauthorized',
+  'forbidden',
+  'not_found',
+  'not_acceptable',
+  'conflict',
+  'node_locked',
+  'busy',
+  'not_supported',
+  'unavailable',
+  'timeout',
+  'aborted',
+  'lease_lost',
+  'command_failed',
+  'bmc_error',
+  'switch_error',
+  'agent_error',
+  'image_error',
+  'storage_error',
+  'version_mismatch',
+  'internal',
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** Codes whose cause usually passes by itself: the same call may succeed later. */
+const retryableCodes: ReadonlySet<ErrorCode> = new Set(['busy', 'node_locked', 'unavailable', 'timeout']);
+
+export interface AppErrorOptions {
+  readonly cause?: unknown;
+  /** Overrides the default that follows from the code. */
+  readonly retryable?: boolean;
+  /** Values for logs and API answers; never secrets. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Every expected failure. The message says what *this* layer tried and never repeats its cause:
+ * `errorChain` joins the two.
+ */
+export class AppError extends Error {
+  override readonly name = 'AppError';
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable ?? retryableCodes.has(code);
+    this.details = options.details ?? {};
+  }
+}
+
+/** The cause chain as one line, outermost first: `write image: open /dev/vda: device is mounted`. */
+export function errorChain(error: unknown): string {
+  const parts: string[] = [];
+  let current: unknown = error;
+  while (current !== undefined && current !== null && parts.length < 10) {
+    parts.push(messageOf(current));
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return parts.filter((part, index) => part !== '' && part !== parts[index - 1]).join(': ');
+}
+
+/** Whether trying again later may help; unknown errors are not retryable. */
+export function isRetryable(error: unknown): boolean {
+  return error instanceof AppError && error.retryable;
+}
+
+/** The code of an error, looking through causes for the first `AppError`. */
+export function errorCode(error: unknown): ErrorCode {
+  let current: unknown = error;
+  while (current instanceof Error) {
+    if (current instanceof AppError) return current.code;
+    current = current.cause;
+  }
+  return 'internal';
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) {
+    // Node's connect errors come as an AggregateError with an empty message
+    return error.message || error.errors.map((each: unknown) => messageOf(each)).join('; ');
+  }
+  if (error instanceof Error) return error.message || error.name;
+  return typeof error === 'string' ? error : JSON.stringify(error);
+}

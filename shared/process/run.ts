@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+/** The only file that starts processes: an argv, never a shell. */
+
+export interface RunOptions {
+  /** Milliseconds until the process is killed; default 60,000. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** Text or bytes for standard input. */
+  readonly input?: string | Uint8Array;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Exit codes that count as success; default `[0]`. */
+  readonly okExitCodes?: readonly number[];
+  readonly log?: Log;
+  /** Arguments that must not reach a log or an error, such as passwords. */
+  readonly secrets?: readonly string[];
+}
+
+export interface RunResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+  readonly durationMs: number;
+}
+
+export type Run = (command: string, args: readonly string[], options?: RunOptions) => Promise<RunResult>;
+
+const maxErrorText = 2000;
+
+/**
+ * Runs a program to its end and returns its output as text.
+ * @throws AppError `command_failed` when it can't be started or exits with another code than expected,
+ * `timeout` when it took too long (it is killed), `aborted` when the signal fired. Output stands in the message.
+ */
+export const run: Run = async (command, args, options = {}) => {
+  const started = performance.now();
+  const name = describe(command, args, options.secrets);
+  options.log?.debug({ argv: name }, 'command started');
+  const child = spawn(command, args, {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    cwd: options.cwd,
+    env: options.env ? { ...currentEnvironment(), ...options.env } : undefined,
+  });
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+  // a program that exits without reading its input closes the pipe; its exit code tells whether that was right
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(options.input ?? '');
+  const exitCode = await waitForExit(child, name, options.timeoutMs ?? 60_000, options.signal);
+  const result = { stdout: stdout(), stderr: stderr(), exitCode, durationMs: performance.now() - started };
+  options.log?.debug({ argv: name, exitCode, durationMs: Math.round(result.durationMs) }, 'command ended');
+  if (!(options.okExitCodes ?? [0]).includes(exitCode)) {
+    const output = hide((result.stderr.trim() || result.stdout.trim()).slice(-maxErrorText), options.secrets);
+    throw new AppError('command_failed', `${name} exited with ${exitCode}${output ? `: ${output}` : ''}`, {
+      details: { exitCode },
+    });
+  }
+  return result;
+};
+
+export interface RunningProcess {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Resolves with the exit code (128 + signal number when killed by one), rejects when it could not be started. */
+  readonly exited: Promise<number>;
+  kill(signal?: NodeJS.Signals): void;
+}
+
+/** Starts a long-running or streaming program; the caller owns its streams and its end. */
+export function start(
+  command: string,
+  args: readonly string[],
+  options: Pick<RunOptions, 'env' | 'cwd' | 'signal'> & { readonly detached?: boolean } = {},
+): RunningProcess {
+  const child = spawn(command, args, {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    cwd: options.cwd,
+    detached: options.detached ?? false,
+    env: options.env ? { ...currentEnvironment(), ...options.env } : undefined,
+  });
+  const exited = waitForExit(child, describe(command, args), undefined, options.signal);
+  exited.catch(() => undefined); // whoever awaits `exited` sees the failure; nobody has to
+  return {
+    pid: child.pid ?? -1,
+    stdin: child.stdin,
+    stdout: child.stdout,
+    stderr: child.stderr,
+    exited,
+    kill: (signal = 'SIGTERM') => {
+      child.kill(signal);
+    },
+  };
+}
+
+function waitForExit(
+  child: ChildProcess,
+  name: string,
+  timeoutMs: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let failure: AppError | undefined;
+    const stop = (error: AppError): void => {
+      failure = error;
+      child.kill('SIGKILL');
+    };
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => stop(new AppError('timeout', `${name} took longer than ${timeoutMs} ms`)), timeoutMs);
+    const onAbort = (): void => stop(new AppError('aborted', `${name} was stopped`, { cause: signal?.reason }));
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    child.once('error', (cause) => {
+      settle();
+      reject(new AppError('command_failed', `${name} could not be started`, { cause }));
+    });
+    child.once('close', (code, killedBy) => {
+      settle();
+      if (failure) reject(failure);
+      else resolve(code ?? 128 + (killedBy === 'SIGKILL' ? 9 : 15));
+    });
+  });
+}
+
+function collect(stream: Readable): () => string {
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks).toString('utf8');
+}
+
+function describe(command: string, args: readonly string[], secrets?: readonly string[]): string {
+  return hide([command, ...args].join(' '), secrets);
+}
+
+function hide(text: string, secrets: readonly string[] = []): string {
+  return secrets.filter(Boolean).reduce((hidden, secret) => hidden.replaceAll(secret, '******'), text);
+}
+
+function currentEnvironment(): NodeJS.ProcessEnv {
+  // oxlint-disable-next-line node/no-process-env -- a child gets our environment plus what the caller adds
+  return process.env;
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { ArgsInfo, StepInterface } from '#shared/wire/step.ts';
+
+/** What came of running a step once; a failure is a thrown `AppError`. */
+export type StepOutcome =
+  | { readonly kind: 'done'; readonly output?: unknown }
+  | {
+      readonly kind: 'wait';
+      /** What is awaited, as the operator reads it: `first heartbeat of the ramdisk`. */
+      readonly reason: string;
+      /** Milliseconds from now until the step fails with a timeout. */
+      readonly timeoutMs: number;
+      /** Milliseconds until `resume` looks again even without a nudge. */
+      readonly checkEveryMs: number;
+    }
+  | { readonly kind: 'reboot'; readonly reason: string; readonly output?: unknown };
+
+/** A step is a value: in-band (agent) and out-of-band (conductor) steps share this shape. */
+export interface StepDefinition<Context, Args = unknown> {
+  readonly interface: StepInterface;
+  readonly step: string;
+  /** 0 = only when asked for. Higher runs earlier. */
+  readonly priority: number;
+  readonly description: string;
+  readonly abortable: boolean;
+  /** The machine is rebooted into the ramdisk after the step. */
+  readonly rebootRequested: boolean;
+  readonly args: z.ZodType<Args>;
+  /** Acts. Must be safe to repeat: after a crash a step that had started is run again. */
+  run(context: Context, args: Args): Promise<StepOutcome>;
+  /** Looks whether what `run` waits for has come. Never acts twice. Only for steps that answer `wait`. */
+  resume?(context: Context, args: Args): Promise<StepOutcome>;
+}
+
+export interface StepOptions<Context, Args>
+  extends Pick<StepDefinition<Context, Args>, 'interface' | 'step' | 'priority' | 'description' | 'args' | 'run'> {
+  readonly abortable?: boolean;
+  readonly rebootRequested?: boolean;
+  readonly resume?: StepDefinition<Context, Args>['resume'];
+}
+
+export function defineStep<Context, Args>(options: StepOptions<Context, Args>): StepDefinition<Context, Args> {
+  const { resume, ...rest } = options;
+  return {
+    ...rest,
+    abortable: options.abortable ?? false,
+    rebootRequested: options.rebootRequested ?? false,
+    ...(resume ? { resume } : {}),
+  };
+}
+
+/**
+ * Ironic's `argsinfo` from an argument schema: name → description and whether it must be given.
+ * `undefined` for a step without arguments.
+ */
+export function argsInfo(schema: z.ZodType): ArgsInfo | undefined {
+  if (!(schema instanceof z.ZodObject)) return undefined;
+  const entries = Object.entries(schema.shape as Record<string, z.ZodType>).map(([name, field]) => [
+    name,
+    { description: field.description ?? name, required: !field.safeParse(undefined).success },
+  ]);
+  return entries.length === 0 ? undefined : (Object.fromEntries(entries) as ArgsInfo);
+}
+
+/**
+ * Parses a step's arguments.
+ * @throws AppError `invalid_argument` naming step and argument.
+ */
+export function parseStepArgs<Args>(
+  step: Pick<StepDefinition<never, Args>, 'interface' | 'step' | 'args'>,
+  args: unknown,
+): Args {
+  const parsed = step.args.safeParse(args ?? {});
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'args'}: ${issue.message}`);
+  throw new AppError('invalid_argument', `step ${step.interface}.${step.step} got bad arguments: ${faults.join('; ')}`);
+}

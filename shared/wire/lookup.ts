@@ -1,0 +1,27 @@
+import { z } from 'zod';
+
+/** `GET /v1/lookup` (agent-protocol.md §2.2). Both sides parse with these. */
+
+/** What Baton's conductor adds to the `config` object; a real ironic-python-agent ignores it. */
+export const BatonLookupConfig = z.object({
+  /** Milliseconds between two progress reports (`POST /v1/progress/{node}`); absent from Ironic, so no reports there. */
+  progress_interval_ms: z.number().int().positive(),
+});
+
+export const LookupAnswer = z.looseObject({
+  node: z.looseObject({ uuid: z.string() }),
+  config: z
+    .looseObject({
+      /** Seconds; the agent beats every 0.3 to 0.6 of it. */
+      heartbeat_timeout: z.number().positive(),
+      /** 43 url-safe characters the first time in a boot, `******` ever after; absent before 1.62. */
+      agent_token: z.string().nullish(),
+      agent_token_required: z.boolean().optional(),
+      agent_md5_checksum_enable: z.boolean().optional(),
+      baton: BatonLookupConfig.optional(),
+    })
+    .optional(),
+  /** Only from very old APIs, which have no `config`. */
+  heartbeat_timeout: z.number().positive().optional(),
+});
+export type LookupAnswer = z.infer<typeof LookupAnswer>;

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+/** Steps on the wire (agent-protocol.md §4.2, §5). */
+
+export const stepInterfaces = ['vendor', 'power', 'management', 'firmware', 'deploy', 'bios', 'raid'] as const;
+export type StepInterface = (typeof stepInterfaces)[number];
+
+export const ArgsInfo = z.record(
+  z.string(),
+  z.object({ description: z.string().nullish(), required: z.boolean().nullish() }).loose(),
+);
+export type ArgsInfo = z.infer<typeof ArgsInfo>;
+
+/** A step as the agent advertises it in `get_deploy_steps` and its siblings. */
+export const AdvertisedStep = z.looseObject({
+  interface: z.string(),
+  step: z.string(),
+  priority: z.number().int(),
+  reboot_requested: z.boolean().default(false),
+  abortable: z.boolean().default(false),
+  argsinfo: ArgsInfo.nullish(),
+});
+export type AdvertisedStep = z.infer<typeof AdvertisedStep>;
+
+/** Keyed by hardware manager class name. */
+export const AdvertisedSteps = z.record(z.string(), z.array(AdvertisedStep));
+
+/** Versions by the managers' declared names; sent back with each step, so that a changed ramdisk is noticed. */
+export const HardwareManagerVersion = z.record(z.string(), z.string());
+export type HardwareManagerVersion = z.infer<typeof HardwareManagerVersion>;
+
+export const GetDeployStepsResult = z.object({
+  deploy_steps: AdvertisedSteps,
+  hardware_manager_version: HardwareManagerVersion,
+});
+
+export const GetCleanStepsResult = z.object({
+  clean_steps: AdvertisedSteps,
+  hardware_manager_version: HardwareManagerVersion,
+});
+
+/** The `step` parameter of `execute_*_step`. */
+export const StepRequest = z.looseObject({
+  interface: z.string(),
+  step: z.string(),
+  args: z.record(z.string(), z.unknown()).nullish(),
+  priority: z.number().optional(),
+  /**
+   * The flow step's uuid, sent by Baton's conductor: the agent uses it as the command's id, and answers a repeated
+   * request with the command that it already has. A real ironic-python-agent ignores it; its results carry it back.
+   */
+  baton_command_id: z.string().optional(),
+});
+export type StepRequest = z.infer<typeof StepRequest>;
