@@ -1,0 +1,70 @@
+import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/**
+ * What drivers answer for one node's BMC. Drivers never decide and know no database: they answer a question or do one
+ * thing, wait until the BMC confirms it, and throw `AppError` (`bmc_error`, `unavailable`, `timeout`, `not_supported`,
+ * `invalid_argument`) otherwise.
+ */
+
+export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;
+export type BootDevice = (typeof bootDevices)[number];
+
+export type BootMode = 'uefi' | 'bios';
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Milliseconds for the whole call, its confirmation included; the driver has a default. */
+  readonly timeoutMs?: number;
+}
+
+export interface PowerInterface {
+  /** `undefined` when the BMC does not know (in transition). */
+  getPowerState(options?: CallOptions): Promise<PowerState | undefined>;
+  /** Returns once the BMC reports the target's state. Already there = nothing is done (but `rebooting` always acts). */
+  setPowerState(target: PowerTarget, options?: CallOptions): Promise<void>;
+  readonly supportedTargets: readonly PowerTarget[];
+}
+
+export interface BootDeviceSetting {
+  readonly bootDevice: BootDevice | undefined;
+  readonly persistent: boolean | undefined;
+}
+
+export interface ManagementInterface {
+  getBootDevice(options?: CallOptions): Promise<BootDeviceSetting>;
+  /** `persistent: false` = for the next boot only. `bootMode` is set along where the BMC can. */
+  setBootDevice(
+    device: BootDevice,
+    options: CallOptions & { readonly persistent: boolean; readonly bootMode?: BootMode },
+  ): Promise<void>;
+  readonly supportedBootDevices: readonly BootDevice[];
+  /** `undefined` where the BMC does not tell. */
+  getBootMode?(options?: CallOptions): Promise<BootMode | undefined>;
+}
+
+/** A connection to one node's BMC; the interfaces a hardware type lacks are absent. */
+export interface Bmc {
+  readonly power: PowerInterface;
+  readonly management: ManagementInterface;
+}
+
+/** What a hardware type may use to reach BMCs; shared by all nodes (session caches live behind it). */
+export interface DriverContext {
+  readonly run: Run;
+  readonly log: Log;
+}
+
+/** One row of the driver registry (`GET /v1/drivers`). */
+export interface HardwareType {
+  readonly name: string;
+  /** driver_info property → what it means, `Required.` or `Optional.` in the text, as Ironic's `/properties` answers. */
+  readonly properties: Readonly<Record<string, string>>;
+  /** Keys of driver_info whose values are never shown or logged. */
+  readonly secretProperties: readonly string[];
+  /** @throws AppError `invalid_argument` naming each missing or malformed driver_info property. */
+  connect(driverInfo: Readonly<Record<string, unknown>>): Bmc;
+  /** Lets go of cached sessions; called once when the conductor stops. */
+  close?(): Promise<void>;
+}
