@@ -1,0 +1,48 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/**
+ * The udev race. When a program closes a disk that it had open for writing, udev opens the disk itself, to read the
+ * new signatures, and asks the kernel to read the partition table. While udev holds it, `BLKRRPART` and exclusive
+ * opens fail with EBUSY, and partition nodes vanish and come back. So: wait until udev's queue is empty before and
+ * after every change of a partition table, and never trust `/dev/…p1` in between.
+ */
+
+const rereadTries = 10;
+
+/** Waits until udev has handled all events; returns at once where no udev runs. */
+export async function waitForUdev(run: Run): Promise<void> {
+  try {
+    await run('udevadm', ['settle', '--timeout=30'], { timeoutMs: 40_000 });
+  } catch (error) {
+    // no udev in this ramdisk: the kernel makes the device nodes itself, before the ioctl returns
+    if (isMissingProgram(error)) return;
+    throw new AppError('storage_error', 'wait for udev to handle its device events', { cause: error });
+  }
+}
+
+/**
+ * Makes the kernel read `device`'s partition table again and waits for the device nodes.
+ * @throws AppError `storage_error` when the device stays busy.
+ */
+export async function rereadPartitions(run: Run, device: string): Promise<void> {
+  await waitForUdev(run);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await run('blockdev', ['--rereadpt', device]);
+      break;
+    } catch (cause) {
+      if (attempt === rereadTries) {
+        throw new AppError('storage_error', `read the partition table of ${device} again`, { cause });
+      }
+      await delay(100 * attempt); // whoever holds the device gives no event when it lets go
+      await waitForUdev(run);
+    }
+  }
+  await waitForUdev(run);
+}
+
+function isMissingProgram(error: unknown): boolean {
+  return error instanceof Error && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
+}
