@@ -1,0 +1,148 @@
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const seconds = (fallback: number) => z.coerce.number().positive().default(fallback);
+const flag = (fallback: boolean) =>
+  z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .default(fallback ? 'true' : 'false')
+    .transform((text) => text === 'true');
+
+/** Every setting of the conductor: environment variable, meaning, default. README.md's table is made from it. */
+const Environment = z.object({
+  BATON_HOST: z.string().default('127.0.0.1').describe('address to listen on'),
+  BATON_PORT: z.coerce.number().int().min(0).max(65_535).default(6385).describe('port to listen on'),
+  BATON_PUBLIC_URL: z
+    .url()
+    .optional()
+    .describe('URL under which nodes reach this conductor; default from host and port'),
+  BATON_DATA_DIR: z.string().default('/var/lib/baton').describe('directory of the embedded database'),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL')
+    .optional()
+    .describe('PostgreSQL to use in place of the embedded database'),
+  BATON_RAMDISK_DIR: z.string().default('build/ramdisk').describe('directory with vmlinuz and initrd.img'),
+  BATON_IMAGES_DIR: z.string().default('build/os-image').describe('directory served under /images/'),
+  BATON_NETWORKS_FILE: z.string().optional().describe('switches and networks (YAML), see conductor/networks/README.md'),
+  BATON_CONDUCTOR_NAME: z
+    .string()
+    .min(1)
+    .default(hostname())
+    .describe('name of this conductor, unique on one database'),
+  BATON_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('log level'),
+  BATON_KERNEL_PARAMS: z.string().default('').describe("added to the ramdisk's kernel command line"),
+  BATON_DISCOVERY: flag(false).describe('boot machines of unknown MAC address into the ramdisk'),
+  BATON_DEFAULT_NETWORK_INTERFACE: z
+    .enum(['noop', 'flat', 'switchport'])
+    .optional()
+    .describe('network_interface of new nodes; default switchport with a networks file, else noop'),
+  BATON_AUTOMATED_CLEAN: flag(true).describe(
+    'clean nodes on provide and after undeploy, unless the node says otherwise',
+  ),
+  BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents beat every 0.3 to 0.6 of it'),
+  BATON_CALLBACK_TIMEOUT: seconds(1800).describe('seconds a step may wait for the agent'),
+  BATON_STEP_TIMEOUT: seconds(7200).describe('seconds an in-band step may take'),
+  BATON_POWER_TIMEOUT: seconds(60).describe('seconds a power action may take'),
+  BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between two reads of every node's power state"),
+  BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
+  BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that a lost nudge left behind'),
+  BATON_MAX_ACTIVE_NODES: z.coerce.number().int().positive().default(100).describe('nodes worked on at the same time'),
+  BATON_CRASH_AFTER_EVENT: z.coerce
+    .number()
+    .int()
+    .positive()
+    .optional()
+    .describe('tests only: kill this process right after it has committed that many step events'),
+});
+
+export interface ConductorConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly publicUrl: string;
+  readonly dataDirectory: string;
+  readonly databaseUrl: string | undefined;
+  readonly ramdiskDirectory: string;
+  readonly imagesDirectory: string;
+  readonly networksFile: string | undefined;
+  readonly conductorName: string;
+  readonly logLevel: string;
+  readonly kernelParams: string;
+  readonly discovery: boolean;
+  readonly defaultNetworkInterface: string;
+  readonly automatedClean: boolean;
+  /** Seconds, as the wire has it. */
+  readonly heartbeatTimeout: number;
+  readonly callbackTimeoutMs: number;
+  readonly stepTimeoutMs: number;
+  readonly powerTimeoutMs: number;
+  readonly powerSyncIntervalMs: number;
+  readonly leaseMs: number;
+  readonly reconcileIntervalMs: number;
+  readonly maxActiveNodes: number;
+  readonly crashAfterEvent: number | undefined;
+}
+
+/**
+ * The configuration from the environment.
+ * @throws AppError `invalid_argument` with one message that lists all problems.
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): ConductorConfig {
+  const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
+  const parsed = Environment.safeParse(Object.fromEntries(given));
+  const unknown = given
+    .map(([name]) => name)
+    .filter((name) => name.startsWith('BATON_') && !name.startsWith('BATON_AGENT_') && !(name in Environment.shape));
+  const problems = [
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    ...unknown.map((name) => `${name}: no such setting`),
+  ];
+  if (!parsed.success || problems.length > 0) {
+    throw new AppError('invalid_argument', `the configuration has problems:\n  ${problems.join('\n  ')}`);
+  }
+  const env = parsed.data;
+  return Object.freeze({
+    host: env.BATON_HOST,
+    port: env.BATON_PORT,
+    publicUrl: (env.BATON_PUBLIC_URL ?? `http://${urlHost(env.BATON_HOST)}:${env.BATON_PORT}`).replace(/\/+$/, ''),
+    dataDirectory: env.BATON_DATA_DIR,
+    databaseUrl: env.DATABASE_URL,
+    ramdiskDirectory: env.BATON_RAMDISK_DIR,
+    imagesDirectory: env.BATON_IMAGES_DIR,
+    networksFile: env.BATON_NETWORKS_FILE,
+    conductorName: env.BATON_CONDUCTOR_NAME,
+    logLevel: env.BATON_LOG_LEVEL,
+    kernelParams: env.BATON_KERNEL_PARAMS,
+    discovery: env.BATON_DISCOVERY,
+    defaultNetworkInterface: env.BATON_DEFAULT_NETWORK_INTERFACE ?? (env.BATON_NETWORKS_FILE ? 'switchport' : 'noop'),
+    automatedClean: env.BATON_AUTOMATED_CLEAN,
+    heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,
+    callbackTimeoutMs: env.BATON_CALLBACK_TIMEOUT * 1000,
+    stepTimeoutMs: env.BATON_STEP_TIMEOUT * 1000,
+    powerTimeoutMs: env.BATON_POWER_TIMEOUT * 1000,
+    powerSyncIntervalMs: env.BATON_POWER_SYNC_INTERVAL * 1000,
+    leaseMs: env.BATON_LEASE_SECONDS * 1000,
+    reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,
+    maxActiveNodes: env.BATON_MAX_ACTIVE_NODES,
+    crashAfterEvent: env.BATON_CRASH_AFTER_EVENT,
+  });
+}
+
+/** Setting, meaning and default, in the order of the table; for `baton settings` and the docs. */
+export function describeSettings(): { name: string; meaning: string; default: string }[] {
+  return Object.entries(Environment.shape).map(([name, schema]) => {
+    const fallback = schema.safeParse(undefined);
+    const value = fallback.success ? fallback.data : undefined;
+    const isHostName = name === 'BATON_CONDUCTOR_NAME';
+    return {
+      name,
+      meaning: schema.description ?? '',
+      default: isHostName ? 'the host name' : value === undefined || value === '' ? '' : String(value),
+    };
+  });
+}
+
+function urlHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,25 @@
+import type { ConductorConfig } from '#conductor/config.ts';
+import type { Database, Queryable } from '#conductor/db/open.ts';
+import type { HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { Log } from '#shared/log.ts';
+
+/** The hardware types at hand (`drivers/registry.ts` makes it). */
+export interface Drivers {
+  readonly hardwareTypes: readonly HardwareType[];
+  /** @throws AppError `invalid_argument` naming the known ones. */
+  hardwareType(name: string): HardwareType;
+  close(): Promise<void>;
+}
+
+/** Everything the conductor's parts share; made once by `main.ts`. A function declares the slice that it needs. */
+export interface ConductorContext {
+  readonly config: ConductorConfig;
+  readonly database: Database;
+  readonly db: Queryable;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly drivers: Drivers;
+  /** Something about the node has changed: look at its flow and its targets now. Returns at once, never throws. */
+  readonly nudge: (nodeUuid: string) => void;
+}

@@ -1,0 +1,97 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import { type JsonObject, nodes } from '#conductor/db/schema/node.ts';
+import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/flows/flow-log.ts';
+import type { FlowKindName, FlowState } from '#conductor/flows/flow-states.ts';
+import type { Progress } from '#shared/wire/progress.ts';
+
+/** One run of a kind of steps on a node. */
+export const flows = pgTable(
+  'flows',
+  {
+    uuid: uuid().primaryKey(),
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    kind: text().$type<FlowKindName>().notNull(),
+    state: text().$type<FlowState>().notNull(),
+    requestedBy: text(),
+    /** Versions of the agent's hardware managers at the first heartbeat; sent back with each in-band step. */
+    hardwareManagerVersion: jsonb().$type<Record<string, string>>(),
+    startedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    error: text(),
+    /** When a conductor should look at it again. */
+    nextCheckAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    /** Grows with each heartbeat and request: a nudge that comes while a conductor works on the flow is not lost. */
+    nudges: bigint({ mode: 'number' }).notNull().default(0),
+  },
+  (table) => [
+    uniqueIndex('one_open_flow_per_node').on(table.nodeUuid).where(sql`ended_at is null`),
+    index('flows_to_check').on(table.nextCheckAt).where(sql`ended_at is null`),
+    index().on(table.nodeUuid),
+  ],
+);
+export type FlowRow = typeof flows.$inferSelect;
+
+export const flowSteps = pgTable(
+  'flow_steps',
+  {
+    uuid: uuid().primaryKey(),
+    flowUuid: uuid()
+      .notNull()
+      .references(() => flows.uuid, { onDelete: 'cascade' }),
+    phase: text().$type<FlowStepPhase>().notNull(),
+    position: integer().notNull(),
+    interface: text().notNull(),
+    step: text().notNull(),
+    args: jsonb().$type<JsonObject>().notNull().default({}),
+    priority: integer().notNull(),
+    origin: text().$type<FlowStepOrigin>().notNull(),
+    /** Run by the agent; else by the conductor. */
+    inBand: boolean().notNull(),
+    abortable: boolean().notNull().default(false),
+    rebootRequested: boolean().notNull().default(false),
+    state: text().$type<FlowStepState>().notNull().default('pending'),
+    startedAt: timestamp({ withTimezone: true, precision: 3 }),
+    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    waitingFor: text(),
+    waitUntil: timestamp({ withTimezone: true, precision: 3 }),
+    progress: jsonb().$type<Progress>(),
+    output: jsonb(),
+    error: text(),
+  },
+  (table) => [index().on(table.flowUuid, table.position)],
+);
+export type FlowStepRow = typeof flowSteps.$inferSelect;
+export type FlowStepInsert = typeof flowSteps.$inferInsert;
+
+/** The intent log: `started` is committed before acting, the end after. Append-only. */
+export const flowEvents = pgTable(
+  'flow_events',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    flowUuid: uuid()
+      .notNull()
+      .references(() => flows.uuid, { onDelete: 'cascade' }),
+    stepUuid: uuid()
+      .notNull()
+      .references(() => flowSteps.uuid, { onDelete: 'cascade' }),
+    event: text().$type<FlowEvent>().notNull(),
+    at: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    detail: text(),
+    conductor: text().notNull(),
+  },
+  (table) => [index().on(table.flowUuid)],
+);

@@ -1,0 +1,94 @@
+import { bigint, boolean, index, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
+import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+
+export type JsonObject = Record<string, unknown>;
+
+/** Documents that operators write and clients read back (`driver_info`, `properties` …) stay JSON; what Baton itself knows has columns. */
+export const nodes = pgTable(
+  'nodes',
+  {
+    /** Order of creation: the API's default sort key. */
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+    uuid: uuid().primaryKey(),
+    name: text().unique(),
+    driver: text().notNull(),
+    driverInfo: jsonb().$type<JsonObject>().notNull().default({}),
+    properties: jsonb().$type<JsonObject>().notNull().default({}),
+    extra: jsonb().$type<JsonObject>().notNull().default({}),
+    instanceInfo: jsonb().$type<JsonObject>().notNull().default({}),
+    instanceUuid: uuid().unique(),
+    instanceName: text(),
+    resourceClass: text(),
+    networkInterface: text().notNull(),
+    conductorGroup: text().notNull().default(''),
+    owner: text(),
+    lessee: text(),
+    description: text(),
+    shard: text(),
+    automatedClean: boolean(),
+    protected: boolean().notNull().default(false),
+    protectedReason: text(),
+    retired: boolean().notNull().default(false),
+    retiredReason: text(),
+    disablePowerOff: boolean().notNull().default(false),
+    networkData: jsonb().$type<JsonObject>().notNull().default({}),
+
+    provisionState: text().$type<ProvisionState>().notNull(),
+    targetProvisionState: text().$type<ProvisionState>(),
+    provisionUpdatedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    powerState: text().$type<PowerState>(),
+    targetPowerState: text().$type<PowerTarget>(),
+    /** Failed power reads in a row; at the configured limit the node goes into maintenance. */
+    powerFailures: bigint({ mode: 'number' }).notNull().default(0),
+    lastError: text(),
+    maintenance: boolean().notNull().default(false),
+    maintenanceReason: text(),
+    fault: text(),
+    inspectionStartedAt: timestamp({ withTimezone: true, precision: 3 }),
+    inspectionFinishedAt: timestamp({ withTimezone: true, precision: 3 }),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [index().on(table.provisionState)],
+);
+
+export type NodeRow = typeof nodes.$inferSelect;
+export type NodeInsert = typeof nodes.$inferInsert;
+
+/** The config drive of the instance, as the agent takes it: base64(gzip(iso)) or an http(s) URL. */
+export const configDrives = pgTable('config_drives', {
+  nodeUuid: uuid()
+    .primaryKey()
+    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  content: text().notNull(),
+});
+
+/** Who may work on a node, until when. `token` grows with every claim: a holder that lost its lease is fenced off. */
+export const nodeLeases = pgTable('node_leases', {
+  nodeUuid: uuid()
+    .primaryKey()
+    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  holder: text(),
+  token: bigint({ mode: 'number' }).notNull(),
+  expiresAt: timestamp({ withTimezone: true, precision: 3 }).notNull(),
+});
+
+/** What happened to a node, for `GET /v1/nodes/{node}/history`. */
+export const nodeHistory = pgTable(
+  'node_history',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+    uuid: uuid().primaryKey(),
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    severity: text().$type<'INFO' | 'ERROR'>().notNull(),
+    eventType: text().notNull(),
+    event: text().notNull(),
+    conductor: text().notNull(),
+    user: text(),
+  },
+  (table) => [index().on(table.nodeUuid)],
+);

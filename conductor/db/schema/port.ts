@@ -1,0 +1,39 @@
+import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { type JsonObject, nodes } from '#conductor/db/schema/node.ts';
+
+export const ports = pgTable(
+  'ports',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+    uuid: uuid().primaryKey(),
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    /** Lower-case `aa:bb:cc:dd:ee:ff`. */
+    address: text().notNull().unique(),
+    name: text().unique(),
+    description: text(),
+    extra: jsonb().$type<JsonObject>().notNull().default({}),
+    localLinkConnection: jsonb().$type<JsonObject>().notNull().default({}),
+    pxeEnabled: boolean().notNull().default(true),
+    physicalNetwork: text(),
+    isSmartnic: boolean().notNull().default(false),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [index().on(table.nodeUuid)],
+);
+
+export type PortRow = typeof ports.$inferSelect;
+export type PortInsert = typeof ports.$inferInsert;
+
+/** Where a port's switch port was last put and read back; no row = never touched. */
+export const switchPorts = pgTable('switch_ports', {
+  portUuid: uuid()
+    .primaryKey()
+    .references(() => ports.uuid, { onDelete: 'cascade' }),
+  /** A name of the networks file; null = isolated. */
+  network: text(),
+  vlan: integer(),
+  appliedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+});

@@ -1,0 +1,66 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Transaction } from '#conductor/db/open.ts';
+import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import {
+  legalVerbs,
+  nextProvisionState,
+  type ProvisionEvent,
+  type ProvisionState,
+} from '#conductor/nodes/provision-states.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface ApplyEventOptions {
+  readonly conductor: string;
+  readonly user?: string | undefined;
+  /** Where the node is going while it works; `null` once it has arrived. Left as it is when absent. */
+  readonly target?: ProvisionState | null;
+  /** `null` clears it; left as it is when absent. */
+  readonly lastError?: string | null;
+}
+
+/**
+ * The only writer of `provision_state`: moves the node along the transition table and adds the history row, in the
+ * caller's transaction.
+ * @throws AppError `invalid_argument` (HTTP 400, as Ironic) naming the legal verbs when the event is not possible now,
+ * `conflict` when another transaction moved the node first.
+ */
+export async function applyEvent(
+  tx: Transaction,
+  node: Pick<NodeRow, 'uuid' | 'provisionState'>,
+  event: ProvisionEvent,
+  options: ApplyEventOptions,
+): Promise<NodeRow> {
+  const next = nextProvisionState(node.provisionState, event);
+  if (!next) {
+    const verbs = legalVerbs(node.provisionState);
+    throw new AppError(
+      'invalid_argument',
+      `The requested action '${event}' can not be performed on node '${node.uuid}' while it is in state ` +
+        `'${node.provisionState}'. Possible now: ${verbs.join(', ') || 'nothing, until the work under way ends'}.`,
+    );
+  }
+  const [row] = await tx
+    .update(nodes)
+    .set({
+      provisionState: next,
+      provisionUpdatedAt: sql`now()`,
+      updatedAt: sql`now()`,
+      ...(options.target === undefined ? {} : { targetProvisionState: options.target }),
+      ...(options.lastError === undefined ? {} : { lastError: options.lastError }),
+    })
+    .where(and(eq(nodes.uuid, node.uuid), eq(nodes.provisionState, node.provisionState)))
+    .returning();
+  if (!row) {
+    throw new AppError('conflict', `node ${node.uuid} has left state '${node.provisionState}' in the meantime`);
+  }
+  await addHistory(tx, {
+    nodeUuid: node.uuid,
+    severity: options.lastError ? 'ERROR' : 'INFO',
+    eventType: 'provisioning',
+    event: `${node.provisionState} → ${next}${options.lastError ? `: ${options.lastError}` : ''}`,
+    conductor: options.conductor,
+    user: options.user,
+  });
+  return row;
+}

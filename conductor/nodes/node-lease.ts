@@ -1,0 +1,80 @@
+import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { nodeLeases } from '#conductor/db/schema/node.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** The right to act on one node for a while (`reservation` in the API). Times are the database's, never the host's. */
+export interface Lease {
+  readonly nodeUuid: string;
+  readonly holder: string;
+  /** Fencing token: a claim by anybody else makes it stale. */
+  readonly token: number;
+}
+
+const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
+
+/** Claims the node, or answers `undefined` when somebody else holds it. */
+export async function claimLease(
+  db: Queryable,
+  nodeUuid: string,
+  options: { readonly holder: string; readonly leaseMs: number },
+): Promise<Lease | undefined> {
+  const [row] = await db
+    .insert(nodeLeases)
+    .values({ nodeUuid, holder: options.holder, token: 1, expiresAt: expiry(options.leaseMs) })
+    .onConflictDoUpdate({
+      target: nodeLeases.nodeUuid,
+      set: { holder: options.holder, token: sql`${nodeLeases.token} + 1`, expiresAt: expiry(options.leaseMs) },
+      setWhere: or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`)),
+    })
+    .returning({ token: nodeLeases.token });
+  return row ? { nodeUuid, holder: options.holder, token: row.token } : undefined;
+}
+
+const isOurs = (lease: Lease) =>
+  and(eq(nodeLeases.nodeUuid, lease.nodeUuid), eq(nodeLeases.holder, lease.holder), eq(nodeLeases.token, lease.token));
+
+/** Prolongs the lease; `false` when it is lost. */
+export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
+  const rows = await db
+    .update(nodeLeases)
+    .set({ expiresAt: expiry(leaseMs) })
+    .where(isOurs(lease))
+    .returning({ token: nodeLeases.token });
+  return rows.length > 0;
+}
+
+export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
+  await db.update(nodeLeases).set({ holder: null }).where(isOurs(lease));
+}
+
+/**
+ * Locks the lease row, so that whatever the transaction records is fenced.
+ * @throws AppError `lease_lost` when somebody else has claimed the node since.
+ */
+export async function holdLease(tx: Transaction, lease: Lease): Promise<void> {
+  const rows = await tx.select({ token: nodeLeases.token }).from(nodeLeases).where(isOurs(lease)).for('update');
+  if (rows.length === 0) {
+    throw new AppError('lease_lost', `the lease on node ${lease.nodeUuid} was taken over by another conductor`);
+  }
+}
+
+/** Who holds an unexpired lease on the node, as the API shows it. */
+export async function leaseHolder(db: Queryable, nodeUuid: string): Promise<string | undefined> {
+  const [row] = await db
+    .select({ holder: nodeLeases.holder })
+    .from(nodeLeases)
+    .where(and(eq(nodeLeases.nodeUuid, nodeUuid), gt(nodeLeases.expiresAt, sql`now()`)));
+  return row?.holder ?? undefined;
+}
+
+/** At start: leases that this conductor's former life (or, on an exclusive database, anybody) left behind are void. */
+export async function releaseStaleLeases(
+  db: Queryable,
+  options: { readonly holder: string; readonly exclusive: boolean },
+): Promise<void> {
+  await db
+    .update(nodeLeases)
+    .set({ holder: null })
+    .where(options.exclusive ? sql`true` : eq(nodeLeases.holder, options.holder));
+}
