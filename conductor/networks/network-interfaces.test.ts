@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type NetworkPort,
+  networkInterfaceNames,
+  networkInterfaces,
+  parseNetworkInterface,
+  planNetworkMove,
+  validateNetwork,
+} from '#conductor/networks/network-interfaces.ts';
+import { type Networks, noNetworks } from '#conductor/networks/networks-file.ts';
+
+const networks: Networks = {
+  switches: [{ switchId: '00:11:22:AA:44:55', driver: 'ovs', endpoint: 'unix:/x' }],
+  networks: [
+    { name: 'p', vlan: 100 },
+    { name: 't', vlan: 200 },
+    { name: 'blue', vlan: 300 },
+  ],
+  defaults: { provisioning: 'p', cleaning: 'p', tenant: 't' },
+};
+
+const port = (overrides: Partial<NetworkPort> = {}): NetworkPort => ({
+  address: '52:54:00:00:00:01',
+  pxeEnabled: true,
+  localLinkConnection: { switch_id: '00:11:22:aa:44:55', port_id: 'tap1' },
+  ...overrides,
+});
+
+describe('planNetworkMove', () => {
+  test.each(['noop', 'flat'] as const)('%s switches nothing and needs no networks file', (networkInterface) => {
+    const move = planNetworkMove({
+      networkInterface,
+      ports: [port({ localLinkConnection: {} })],
+      networks: noNetworks,
+      purpose: 'tenant',
+    });
+    expect(move).toEqual({ network: undefined, targets: [] });
+  });
+
+  test('switchport moves every port with a link, PXE-enabled or not', () => {
+    const second = port({
+      address: '52:54:00:00:00:02',
+      pxeEnabled: false,
+      localLinkConnection: { switch_id: '00:11:22:AA:44:55', port_id: 'tap2', switch_info: 'rack 7' },
+    });
+    const third = port({ address: '52:54:00:00:00:03', pxeEnabled: false, localLinkConnection: {} });
+    const move = planNetworkMove({
+      networkInterface: 'switchport',
+      ports: [port(), second, third],
+      networks,
+      purpose: 'tenant',
+    });
+    expect(move.network).toEqual({ name: 't', vlan: 200 });
+    expect(move.targets.map((target) => [target.portAddress, target.portId, target.switchEntry.driver])).toEqual([
+      ['52:54:00:00:00:01', 'tap1', 'ovs'],
+      ['52:54:00:00:00:02', 'tap2', 'ovs'],
+    ]);
+  });
+
+  test('switchport takes a named network', () => {
+    const plan = (networkName: string) =>
+      planNetworkMove({ networkInterface: 'switchport', ports: [port()], networks, purpose: 'tenant', networkName });
+    expect(plan('blue').network?.vlan).toBe(300);
+    expect(() => plan('red')).toThrow('tenant network red does not exist; networks are: p, t, blue');
+  });
+
+  const bad: [name: string, ports: NetworkPort[], says: string][] = [
+    ['no ports', [], 'no port can be switched: the node needs a port with local_link_connection'],
+    [
+      'only ports without a link',
+      [port({ pxeEnabled: false, localLinkConnection: {} })],
+      'no port can be switched: the node needs a port',
+    ],
+    [
+      'a PXE-enabled port without a link',
+      [port({ localLinkConnection: {} })],
+      'port 52:54:00:00:00:01: local_link_connection lacks switch_id and port_id; it must name the switch',
+    ],
+    [
+      'a link without port_id',
+      [port({ localLinkConnection: { switch_id: '00:11:22:aa:44:55' } })],
+      'port 52:54:00:00:00:01: local_link_connection lacks port_id;',
+    ],
+    [
+      'a port_id that is no text',
+      [port({ pxeEnabled: false, localLinkConnection: { switch_id: '00:11:22:aa:44:55', port_id: 7 } })],
+      'lacks port_id;',
+    ],
+    [
+      'an unknown switch',
+      [port({ localLinkConnection: { switch_id: 'ff:ff', port_id: 'tap1' } })],
+      'port 52:54:00:00:00:01: local_link_connection.switch_id ff:ff is not in the networks file; its switches are: 00:11:22:AA:44:55',
+    ],
+  ];
+  test.each(bad)('refuses %s', (_name, ports, says) => {
+    expect(() => planNetworkMove({ networkInterface: 'switchport', ports, networks, purpose: 'provisioning' })).toThrow(
+      says,
+    );
+    expect(validateNetwork({ networkInterface: 'switchport', ports, networks })).toEqual({
+      result: false,
+      reason: expect.stringContaining(says),
+    });
+  });
+});
+
+describe('validateNetwork', () => {
+  test('is content with good ports, and with anything under noop and flat', () => {
+    expect(validateNetwork({ networkInterface: 'switchport', ports: [port()], networks })).toEqual({ result: true });
+    expect(validateNetwork({ networkInterface: 'noop', ports: [], networks: noNetworks })).toEqual({ result: true });
+    expect(validateNetwork({ networkInterface: 'flat', ports: [], networks: noNetworks })).toEqual({ result: true });
+  });
+
+  test('lists faults of networks and ports together', () => {
+    const answer = validateNetwork({
+      networkInterface: 'switchport',
+      ports: [port({ localLinkConnection: {} }), port({ localLinkConnection: { switch_id: 'x', port_id: 'y' } })],
+      networks,
+      networkNames: { tenant: 'red' },
+    });
+    expect(answer.reason).toMatch(/tenant network red .*; port .* lacks .*; port .* is not in the networks file/);
+  });
+
+  test('says that switchport needs a networks file', () => {
+    expect(validateNetwork({ networkInterface: 'switchport', ports: [port()], networks: noNetworks }).reason).toContain(
+      'the conductor has no networks file',
+    );
+  });
+});
+
+describe('the table', () => {
+  test('parses exactly its names', () => {
+    expect(Object.keys(networkInterfaces)).toEqual([...networkInterfaceNames]);
+    expect(networkInterfaceNames.map((name) => parseNetworkInterface(name))).toEqual([...networkInterfaceNames]);
+    expect(() => parseNetworkInterface('neutron')).toThrow(
+      'network_interface: neutron does not exist; network interfaces are: noop, flat, switchport',
+    );
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import { findSwitch, noNetworks, parseNetworksFile, resolveNetwork } from '#conductor/networks/networks-file.ts';
+
+const good = `
+switches:
+  - switch_id: "00:11:22:AA:44:55"
+    driver: ovs
+    endpoint: unix:/run/openvswitch/db.sock
+networks:
+  provisioning: {vlan: 100}
+  cleaning: {vlan: 100}
+  tenant: {vlan: 200}
+  blue-team.2: {vlan: 4094}
+defaults: {provisioning: provisioning, cleaning: cleaning, tenant: tenant}
+`;
+
+const parse = (text: string) => parseNetworksFile(text, 'networks.yaml', ['ovs']);
+
+describe('parseNetworksFile', () => {
+  test('reads switches, networks and defaults', () => {
+    const networks = parse(good);
+    expect(networks.switches).toEqual([
+      { switchId: '00:11:22:AA:44:55', driver: 'ovs', endpoint: 'unix:/run/openvswitch/db.sock' },
+    ]);
+    expect(networks.networks.map((network) => `${network.name}=${network.vlan}`)).toEqual([
+      'provisioning=100',
+      'cleaning=100',
+      'tenant=200',
+      'blue-team.2=4094',
+    ]);
+    expect(networks.defaults?.tenant).toBe('tenant');
+  });
+
+  test('needs no switches', () => {
+    expect(parse(good.replace(/switches:[\s\S]*?networks:/, 'networks:')).switches).toEqual([]);
+  });
+
+  const bad: [name: string, from: string | RegExp, to: string, says: string][] = [
+    ['a VLAN of 0', 'vlan: 200', 'vlan: 0', 'networks.tenant.vlan: '],
+    ['a VLAN of 4095', 'vlan: 200', 'vlan: 4095', 'networks.tenant.vlan: '],
+    ['a VLAN that is text', 'vlan: 200', 'vlan: "200"', 'networks.tenant.vlan: '],
+    ['a fraction as VLAN', 'vlan: 200', 'vlan: 1.5', 'networks.tenant.vlan: '],
+    ['two networks of one name', '  tenant: {vlan: 200}', '  cleaning: {vlan: 200}', 'line 9, column 3: Map keys must'],
+    ['an odd network name', 'blue-team.2', '"blue team"', 'networks.blue team: must be letters'],
+    ['a default that does not exist', 'tenant: tenant}', 'tenant: green}', 'defaults.tenant: network green does not'],
+    ['a missing default', ', tenant: tenant}', '}', 'defaults.tenant: '],
+    ['an unknown driver', 'driver: ovs', 'driver: cisco', 'switches[0].driver: unknown driver cisco; drivers are: ovs'],
+    ['an unquoted number as switch_id', '"00:11:22:AA:44:55"', '12', 'switches[0].switch_id: must be a string'],
+    ['an unknown key', 'driver: ovs', 'driver: ovs\n    pasword: x', 'switches[0]: '],
+    ['a missing endpoint', /\n {4}endpoint.*/, '', 'switches[0].endpoint: '],
+    ['a list instead of a map', /[\s\S]*/, '- a', 'file: '],
+    ['nothing at all', /[\s\S]*/, '', 'file: '],
+    ['broken YAML', 'defaults: {', 'defaults: {{', 'line '],
+  ];
+  test.each(bad)('refuses %s', (_name, from, to, says) => {
+    expect(() => parse(good.replace(from, to))).toThrow(`networks file networks.yaml is wrong: ${says}`);
+  });
+
+  test('refuses two switches whose ids differ only by case', () => {
+    const second = '\n  - {switch_id: "00:11:22:aa:44:55", driver: ovs, endpoint: "tcp:127.0.0.1:6640"}\nnetworks:';
+    expect(() => parse(good.replace('\nnetworks:', second))).toThrow(
+      'switches[1].switch_id: 00:11:22:aa:44:55 is already switches[0]',
+    );
+  });
+
+  test('lists all faults at once', () => {
+    const text = good.replace('vlan: 200', 'vlan: 0').replace('vlan: 4094', 'vlan: 5000');
+    expect(() => parse(text)).toThrow(/networks\.tenant\.vlan: .*; networks\.blue-team\.2\.vlan: /);
+    const other = good.replace('driver: ovs', 'driver: x').replace('tenant: tenant}', 'tenant: green}');
+    expect(() => parse(other)).toThrow(/switches\[0\]\.driver: .*; defaults\.tenant: /);
+  });
+});
+
+describe('findSwitch', () => {
+  test('disregards case', () => {
+    expect(findSwitch(parse(good), '00:11:22:aa:44:55')?.driver).toBe('ovs');
+    expect(findSwitch(parse(good), '00:11:22:aa:44:56')).toBeUndefined();
+  });
+});
+
+describe('resolveNetwork', () => {
+  test('answers the default, and a network by name', () => {
+    expect(resolveNetwork(parse(good), 'tenant')).toEqual({ name: 'tenant', vlan: 200 });
+    expect(resolveNetwork(parse(good), 'tenant', 'blue-team.2').vlan).toBe(4094);
+  });
+
+  test('names the networks there are', () => {
+    expect(() => resolveNetwork(parse(good), 'tenant', 'red')).toThrow(
+      'tenant network red does not exist; networks are: provisioning, cleaning, tenant, blue-team.2',
+    );
+    expect(() => resolveNetwork(noNetworks, 'cleaning')).toThrow('there is no cleaning network');
+  });
+});
