@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino';
+import { type Level, type Logger, pino } from 'pino';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 export type Log = Logger;
@@ -10,16 +10,28 @@ const secretKeys = ['password', 'agent_token', 'token', 'configdrive', 'redfish_
  * The root logger: JSON lines on stderr, so that stdout stays free for answers. Children carry `component`, `node`
  * and `flow` as fields; messages are constant text.
  */
-export function createLog(options: { readonly component: string; readonly level?: string }): Log {
+export function createLog(options: {
+  readonly component: string;
+  readonly level?: string;
+  /** Gets every line too. */
+  readonly tee?: { write(line: string): void };
+}): Log {
+  const level = options.level ?? 'info';
+  const stderr = pino.destination({ fd: 2, sync: true });
   return pino(
     {
-      level: options.level ?? 'info',
+      level,
       base: { component: options.component },
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: secretKeys.flatMap((key) => [key, `*.${key}`]), censor: '******' },
       serializers: { err: (error: unknown) => errorChain(error) },
     },
-    pino.destination({ fd: 2, sync: true }),
+    options.tee
+      ? pino.multistream([
+          { level: level as Level, stream: stderr },
+          { level: level as Level, stream: options.tee },
+        ])
+      : stderr,
   );
 }
 

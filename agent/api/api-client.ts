@@ -1,0 +1,115 @@
+import { Agent, request } from 'undici';
+import { z } from 'zod';
+import { type Microversion, microversions, parseMicroversion } from '#agent/api/microversion.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+export interface ApiAnswer {
+  readonly status: number;
+  /** Parsed JSON, or `undefined` for an empty or unreadable body. */
+  readonly body: unknown;
+}
+
+export interface ApiRequest {
+  readonly method: 'GET' | 'POST';
+  /** From the root: `/v1/lookup?addresses=…` */
+  readonly path: string;
+  readonly version?: Microversion;
+  readonly body?: unknown;
+}
+
+/** The conductor's API as the agent uses it. */
+export interface ApiClient {
+  /**
+   * Any HTTP answer, whatever its status.
+   * @throws AppError `unavailable` when none of the API's addresses answers.
+   */
+  request(request: ApiRequest): Promise<ApiAnswer>;
+  /** The newest version the API speaks; asked for until it has answered once. @throws as `request` does */
+  version(): Promise<Microversion>;
+  /** The address that answered last, or the first one. */
+  currentUrl(): string;
+  close(): Promise<void>;
+}
+
+const VersionDocument = z.object({ default_version: z.object({ version: z.string() }) });
+
+/**
+ * A client over a list of API addresses: on a connection error the next one is tried, and the one that worked comes
+ * first from then on (agent-protocol.md §2.1).
+ */
+export function createApiClient(options: {
+  readonly urls: readonly string[];
+  readonly insecure: boolean;
+  readonly requestTimeoutMs: number;
+  readonly globalRequestId?: string | undefined;
+  /** Overrides discovery. */
+  readonly apiVersion?: string | undefined;
+  readonly log: Log;
+}): ApiClient {
+  const urls = [...options.urls];
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: !options.insecure } });
+  const known: { version: Microversion | undefined } = { version: parseMicroversion(options.apiVersion) };
+
+  const requestFrom = async (url: string, { method, path, version, body }: ApiRequest): Promise<ApiAnswer> => {
+    const answer = await request(`${url}${path}`, {
+      method,
+      dispatcher,
+      headersTimeout: options.requestTimeoutMs,
+      bodyTimeout: options.requestTimeoutMs,
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        ...(version === undefined ? {} : { 'x-openstack-ironic-api-version': `1.${version}` }),
+        ...(options.globalRequestId ? { 'x-openstack-request-id': options.globalRequestId } : {}),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(options.requestTimeoutMs),
+    });
+    return { status: answer.statusCode, body: parseJson(await answer.body.text()) };
+  };
+
+  const send = async (apiRequest: ApiRequest): Promise<ApiAnswer> => {
+    const failures: unknown[] = [];
+    for (const url of urls) {
+      try {
+        const answer = await requestFrom(url, apiRequest);
+        if (url !== urls[0]) urls.unshift(...urls.splice(urls.indexOf(url), 1));
+        return answer;
+      } catch (cause) {
+        options.log.debug({ err: cause, url }, 'the API did not answer');
+        failures.push(cause);
+      }
+    }
+    const path = apiRequest.path.split('?')[0];
+    throw new AppError('unavailable', `${apiRequest.method} ${path} at ${options.urls.join(', ')}`, {
+      cause: failures.length === 1 ? failures[0] : new AggregateError(failures),
+    });
+  };
+
+  return {
+    request: send,
+    version: async () => {
+      known.version ??= readVersion(await send({ method: 'GET', path: '/' }));
+      return known.version;
+    },
+    currentUrl: () => urls[0] ?? '',
+    close: () => dispatcher.destroy(),
+  };
+}
+
+function readVersion(answer: ApiAnswer): Microversion {
+  const parsed = VersionDocument.safeParse(answer.body);
+  return (
+    (answer.status === 200 && parsed.success ? parseMicroversion(parsed.data.default_version.version) : undefined) ??
+    microversions.assumed
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return text === '' ? undefined : (JSON.parse(text) as unknown);
+  } catch {
+    return undefined; // a proxy's HTML page: the status says enough
+  }
+}

@@ -1,0 +1,57 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { z } from 'zod';
+import { type CommandServices, defineCommand } from '#agent/commands/command.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+
+/** File in the archive → the program whose output it holds. */
+const sources: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  dmesg: ['dmesg'],
+  lsblk: ['lsblk', '--all', '--output-all', '--json'],
+  df: ['df', '-a'],
+  ps: ['ps'],
+  'ip-addr': ['ip', 'addr'],
+  'ip-route': ['ip', 'route'],
+  efibootmgr: ['efibootmgr', '-v'],
+  mdstat: ['cat', '/proc/mdstat'],
+  meminfo: ['cat', '/proc/meminfo'],
+  cmdline: ['cat', '/proc/cmdline'],
+  lspci: ['lspci'],
+};
+
+/** What someone needs to find out why a step failed, as base64 of a tar.gz. */
+export const collectSystemLogs = defineCommand({
+  kind: 'sync',
+  params: z.strictObject({}),
+  run: async (services) => {
+    const directory = await mkdtemp(join(tmpdir(), 'baton-logs-'));
+    try {
+      const content = join(directory, 'content.tar');
+      const names = [...Object.keys(sources), 'agent.log'];
+      await writeFile(join(directory, 'agent.log'), services.recentLog());
+      for (const [name, argv] of Object.entries(sources)) {
+        await writeFile(join(directory, name), await outputOf(services, argv));
+      }
+      await services.run('tar', ['-cf', content, '-C', directory, ...names]);
+      // gzip here: busybox's tar would need another program for it
+      const packed = await promisify(gzip)(await readFile(content));
+      return { system_logs: packed.toString('base64') };
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  },
+});
+
+/** A program's output, or why there is none: a missing tool must not cost the other logs. */
+async function outputOf(services: CommandServices, argv: readonly [string, ...string[]]): Promise<string> {
+  try {
+    const [command, ...args] = argv;
+    const { stdout, stderr } = await services.run(command, args, { timeoutMs: 10_000 });
+    return `${stdout}${stderr}`;
+  } catch (error) {
+    return `${errorChain(error)}\n`;
+  }
+}

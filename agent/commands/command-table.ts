@@ -1,0 +1,49 @@
+import { AgentFault } from '#agent/commands/agent-fault.ts';
+import { collectSystemLogs } from '#agent/commands/collect-system-logs.ts';
+import type { CommandDefinition } from '#agent/commands/command.ts';
+import { getHardwareInfo } from '#agent/commands/get-hardware-info.ts';
+import { installBootloaderCommand } from '#agent/commands/install-bootloader.ts';
+import { lockdown } from '#agent/commands/lockdown.ts';
+import { getPartitionUuids, powerOff, sync } from '#agent/commands/standby.ts';
+import { executeStepCommand, getStepsCommand } from '#agent/commands/step-commands.ts';
+
+/** Extension → command → what it does. */
+export type CommandTable = Readonly<Record<string, Readonly<Record<string, CommandDefinition>>>>;
+
+/** The commands of agent-protocol.md §4.1 that Baton's agent has. */
+export const commandTable: CommandTable = {
+  deploy: {
+    get_deploy_steps: getStepsCommand('deploy'),
+    execute_deploy_step: executeStepCommand('deploy'),
+  },
+  clean: {
+    get_clean_steps: getStepsCommand('clean'),
+    execute_clean_step: executeStepCommand('clean'),
+  },
+  service: {
+    get_service_steps: getStepsCommand('service'),
+    execute_service_step: executeStepCommand('service'),
+  },
+  standby: { power_off: powerOff, sync, get_partition_uuids: getPartitionUuids },
+  image: { install_bootloader: installBootloaderCommand },
+  log: { collect_system_logs: collectSystemLogs },
+  poll: { get_hardware_info: getHardwareInfo },
+  system: { lockdown },
+};
+
+/** @throws AgentFault `InvalidCommandError` or `RequestedObjectNotFoundError` with the texts of Ironic's agent */
+export function findCommand(
+  table: CommandTable,
+  name: string,
+): { readonly command: string; readonly definition: CommandDefinition } {
+  const at = name.indexOf('.');
+  if (at < 0) {
+    throw new AgentFault('InvalidCommandError', 'Command name must be of the form <extension>.<name>');
+  }
+  const [extension, command] = [name.slice(0, at), name.slice(at + 1)];
+  const commands = Object.hasOwn(table, extension) ? table[extension] : undefined;
+  if (!commands) throw new AgentFault('RequestedObjectNotFoundError', `Extension with id ${extension} not found.`);
+  const definition = Object.hasOwn(commands, command) ? commands[command] : undefined;
+  if (!definition) throw new AgentFault('InvalidCommandError', `Unknown command: ${command}`);
+  return { command, definition };
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { AgentFault } from '#agent/commands/agent-fault.ts';
+import type { AgentContext, CommandNode } from '#agent/context.ts';
+import type { ActiveHardware } from '#agent/hardware/active-hardware.ts';
+import type { Say } from '#agent/say.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/** What commands may use. */
+export interface CommandServices {
+  readonly run: Run;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly say: Say;
+  /** Aborts when the agent stops. */
+  readonly signal: AbortSignal;
+  readonly hardware: ActiveHardware;
+  /** The node as the last lookup told it, for commands that come without one. */
+  readonly node: () => CommandNode;
+  readonly reportProgress: (commandId: string) => AgentContext['reportProgress'];
+  /** What `standby.get_partition_uuids` answers: set by a step that wrote an image. */
+  readonly partitionUuids: { current: Readonly<Record<string, unknown>> };
+  /** The agent's latest log lines. */
+  readonly recentLog: () => string;
+  /** Stops serving and takes the network down, after the answer to this command is sent. */
+  readonly lockdown: () => void;
+}
+
+/**
+ * A command of agent-protocol.md §4.1. `sync` ones are answered when they have ended; `async` ones at once, and
+ * one at a time.
+ */
+export interface CommandDefinition<Params = unknown> {
+  readonly kind: 'sync' | 'async';
+  readonly params: z.ZodType<Params>;
+  /** What it returns is the `command_result`; what it throws becomes the `command_error`. */
+  run(services: CommandServices, params: Params, commandId: string): Promise<unknown>;
+}
+
+export function defineCommand<Params>(definition: CommandDefinition<Params>): CommandDefinition<Params> {
+  return definition;
+}
+
+const record = z.record(z.string(), z.unknown());
+
+/** The `node` parameter: a whole node dump, of which the agent reads some. */
+export const nodeParam = z
+  .looseObject({
+    uuid: z.string(),
+    properties: record.nullish(),
+    instance_info: record.nullish(),
+    driver_internal_info: record.nullish(),
+  })
+  .nullish();
+export const portsParam = z.array(record).nullish();
+
+/** The node a command is about: its own `node` parameter, else the one looked up. */
+export function commandNode(services: CommandServices, node: z.infer<typeof nodeParam>): CommandNode {
+  if (!node) return services.node();
+  return {
+    ...node,
+    properties: node.properties ?? {},
+    instance_info: node.instance_info ?? {},
+    driver_internal_info: node.driver_internal_info ?? {},
+  };
+}
+
+/** @throws AgentFault `InvalidCommandParamsError` naming the parameters */
+export function parseParams<Params>(schema: z.ZodType<Params>, params: unknown): Params {
+  const parsed = schema.safeParse(params);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'params'}: ${issue.message}`);
+  throw new AgentFault('InvalidCommandParamsError', faults.join('; '));
+}

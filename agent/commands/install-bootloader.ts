@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { defineCommand } from '#agent/commands/command.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** `image.install_bootloader`: makes the written disk boot (agent-protocol.md §6.4). */
+export const installBootloaderCommand = defineCommand({
+  kind: 'async',
+  params: z.strictObject({
+    root_uuid: z.string().nullish(),
+    efi_system_part_uuid: z.string().nullish(),
+    prep_boot_part_uuid: z.string().nullish(),
+    target_boot_mode: z.enum(['bios', 'uefi']).default('bios'),
+    ignore_bootloader_failure: z.boolean().nullish(),
+  }),
+  run: () => Promise.reject(new AppError('not_supported', 'this agent has no bootloader installer')),
+});

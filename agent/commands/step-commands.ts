@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { AgentFault, type FaultType } from '#agent/commands/agent-fault.ts';
+import {
+  type CommandDefinition,
+  type CommandServices,
+  commandNode,
+  defineCommand,
+  nodeParam,
+  portsParam,
+} from '#agent/commands/command.ts';
+import type { AgentContext } from '#agent/context.ts';
+import { hardwareVersions, versionsMatch } from '#agent/hardware/active-hardware.ts';
+import type { AgentStep, StepKind } from '#agent/hardware/hardware-manager.ts';
+import { advertisedSteps, stepCandidates } from '#agent/hardware/select-steps.ts';
+import { formatDuration } from '#agent/say.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { parseStepArgs, type StepOutcome } from '#shared/steps/define-step.ts';
+import { HardwareManagerVersion } from '#shared/wire/step.ts';
+
+const failureTypes = {
+  deploy: 'DeploymentError',
+  clean: 'CleaningError',
+  service: 'ServicingError',
+} as const satisfies Record<StepKind, FaultType>;
+
+/** `deploy.get_deploy_steps` and its siblings. */
+export function getStepsCommand(kind: StepKind): CommandDefinition {
+  return defineCommand({
+    kind: 'sync',
+    params: z.strictObject({ node: nodeParam, ports: portsParam }),
+    run: ({ hardware }) =>
+      Promise.resolve({
+        [`${kind}_steps`]: advertisedSteps(hardware, kind),
+        hardware_manager_version: hardwareVersions(hardware),
+      }),
+  });
+}
+
+const Step = z.looseObject({
+  interface: z.string().optional(),
+  step: z.string().optional(),
+  args: z.record(z.string(), z.unknown()).nullish(),
+});
+
+/** `deploy.execute_deploy_step` and its siblings. */
+export function executeStepCommand(kind: StepKind): CommandDefinition {
+  const versionKey = `${kind}_version` as const;
+  return defineCommand({
+    kind: 'async',
+    params: z.strictObject({
+      step: Step,
+      node: nodeParam,
+      ports: portsParam,
+      [versionKey]: HardwareManagerVersion.nullish(),
+    }),
+    run: async (services, params, commandId) => {
+      const step = Step.parse(params.step);
+      checkVersion(services, HardwareManagerVersion.nullish().parse(params[versionKey]));
+      const outcome = await runStep(services, kind, step, {
+        run: services.run,
+        clock: services.clock,
+        log: services.log.child({ step: step.step, commandId }),
+        signal: services.signal,
+        node: commandNode(services, nodeParam.parse(params.node)),
+        reportProgress: services.reportProgress(commandId),
+      });
+      return {
+        [`${kind}_result`]: outcome.output ?? null,
+        [`${kind}_step`]: params.step,
+        // ours: only the step knows that this run of it needs a reboot; Ironic goes by `reboot_requested` alone
+        ...(outcome.kind === 'reboot' ? { baton_reboot: outcome.reason } : {}),
+      };
+    },
+  });
+}
+
+function checkVersion(services: CommandServices, planned: HardwareManagerVersion | null | undefined): void {
+  if (versionsMatch(services.hardware, planned)) return;
+  const current = JSON.stringify(hardwareVersions(services.hardware));
+  throw new AgentFault(
+    'VersionMismatch',
+    `Current versions: ${current}, versions used by ironic: ${JSON.stringify(planned)}`,
+  );
+}
+
+/** Runs the step of the best manager that has it, or of the next one where that finds it can't. */
+async function runStep(
+  services: CommandServices,
+  kind: StepKind,
+  wanted: z.infer<typeof Step>,
+  context: AgentContext,
+): Promise<Exclude<StepOutcome, { readonly kind: 'wait' }>> {
+  if (wanted.step === undefined) {
+    throw new AgentFault('CommandExecutionError', `Malformed ${kind}_step, no "step" key: ${JSON.stringify(wanted)}`);
+  }
+  const candidates = stepCandidates(services.hardware, kind, { interface: wanted.interface, step: wanted.step });
+  if (candidates.length === 0) {
+    throw new AgentFault('HardwareManagerMethodNotFound', `Could not find method: ${wanted.step}`);
+  }
+  const name = `${candidates[0]?.interface}.${wanted.step}`;
+  const startedAt = services.clock.now().getTime();
+  services.say(`${kind} step ${name} started`);
+  const failures: unknown[] = [];
+  for (const candidate of candidates) {
+    try {
+      const outcome = await runCandidate(candidate, context, wanted.args);
+      services.say(`${kind} step ${name} ended after ${formatDuration(services.clock.now().getTime() - startedAt)}`);
+      rememberPartitionUuids(services, outcome.output);
+      return outcome;
+    } catch (error) {
+      failures.push(error);
+      if (!(error instanceof AppError && error.code === 'not_supported')) break;
+    }
+  }
+  const cause = failures.at(-1);
+  throw new AgentFault(failureTypes[kind], `${kind} step ${name} failed: ${errorChain(cause)}`, { cause });
+}
+
+async function runCandidate(
+  step: AgentStep,
+  context: AgentContext,
+  args: unknown,
+): Promise<Exclude<StepOutcome, { readonly kind: 'wait' }>> {
+  const outcome = await step.run(context, parseStepArgs(step, args));
+  if (outcome.kind === 'wait') {
+    throw new AppError('internal', `in-band step ${step.step} wants to wait for ${outcome.reason}: it can't`);
+  }
+  return outcome;
+}
+
+const ImageOutput = z.looseObject({ 'root uuid': z.string() });
+
+/** A step that wrote an image tells the partitions' ids in its output, as `standby.get_partition_uuids` gives them. */
+function rememberPartitionUuids(services: CommandServices, output: unknown): void {
+  const parsed = ImageOutput.safeParse(output);
+  if (parsed.success) services.partitionUuids.current = parsed.data;
+}

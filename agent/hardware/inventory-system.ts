@@ -1,0 +1,60 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { listPhysicalInterfaces, readAttribute } from '#agent/hardware/network-interfaces.ts';
+
+export interface BootInfo {
+  readonly current_boot_mode: 'uefi' | 'bios';
+  /** The NIC that the machine booted from, by name, or by MAC address where no NIC of the machine has it. */
+  readonly pxe_interface: string | null;
+}
+
+/** `total`: bytes that Linux has; `physical_mb`: MiB of the memory blocks that the machine has. */
+export async function readMemory(roots: {
+  readonly sys: string;
+  readonly proc: string;
+}): Promise<{ readonly total: number; readonly physical_mb: number }> {
+  const memInfo = await readFile(join(roots.proc, 'meminfo'), 'utf8');
+  const total = Number(/^MemTotal:\s+(\d+) kB/m.exec(memInfo)?.[1] ?? 0) * 1024;
+  return { total, physical_mb: (await readMemoryBlocks(roots.sys)) ?? Math.round(total / 1024 ** 2) };
+}
+
+/** MiB of the memory blocks; `null` where the kernel doesn't show them. */
+async function readMemoryBlocks(sysRoot: string): Promise<number | null> {
+  const root = join(sysRoot, 'devices/system/memory');
+  const blockBytes = Number.parseInt((await readAttribute(root, 'block_size_bytes')) ?? '', 16);
+  if (!(blockBytes > 0)) return null;
+  const blocks = (await readdir(root)).filter((name) => /^memory\d+$/.test(name));
+  return Math.round((blocks.length * blockBytes) / 1024 ** 2);
+}
+
+export async function readSystemVendor(roots: { readonly sys: string }): Promise<{
+  readonly product_name: string;
+  readonly serial_number: string;
+  readonly manufacturer: string;
+  readonly firmware: { readonly vendor: string; readonly version: string; readonly build_date: string };
+}> {
+  const read = async (name: string): Promise<string> =>
+    (await readAttribute(join(roots.sys, 'class/dmi/id'), name)) ?? '';
+  return {
+    product_name: await read('product_name'),
+    serial_number: await read('product_serial'),
+    manufacturer: await read('sys_vendor'),
+    firmware: {
+      vendor: await read('bios_vendor'),
+      version: await read('bios_version'),
+      build_date: await read('bios_date'),
+    },
+  };
+}
+
+export async function readBoot(roots: { readonly sys: string }, bootMac: string | undefined): Promise<BootInfo> {
+  const isUefi = await stat(join(roots.sys, 'firmware/efi')).then(
+    () => true,
+    () => false,
+  );
+  const nics = bootMac === undefined ? [] : await listPhysicalInterfaces(roots.sys);
+  return {
+    current_boot_mode: isUefi ? 'uefi' : 'bios',
+    pxe_interface: nics.find(({ macAddress }) => macAddress === bootMac)?.name ?? bootMac ?? null,
+  };
+}

@@ -1,0 +1,57 @@
+import { type Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { AgentFault } from '#agent/commands/agent-fault.ts';
+import type { CommandRunner } from '#agent/commands/command-runner.ts';
+import { faultAnswer, methodNotAllowed } from '#agent/http/fault-answer.ts';
+import { requireToken } from '#agent/http/require-token.ts';
+import { CommandRequest } from '#shared/wire/command.ts';
+
+/** A config drive of 64 MiB comes inside a step's arguments. */
+const maxBodyBytes = 70 * 1024 * 1024;
+
+/** `/commands/` and `/commands/<id>` (agent-protocol.md §4). */
+export function commandsRoutes(commands: CommandRunner, token: () => string | undefined): Hono {
+  const routes = new Hono();
+  routes.use(requireToken(token));
+  routes.get('/', (c) => c.json({ commands: commands.list() }));
+  routes.post(
+    '/',
+    bodyLimit({
+      maxSize: maxBodyBytes,
+      onError: (c) => faultAnswer(c, 413, `413 Request Entity Too Large: more than ${maxBodyBytes} bytes`),
+    }),
+    async (c) => {
+      const { name, params } = await readRequest(c);
+      const started = await commands.start(name, params);
+      return c.json(wantsToWait(c) ? await commands.wait(started.id) : started);
+    },
+  );
+  routes.all('/', methodNotAllowed('HEAD, POST, GET'));
+  routes.get('/:id', async (c) => {
+    const id = c.req.param('id');
+    return c.json(wantsToWait(c) ? await commands.wait(id) : commands.get(id));
+  });
+  routes.all('/:id', methodNotAllowed('HEAD, GET'));
+  return routes;
+}
+
+async function readRequest(c: Context): Promise<CommandRequest> {
+  const body = parse(await c.req.text());
+  const request = CommandRequest.safeParse(body);
+  if (!request.success) throw new AgentFault('InvalidContentError', 'Missing or invalid name or params');
+  return request.data;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new AgentFault('InvalidContentError', `Failed to decode JSON object: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}
+
+function wantsToWait(c: Context): boolean {
+  return c.req.query('wait')?.toLowerCase() === 'true';
+}

@@ -1,0 +1,137 @@
+import type { ApiClient } from '#agent/api/api-client.ts';
+import { faultText } from '#agent/api/fault-text.ts';
+import { type Microversion, microversions } from '#agent/api/microversion.ts';
+import { type Random, randomExponentialMs } from '#agent/random-backoff.ts';
+import type { Say } from '#agent/say.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import { LookupAnswer } from '#shared/wire/lookup.ts';
+
+/** What a lookup tells: who this machine is and how to talk to its conductor. */
+export interface FoundNode {
+  readonly uuid: string;
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly instanceInfo: Readonly<Record<string, unknown>>;
+  readonly driverInternalInfo: Readonly<Record<string, unknown>>;
+  readonly heartbeatTimeoutMs: number;
+  /** `undefined`: the API is too old to have tokens. */
+  readonly token: string | undefined;
+  /** Set when the conductor is Baton. */
+  readonly baton: { readonly progressIntervalMs: number } | undefined;
+  /** The newest version of the API. */
+  readonly apiVersion: Microversion;
+}
+
+export interface LookupDependencies {
+  readonly api: ApiClient;
+  /** MAC addresses of the machine's network cards, read again at each try: cards may come late. */
+  readonly addresses: () => Promise<readonly string[]>;
+  /** A token that this agent already has for the node: embedded in virtual media, or kept from before a restart. */
+  readonly ownToken: (nodeUuid: string) => string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly say: Say;
+  readonly signal: AbortSignal;
+}
+
+const maxBackoffMs = 60_000;
+const minTokenLength = 32;
+/** Extra waits while the node is locked: it will not be for long. */
+const conflictWaitsMs = [5000, 10_000, 30_000] as const;
+
+/**
+ * Looks this machine up until it is found (agent-protocol.md §2.2): every failure is tried again, after a random
+ * exponential time between `intervalMs` and 60 s, until `timeoutMs` has passed.
+ * @throws AppError `timeout` with the last failure as its cause; the signal's reason when it aborts.
+ */
+export async function lookup(
+  dependencies: LookupDependencies,
+  limits: { readonly timeoutMs: number; readonly intervalMs: number },
+): Promise<FoundNode> {
+  const { clock, log, say, random, signal } = dependencies;
+  const deadline = clock.now().getTime() + limits.timeoutMs;
+  for (let attempt = 1, conflicts = 0; ; attempt += 1) {
+    signal.throwIfAborted();
+    try {
+      return await lookupOnce(dependencies);
+    } catch (error) {
+      const isConflict = error instanceof AppError && error.code === 'conflict';
+      const extraMs = isConflict ? (conflictWaitsMs[Math.min(conflicts, 2)] ?? 0) : 0;
+      conflicts += isConflict ? 1 : 0;
+      const waitMs = extraMs + randomExponentialMs(random, attempt, limits.intervalMs, maxBackoffMs);
+      if (clock.now().getTime() + waitMs > deadline) {
+        throw new AppError('timeout', `look up this machine for ${limits.timeoutMs / 1000} s, ${attempt} tries`, {
+          cause: error,
+        });
+      }
+      log.warn({ err: error, attempt, waitMs: Math.round(waitMs) }, 'lookup failed');
+      say(`lookup try ${attempt} failed: ${errorChain(error)}; next in ${(waitMs / 1000).toFixed(1)} s`);
+      await clock.sleep(waitMs, signal);
+    }
+  }
+}
+
+/**
+ * One lookup.
+ * @throws AppError `not_found` (no such node, or not in a state that has an agent), `conflict` (the node is locked),
+ * `unavailable`, `unauthorized` (another agent has the token), `agent_error` (an answer that is none).
+ */
+export async function lookupOnce(dependencies: Omit<LookupDependencies, 'clock' | 'random'>): Promise<FoundNode> {
+  const addresses = await dependencies.addresses();
+  if (addresses.length === 0) throw new AppError('not_found', 'this machine has no network card to be known by');
+  const apiVersion = await dependencies.api.version();
+  dependencies.log.info({ addresses, url: dependencies.api.currentUrl() }, 'lookup');
+  dependencies.say(`looking up ${addresses.join(', ')} at ${dependencies.api.currentUrl()}`);
+  const answer = await dependencies.api.request({
+    method: 'GET',
+    path: `/v1/lookup?${new URLSearchParams({ addresses: addresses.join(',') }).toString()}`,
+    version: Math.min(apiVersion, microversions.lookup),
+  });
+  if (answer.status !== 200) {
+    const code = answer.status === 409 ? 'conflict' : answer.status === 404 ? 'not_found' : 'agent_error';
+    throw new AppError(code, `the conductor refused to look up ${addresses.join(', ')}: ${faultText(answer)}`);
+  }
+  const parsed = LookupAnswer.safeParse(answer.body);
+  const timeoutSeconds = parsed.data?.config?.heartbeat_timeout ?? parsed.data?.heartbeat_timeout;
+  if (!parsed.success || timeoutSeconds === undefined) {
+    throw new AppError('agent_error', 'the lookup answer lacks node.uuid or heartbeat_timeout', {
+      cause: parsed.error,
+    });
+  }
+  return toFoundNode(parsed.data, timeoutSeconds * 1000, apiVersion, dependencies.ownToken);
+}
+
+function toFoundNode(
+  answer: LookupAnswer,
+  heartbeatTimeoutMs: number,
+  apiVersion: Microversion,
+  ownToken: LookupDependencies['ownToken'],
+): FoundNode {
+  const { node, config } = answer;
+  const offered = config?.agent_token ?? undefined;
+  const isFresh = offered !== undefined && offered.length >= minTokenLength;
+  const token = isFresh ? offered : ownToken(node.uuid);
+  if (token === undefined && (offered !== undefined || config?.agent_token_required === true)) {
+    throw new AppError(
+      'unauthorized',
+      `node ${node.uuid} is found, but its agent token was given out before and this agent does not have it; ` +
+        'the machine has to be rebooted by its conductor',
+    );
+  }
+  return {
+    uuid: node.uuid,
+    properties: record(node.properties),
+    instanceInfo: record(node.instance_info),
+    driverInternalInfo: record(node.driver_internal_info),
+    heartbeatTimeoutMs,
+    token,
+    baton: config?.baton && { progressIntervalMs: config.baton.progress_interval_ms },
+    apiVersion,
+  };
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

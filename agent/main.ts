@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises';
+import { runAgent } from '#agent/agent.ts';
+import { readAgentConfig } from '#agent/config.ts';
+import { hardwareManagers } from '#agent/hardware/index.ts';
+import { createRecentLog } from '#agent/recent-log.ts';
+import type { Say } from '#agent/say.ts';
+import { agentVersion } from '#agent/version.ts';
+import { systemClock } from '#shared/clock.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import { createLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+
+/** The agent's process: JSON log on stderr, what it is doing for people on stdout. Exits with 1 for init to restart it. */
+async function main(): Promise<void> {
+  const say: Say = (line) => process.stdout.write(`baton-agent: ${line}\n`);
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => stop.abort(new Error(`stopped by ${signal}`)));
+  }
+  try {
+    say(`version ${agentVersion} starting`);
+    const config = readAgentConfig(await readFile('/proc/cmdline', 'utf8'), process.env);
+    const recentLog = createRecentLog();
+    const log = createLog({ component: 'agent', level: config.debug ? 'debug' : 'info', tee: recentLog });
+    await runAgent(config, {
+      run,
+      clock: systemClock,
+      random: Math.random,
+      log,
+      say,
+      recentLog: () => recentLog.text(),
+      hardwareManagers,
+      signal: stop.signal,
+    });
+    say('stopped');
+  } catch (error) {
+    if (!stop.signal.aborted) {
+      say(`FAILED: ${errorChain(error)}`);
+      createLog({ component: 'agent' }).fatal({ err: error }, 'agent failed');
+      process.exitCode = 1;
+    }
+  }
+  // a command that was under way must not keep a stopped agent alive
+  process.exit();
+}
+
+await main();

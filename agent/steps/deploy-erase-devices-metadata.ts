@@ -1,0 +1,118 @@
+import { open } from 'node:fs/promises';
+import { z } from 'zod';
+import type { AgentContext } from '#agent/context.ts';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { rereadPartitions, waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+import { defineStep } from '#shared/steps/define-step.ts';
+
+const mebibyte = 1024 * 1024;
+
+/**
+ * Makes every disk look empty: signatures of partitions and disks, both copies of the partition table, RAID
+ * superblocks, the first and the last MiB. What the disks hold stays readable to who searches for it.
+ */
+export const eraseDevicesMetadata = defineStep<AgentContext, Record<string, never>>({
+  interface: 'deploy',
+  step: 'erase_devices_metadata',
+  priority: 0,
+  description: 'Wipes partition tables, file system signatures and RAID superblocks of all disks',
+  abortable: true,
+  args: z.strictObject({}),
+  run: async (context) => {
+    await waitForUdev(context.run);
+    const erased = await eraseMetadata(context, (run) => listBlockDevices(run));
+    return { kind: 'done', output: { erased } };
+  },
+});
+
+/** The names of the disks that were wiped. `list` is asked again whenever the devices have changed. */
+export async function eraseMetadata(
+  context: Pick<AgentContext, 'run' | 'log' | 'node' | 'reportProgress'>,
+  list: (run: Run) => Promise<readonly BlockDevice[]>,
+): Promise<readonly string[]> {
+  const { run, log } = context;
+  refuseSkipList(context.node.properties['skip_block_devices']);
+  const disks = (await list(run)).filter(isErasable);
+  // before the first disk is touched: an error must not leave some disks wiped for no reason
+  for (const disk of disks) refuseMounted(disk);
+  await stopArrays(run, disks);
+  for (const disk of disks) {
+    context.reportProgress({ phase: `erasing metadata of ${disk.name}` });
+    log.info({ disk: disk.name, partitions: disk.partitions.length }, 'erasing metadata');
+    try {
+      await eraseDisk(run, disk);
+    } catch (cause) {
+      throw new AppError('storage_error', `erase the metadata of ${disk.name}`, { cause });
+    }
+  }
+  const after = new Map((await list(run)).map((device) => [device.name, device]));
+  for (const disk of disks) await verifyErased(run, after.get(disk.name) ?? disk);
+  return disks.map(({ name }) => name);
+}
+
+function isErasable(device: BlockDevice): boolean {
+  const isMemory = /^\/dev\/z?ram\d/.test(device.name);
+  return device.type === 'disk' && !isMemory && !device.readOnly && !device.removable && device.sizeBytes > 0;
+}
+
+/** Wiping a disk that the operator asked to leave alone can't be undone: rather nothing at all. */
+function refuseSkipList(skipList: unknown): void {
+  if (skipList === undefined || skipList === null || (Array.isArray(skipList) && skipList.length === 0)) return;
+  throw new AppError(
+    'not_supported',
+    'erase_devices_metadata does not know how to leave out disks yet: properties.skip_block_devices must be empty',
+  );
+}
+
+function refuseMounted(disk: BlockDevice): void {
+  if (disk.mountpoints.length === 0) return;
+  throw new AppError('storage_error', `${disk.name} is in use: mounted on ${disk.mountpoints.join(', ')}`);
+}
+
+/** A running array writes its superblocks again as long as it runs, and holds its members. */
+async function stopArrays(run: Run, disks: readonly BlockDevice[]): Promise<void> {
+  const holders = [...new Set(disks.flatMap((disk) => disk.holders))];
+  for (const holder of holders) {
+    if (!holder.startsWith('/dev/md')) {
+      const disk = disks.find(({ holders: own }) => own.includes(holder));
+      throw new AppError('storage_error', `${disk?.name} is in use by ${holder}, which is no RAID array to stop`);
+    }
+    await run('mdadm', ['--stop', holder]);
+  }
+  if (holders.length > 0) await waitForUdev(run);
+}
+
+async function eraseDisk(run: Run, disk: BlockDevice): Promise<void> {
+  // partitions first: a file system's signature would come back with the next table that has a partition there
+  for (const partition of disk.partitions) await run('wipefs', ['--all', '--force', partition.name]);
+  await run('wipefs', ['--all', '--force', disk.name]);
+  await zeroEnds(disk);
+  await rereadPartitions(run, disk.name);
+}
+
+/** The first MiB holds boot code and GPT, the last one the backup GPT and the superblocks of md 0.9 and 1.0. */
+async function zeroEnds(disk: BlockDevice): Promise<void> {
+  const zeros = Buffer.alloc(Math.min(mebibyte, disk.sizeBytes));
+  const handle = await open(disk.name, 'r+');
+  try {
+    await handle.write(zeros, 0, zeros.length, 0);
+    await handle.write(zeros, 0, zeros.length, disk.sizeBytes - zeros.length);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function verifyErased(run: Run, disk: BlockDevice): Promise<void> {
+  const { stdout } = await run('wipefs', ['--noheadings', '--output', 'OFFSET,TYPE', disk.name]);
+  const found = [
+    ...stdout.split('\n').map((line) => line.trim().replaceAll(/\s+/g, ' ')),
+    ...disk.partitions.map(({ name }) => `partition ${name}`),
+  ].filter(Boolean);
+  if (found.length > 0) {
+    throw new AppError('storage_error', `${disk.name} still shows ${found.join(', ')} after its metadata was erased`);
+  }
+}
