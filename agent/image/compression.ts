@@ -1,0 +1,61 @@
+import { AppError } from '#shared/errors/app-error.ts';
+
+export type Compression = 'none' | 'zstd' | 'gzip' | 'xz';
+
+const magics: readonly (readonly [Compression, readonly number[]])[] = [
+  ['zstd', [0x28, 0xb5, 0x2f, 0xfd]],
+  ['gzip', [0x1f, 0x8b, 0x08]],
+  ['xz', [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]],
+];
+
+const foreign: readonly (readonly [string, string])[] = [
+  ['QFI\u00fb', 'a qcow2 image'],
+  ['KDMV', 'a VMDK image'],
+  ['vhdxfile', 'a VHDX image'],
+  ['conectix', 'a VHD image'],
+  ['PK\u0003\u0004', 'a zip archive'],
+  ['BZh', 'compressed with bzip2'],
+  ['<!DOCTYPE', 'a web page'],
+  ['<html', 'a web page'],
+];
+
+/**
+ * How an image is packed, by its first bytes.
+ * @throws AppError `not_supported` for formats that are recognised and can't be written.
+ */
+export function detectCompression(head: Uint8Array): Compression {
+  const found = magics.find(([, magic]) => magic.every((byte, index) => head[index] === byte));
+  if (found) return found[0];
+  const text = Buffer.from(head.subarray(0, 16)).toString('latin1');
+  const format = foreign.find(([magic]) => text.startsWith(magic));
+  if (format) {
+    throw new AppError(
+      'not_supported',
+      `the image is ${format[1]}: only raw images, plain or compressed with zstd, gzip or xz, can be written`,
+    );
+  }
+  return 'none';
+}
+
+/**
+ * Bytes that the first zstd frame unpacks to, from its header (RFC 8878 §3.1.1.1); `undefined` when the frame does
+ * not say. Files of several frames hold more, so it is a lower bound.
+ */
+export function zstdContentSize(head: Uint8Array): number | undefined {
+  const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
+  if (head.length < 18) return undefined;
+  const descriptor = view.getUint8(4);
+  const singleSegment = (descriptor & 0x20) !== 0;
+  const dictionaryBytes = [0, 1, 2, 4][descriptor & 0x03] ?? 0;
+  const at = 5 + (singleSegment ? 0 : 1) + dictionaryBytes;
+  switch (descriptor >> 6) {
+    case 0:
+      return singleSegment ? view.getUint8(at) : undefined;
+    case 1:
+      return view.getUint16(at, true) + 256;
+    case 2:
+      return view.getUint32(at, true);
+    default:
+      return Number(view.getBigUint64(at, true));
+  }
+}

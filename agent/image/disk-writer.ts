@@ -1,0 +1,143 @@
+import type { Disk } from '#agent/image/disk.ts';
+import { type Slot, slotBytes } from '#agent/image/slot-pool.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Smaller holes are written: one request of 1 MiB beats two halves around them. */
+const granuleBytes = 64 * 1024;
+const zeros = Buffer.alloc(granuleBytes);
+/** How much is zeroed at once ahead of the first hole: a call costs milliseconds, whatever its length. */
+const zeroWindowBytes = 1024 * slotBytes;
+
+export interface DiskWriter {
+  /**
+   * Writes a slot at `offset`, a multiple of 1 MiB, in the background; takes over the caller's hold on it. The first
+   * slot is kept back until `writeFirstSlot`.
+   * @throws AppError `storage_error` when the disk is too small, or an earlier write failed.
+   */
+  write(slot: Slot, offset: number): Promise<void>;
+  /** Waits until all is written and on stable storage. */
+  flush(): Promise<void>;
+  /** The beginning of the image, which makes the disk bootable; `undefined` before the first write. */
+  firstSlot(): Slot | undefined;
+  writeFirstSlot(): Promise<void>;
+  readonly writtenBytes: () => number;
+}
+
+/**
+ * @param imageBytes the image's length where it is known: nothing behind it is zeroed
+ */
+export function createDiskWriter(disk: Disk, imageBytes: number | undefined): DiskWriter {
+  const pending = new Set<Promise<void>>();
+  const state = { failure: undefined as unknown, first: undefined as Slot | undefined, zeroedTo: 0, written: 0 };
+  const end = Math.min(disk.sizeBytes, roundUp(imageBytes ?? disk.sizeBytes, disk.sectorBytes));
+
+  const writeRange = async (slot: Slot, from: number, to: number, offset: number): Promise<void> => {
+    await writeFully(disk, slot.bytes.subarray(from, to), offset + from);
+    state.written += to - from;
+  };
+  const writeLater = (slot: Slot, from: number, to: number, offset: number): void => {
+    slot.retain();
+    const writing = writeRange(slot, from, to, offset)
+      .catch((error: unknown) => {
+        state.failure ??= error;
+      })
+      .finally(() => {
+        slot.release();
+        pending.delete(writing);
+      });
+    pending.add(writing);
+  };
+  const zeroAhead = async (from: number, to: number): Promise<void> => {
+    if (to <= state.zeroedTo || disk.zeroRange === undefined) return;
+    const start = Math.max(from, state.zeroedTo);
+    state.zeroedTo = Math.max(to, Math.min(start + zeroWindowBytes, end));
+    await disk.zeroRange(start, state.zeroedTo - start);
+  };
+  const drain = async (): Promise<void> => {
+    await Promise.all(pending);
+    throwFailure(state.failure, disk);
+  };
+
+  return {
+    write: async (slot, offset) => {
+      throwFailure(state.failure, disk);
+      const length = padToSector(slot, disk.sectorBytes);
+      if (offset + length > disk.sizeBytes) throw tooSmall(disk, imageBytes);
+      if (offset === 0) {
+        state.first = slot;
+        return;
+      }
+      for (const run of splitRuns(slot.bytes.subarray(0, length), disk.zeroRange !== undefined)) {
+        if (run.zero) await zeroAhead(offset + run.from, offset + run.to);
+        else writeLater(slot, run.from, run.to, offset);
+      }
+      slot.release();
+    },
+    flush: async () => {
+      await drain();
+      await disk.handle.datasync();
+    },
+    firstSlot: () => state.first,
+    writeFirstSlot: async () => {
+      if (state.first === undefined) return;
+      await writeRange(state.first, 0, padToSector(state.first, disk.sectorBytes), 0);
+      await disk.handle.datasync();
+    },
+    writtenBytes: () => state.written,
+  };
+}
+
+/** The error for a disk that can't take the image; both sizes in bytes. */
+export function tooSmall(disk: Pick<Disk, 'name' | 'sizeBytes'>, imageBytes: number | undefined): AppError {
+  const needed = imageBytes === undefined ? 'more' : `${imageBytes} bytes`;
+  return new AppError(
+    'storage_error',
+    `disk ${disk.name} is too small: it has ${disk.sizeBytes} bytes, the image needs ${needed}`,
+  );
+}
+
+interface Run {
+  readonly from: number;
+  readonly to: number;
+  readonly zero: boolean;
+}
+
+/** Splits bytes into runs of data and of zeros, in steps of 64 KiB; one run of data when holes are not skipped. */
+export function splitRuns(bytes: Buffer, skipHoles: boolean): readonly Run[] {
+  if (!skipHoles) return [{ from: 0, to: bytes.length, zero: false }];
+  const runs: Run[] = [];
+  for (let from = 0; from < bytes.length; from += granuleBytes) {
+    const to = Math.min(from + granuleBytes, bytes.length);
+    const zero = bytes.subarray(from, to).equals(zeros.subarray(0, to - from));
+    const last = runs.at(-1);
+    if (last?.zero === zero) runs[runs.length - 1] = { ...last, to };
+    else runs.push({ from, to, zero });
+  }
+  return runs;
+}
+
+/** Writes all of `bytes`, which the kernel may take in parts. */
+export async function writeFully(disk: Disk, bytes: Uint8Array, offset: number): Promise<void> {
+  let done = 0;
+  while (done < bytes.length) {
+    const { bytesWritten } = await disk.handle.write(bytes, done, bytes.length - done, offset + done);
+    if (bytesWritten === 0)
+      throw new AppError('storage_error', `disk ${disk.name} takes no more at byte ${offset + done}`);
+    done += bytesWritten;
+  }
+}
+
+/** Direct I/O writes whole sectors: the last slot is filled up with zeros. */
+function padToSector(slot: Slot, sectorBytes: number): number {
+  const length = roundUp(slot.length, sectorBytes);
+  slot.bytes.fill(0, slot.length, length);
+  return length;
+}
+
+function roundUp(value: number, step: number): number {
+  return Math.ceil(value / step) * step;
+}
+
+function throwFailure(cause: unknown, disk: Disk): void {
+  if (cause !== undefined) throw new AppError('storage_error', `write to disk ${disk.name}`, { cause });
+}

@@ -1,0 +1,209 @@
+import { type HttpAnswer, httpGet } from '#agent/image/http-body.ts';
+import { type Slot, type SlotPool, slotBytes } from '#agent/image/slot-pool.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+export interface DownloadOptions {
+  readonly urls: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+  /** How often a connection may fail in all; Ironic's rule is 1 + 9. */
+  readonly maxTries: number;
+  /** Milliseconds between two tries when the last one brought nothing. */
+  readonly retryDelayMs: number;
+  readonly idleTimeoutMs: number;
+  readonly pool: SlotPool;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+export interface Download {
+  /** Bytes of the file as served; `undefined` when the server does not say. */
+  totalBytes(): number | undefined;
+  doneBytes(): number;
+  /** The file in order, every slot full but the last. Connections that break are resumed at the byte reached. */
+  slots(): AsyncGenerator<Slot>;
+}
+
+interface State {
+  readonly urls: string[];
+  index: number;
+  tries: number;
+  position: number;
+  /** Where the current connection began. */
+  since: number;
+  totalBytes: number | undefined;
+  /** What each server calls this version of the file: resuming must not join two versions. */
+  readonly validators: Map<string, string | undefined>;
+}
+
+/**
+ * Connects to the first server that has the image.
+ * @throws AppError `image_error` when no server has it (4xx), `unavailable` when the tries are used up, `aborted`.
+ */
+export async function openDownload(options: DownloadOptions): Promise<Download> {
+  const state: State = {
+    urls: [...options.urls],
+    index: 0,
+    tries: 0,
+    position: 0,
+    since: 0,
+    totalBytes: undefined,
+    validators: new Map(),
+  };
+  const first = await connect(state, options);
+  return {
+    totalBytes: () => state.totalBytes,
+    doneBytes: () => state.position,
+    slots: () => readSlots(first, state, options),
+  };
+}
+
+async function* readSlots(first: HttpAnswer, state: State, options: DownloadOptions): AsyncGenerator<Slot> {
+  let answer = first;
+  let slot = await options.pool.acquire();
+  try {
+    for (;;) {
+      const read = await readOrBreak(answer, slot.bytes.subarray(slot.length));
+      slot.length += read.bytes;
+      state.position += read.bytes;
+      if (read.state === 'complete') break;
+      if (slot.length === slot.bytes.length) {
+        yield slot;
+        slot = await options.pool.acquire();
+      } else {
+        answer.close();
+        await beforeNextTry(read.error ?? cutError(state), state, options);
+        answer = await connect(state, options);
+      }
+    }
+    if (slot.length > 0) yield slot;
+    else slot.release();
+  } finally {
+    answer.close();
+  }
+}
+
+interface Read {
+  readonly bytes: number;
+  readonly state: 'more' | 'complete' | 'cut';
+  readonly error?: unknown;
+}
+
+async function readOrBreak(answer: HttpAnswer, into: Uint8Array): Promise<Read> {
+  try {
+    return await answer.read(into);
+  } catch (error) {
+    return { bytes: 0, state: 'cut', error };
+  }
+}
+
+function cutError(state: State): AppError {
+  const total = state.totalBytes === undefined ? 'an unknown number of' : String(state.totalBytes);
+  return new AppError('unavailable', `the connection ended after ${state.position} of ${total} bytes`);
+}
+
+/** An open answer that stands at `state.position`, from whichever server gives it. */
+async function connect(state: State, options: DownloadOptions): Promise<HttpAnswer> {
+  for (;;) {
+    try {
+      state.since = state.position;
+      return await openAt(state, options);
+    } catch (error) {
+      await beforeNextTry(error, state, options);
+    }
+  }
+}
+
+async function beforeNextTry(error: unknown, state: State, options: DownloadOptions): Promise<void> {
+  const url = state.urls[state.index] ?? '';
+  if (options.signal.aborted)
+    throw new AppError('aborted', 'the download was stopped', { cause: options.signal.reason });
+  options.log.warn({ url, err: error, position: state.position }, 'image download broke');
+  if (!isRetryable(error)) {
+    state.urls.splice(state.index, 1);
+    if (state.urls.length === 0) throw new AppError('image_error', `fetch the image from ${url}`, { cause: error });
+    state.index %= state.urls.length;
+    return;
+  }
+  state.tries += 1;
+  if (state.tries >= options.maxTries) {
+    throw new AppError('unavailable', `fetch the image from ${url}: gave up after ${state.tries} tries`, {
+      cause: error,
+    });
+  }
+  state.index = (state.index + 1) % state.urls.length;
+  if (state.position === state.since && state.index === 0)
+    await options.clock.sleep(options.retryDelayMs, options.signal);
+}
+
+async function openAt(state: State, options: DownloadOptions): Promise<HttpAnswer> {
+  const url = state.urls[state.index] ?? '';
+  const known = state.validators.get(url);
+  const resume: Record<string, string> =
+    state.position === 0
+      ? {}
+      : { range: `bytes=${state.position}-`, ...(known === undefined ? {} : { 'if-range': known }) };
+  const answer = await httpGet(new URL(url), { ...options.headers, ...resume }, options);
+  try {
+    await takeUp(answer, url, state);
+    return answer;
+  } catch (error) {
+    answer.close();
+    throw error;
+  }
+}
+
+/** Makes sure that the answer's body is the same file as before, and stands at our position in it. */
+async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<void> {
+  const total = totalOf(answer);
+  checkStatus(answer.status, url);
+  if (state.position === 0) {
+    state.totalBytes = total;
+    state.validators.set(url, validatorOf(answer));
+    return;
+  }
+  const known = state.validators.get(url);
+  const changed = total !== state.totalBytes || (known !== undefined && known !== validatorOf(answer));
+  if (changed || answer.status === 416) {
+    throw new AppError('image_error', `the image at ${url} changed while it was being downloaded`);
+  }
+  state.validators.set(url, validatorOf(answer));
+  if (answer.status === 206) {
+    const start = /^bytes (\d+)-/.exec(answer.headers.get('content-range') ?? '')?.[1];
+    if (Number(start) === state.position) return;
+    throw new AppError('image_error', `${url} answered a range request for byte ${state.position} with another range`);
+  }
+  // no ranges here: the part that is already on the disk is read once more and dropped; the checksum covers the seam
+  await skip(answer, state.position);
+}
+
+function checkStatus(status: number, url: string): void {
+  if (status === 200 || status === 206 || status === 416) return;
+  const passing = status >= 500 || status === 408 || status === 429;
+  throw new AppError(passing ? 'unavailable' : 'image_error', `${url} answered ${status}`);
+}
+
+function totalOf(answer: HttpAnswer): number | undefined {
+  if (answer.status !== 206) return answer.bodyBytes;
+  const total = /\/(\d+)$/.exec(answer.headers.get('content-range') ?? '')?.[1];
+  return total === undefined ? undefined : Number(total);
+}
+
+/** A strong ETag, else the time of change: what If-Range takes (RFC 9110 §13.1.5). */
+function validatorOf(answer: HttpAnswer): string | undefined {
+  const etag = answer.headers.get('etag');
+  return etag !== undefined && !etag.startsWith('W/') ? etag : answer.headers.get('last-modified');
+}
+
+async function skip(answer: HttpAnswer, bytes: number): Promise<void> {
+  const scratch = new Uint8Array(slotBytes);
+  let left = bytes;
+  while (left > 0) {
+    const read = await answer.read(scratch.subarray(0, Math.min(left, scratch.length)));
+    left -= read.bytes;
+    if (left > 0 && read.state !== 'more')
+      throw new AppError('unavailable', 'the connection ended before the byte reached');
+  }
+}

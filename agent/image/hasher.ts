@@ -1,0 +1,70 @@
+/* oxlint-disable unicorn/require-post-message-target-origin -- a thread's messages, not a window's */
+import { Worker } from 'node:worker_threads';
+import type { Slot } from '#agent/image/slot-pool.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A hash over slots in the order given, computed on another thread: it costs as much time as all the rest. */
+export interface Hasher {
+  /** Adds the slot's filled bytes; holds the slot until they are read. */
+  update(slot: Slot): void;
+  /** @returns the hex digest of everything added. @throws AppError `internal` when the thread died. */
+  digest(): Promise<string>;
+  close(): Promise<void>;
+}
+
+type Request = { readonly offset: number; readonly length: number } | 'digest';
+type Answer = { readonly hex: string } | 'read';
+
+/** `memory` is the pool's memory that the slots belong to. */
+export function createHasher(algorithm: string, memory: SharedArrayBuffer): Hasher {
+  const worker = new Worker(`(${hashOnThread.toString()})()`, {
+    eval: true,
+    name: 'image hash',
+    workerData: { algorithm, memory },
+  });
+  const held: Slot[] = [];
+  const result = Promise.withResolvers<string>();
+  result.promise.catch(() => undefined); // seen by whoever asks for the digest; a pipeline that failed earlier never does
+  worker.on('message', (answer: Answer) => {
+    if (answer === 'read') held.shift()?.release();
+    else result.resolve(answer.hex);
+  });
+  worker.once('error', (cause) =>
+    result.reject(new AppError('internal', `hash the image with ${algorithm}`, { cause })),
+  );
+  worker.once('exit', () => result.reject(new AppError('internal', 'the hashing thread ended before its answer')));
+  const send = (request: Request): void => worker.postMessage(request);
+  return {
+    update: (slot) => {
+      slot.retain();
+      held.push(slot);
+      send({ offset: slot.memoryOffset, length: slot.length });
+    },
+    digest: () => {
+      send('digest');
+      return result.promise;
+    },
+    close: async () => {
+      await worker.terminate();
+    },
+  };
+}
+
+/**
+ * Runs in the worker from its source text, so that the bundled agent stays one file: it must name nothing outside
+ * itself.
+ */
+function hashOnThread(): void {
+  const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
+  const { createHash } = process.getBuiltinModule('node:crypto');
+  const { algorithm, memory } = workerData as { algorithm: string; memory: SharedArrayBuffer };
+  const hash = createHash(algorithm);
+  parentPort?.on('message', (request: Request) => {
+    if (request === 'digest') {
+      parentPort.postMessage({ hex: hash.digest('hex') });
+    } else {
+      hash.update(new Uint8Array(memory, request.offset, request.length));
+      parentPort.postMessage('read');
+    }
+  });
+}

@@ -1,0 +1,147 @@
+import { type Connection, type ConnectionOptions, openConnection } from '#agent/image/connection.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** The answer to one GET; the body is read into the caller's memory. HTTP/1.1 as in RFC 9112. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Bytes of the body; `undefined` when the server does not say. */
+  readonly bodyBytes: number | undefined;
+  /**
+   * Fills `into`, or less at the body's end.
+   * @returns the bytes read, and whether the body went on to its proper end or was cut.
+   */
+  read(into: Uint8Array): Promise<{ readonly bytes: number; readonly state: 'more' | 'complete' | 'cut' }>;
+  close(): void;
+}
+
+const maxRedirects = 5;
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * Sends a GET and reads the head of the answer; redirects are followed (without the authorization once the host
+ * changes).
+ * @throws AppError `unavailable` when the connection fails or the answer is no HTTP.
+ */
+export async function httpGet(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  options: ConnectionOptions,
+): Promise<HttpAnswer> {
+  let target = url;
+  for (let hop = 0; hop <= maxRedirects; hop += 1) {
+    const sent = target.host === url.host ? headers : withoutAuthorization(headers);
+    const answer = await getOnce(target, sent, options);
+    const location = answer.headers.get('location');
+    if (!redirects.has(answer.status) || location === undefined) return answer;
+    answer.close();
+    target = new URL(location, target);
+    if (!['http:', 'https:'].includes(target.protocol)) {
+      throw new AppError('image_error', `${url.href} redirects to ${target.protocol}, not to http or https`);
+    }
+  }
+  throw new AppError('image_error', `${url.href} redirects more than ${maxRedirects} times`);
+}
+
+async function getOnce(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  options: ConnectionOptions,
+): Promise<HttpAnswer> {
+  const connection = openConnection(url, options);
+  try {
+    const lines = Object.entries({
+      host: url.host,
+      'user-agent': 'baton-agent',
+      accept: '*/*',
+      'accept-encoding': 'identity', // the checksum is over the bytes of the file
+      connection: 'close',
+      ...headers,
+    }).map(([name, value]) => `${name}: ${value}\r\n`);
+    connection.write(`GET ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n`);
+    const status = parseStatusLine(await connection.readLine(), url);
+    return { status, ...openBody(connection, await readHeaders(connection)), close: () => connection.close() };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+function withoutAuthorization(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'authorization'));
+}
+
+function parseStatusLine(line: string | undefined, url: URL): number {
+  if (line === undefined) throw new AppError('unavailable', `${url.host} closed the connection without an answer`);
+  const status = /^HTTP\/1\.[01] (\d{3})/.exec(line)?.[1];
+  if (status === undefined)
+    throw new AppError('unavailable', `${url.host} answered with something that is not HTTP/1.1`);
+  return Number(status);
+}
+
+async function readHeaders(connection: Connection): Promise<Map<string, string>> {
+  const headers = new Map<string, string>();
+  for (;;) {
+    const line = await connection.readLine();
+    if (line === undefined) throw new AppError('unavailable', 'the connection ended within the answer’s headers');
+    if (line === '') return headers;
+    const at = line.indexOf(':');
+    if (at > 0) headers.set(line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim());
+  }
+}
+
+function openBody(
+  connection: Connection,
+  headers: ReadonlyMap<string, string>,
+): Pick<HttpAnswer, 'headers' | 'bodyBytes' | 'read'> {
+  if (headers.get('transfer-encoding')?.toLowerCase().includes('chunked')) {
+    return { headers, bodyBytes: undefined, read: chunkedReader(connection) };
+  }
+  const length = headers.get('content-length');
+  if (length === undefined) return { headers, bodyBytes: undefined, read: untilCloseReader(connection) };
+  return { headers, bodyBytes: Number(length), read: countedReader(connection, Number(length)) };
+}
+
+function countedReader(connection: Connection, length: number): HttpAnswer['read'] {
+  let left = length;
+  return async (into) => {
+    const wanted = Math.min(into.length, left);
+    const bytes = wanted === 0 ? 0 : await connection.fill(into.subarray(0, wanted));
+    left -= bytes;
+    if (left === 0) return { bytes, state: 'complete' };
+    return { bytes, state: bytes < wanted ? 'cut' : 'more' };
+  };
+}
+
+function untilCloseReader(connection: Connection): HttpAnswer['read'] {
+  return async (into) => {
+    const bytes = await connection.fill(into);
+    // nothing tells a proper end from a broken one here: the checksum does
+    return { bytes, state: bytes < into.length ? 'complete' : 'more' };
+  };
+}
+
+function chunkedReader(connection: Connection): HttpAnswer['read'] {
+  let left = 0;
+  let first = true;
+  return async (into) => {
+    let bytes = 0;
+    while (bytes < into.length) {
+      if (left === 0) {
+        if (!first) await connection.readLine();
+        first = false;
+        const size = Number.parseInt((await connection.readLine()) ?? '', 16);
+        if (Number.isNaN(size)) return { bytes, state: 'cut' };
+        if (size === 0) return { bytes, state: 'complete' };
+        left = size;
+      }
+      const wanted = Math.min(left, into.length - bytes);
+      const got = await connection.fill(into.subarray(bytes, bytes + wanted));
+      bytes += got;
+      left -= got;
+      if (got < wanted) return { bytes, state: 'cut' };
+    }
+    return { bytes, state: 'more' };
+  };
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** `image_info` of the write step (agent-protocol.md §6.1); keys that are not needed here pass unseen. */
+export const ImageInfo = z.looseObject({
+  /** Last path segment of the image's source. */
+  id: z.string(),
+  /** The same image at several places: the next one is tried when one fails. */
+  urls: z.array(z.url({ protocol: /^https?$/ })).min(1),
+  disk_format: z.string().nullish(),
+  container_format: z.string().nullish(),
+  /** A hex digest, told apart by its length, or the http(s) URL of a checksum file. */
+  checksum: z.string().nullish(),
+  os_hash_algo: z.string().nullish(),
+  os_hash_value: z.string().nullish(),
+  image_type: z.string().nullish(),
+  kernel: z.string().nullish(),
+  ramdisk: z.string().nullish(),
+  image_server_auth_strategy: z.string().nullish(),
+  image_server_user: z.string().nullish(),
+  image_server_password: z.string().nullish(),
+  /** Base64 of the value of an Authorization header. */
+  image_request_authorization: z.string().nullish(),
+  proxies: z.record(z.string(), z.string()).nullish(),
+});
+export type ImageInfo = z.infer<typeof ImageInfo>;
+
+/**
+ * @throws AppError `not_supported` for images that this agent can't write yet, before anything is touched.
+ */
+export function checkSupported(info: ImageInfo): void {
+  if (info.disk_format && info.disk_format !== 'raw') {
+    throw new AppError(
+      'not_supported',
+      `image_info.disk_format is "${info.disk_format}": only raw images, plain or compressed with zstd, gzip or xz, can be written`,
+    );
+  }
+  if (info.image_type === 'partition' || (!info.image_type && info.kernel && info.ramdisk)) {
+    throw new AppError(
+      'not_supported',
+      'image_info describes a partition image: only whole-disk images can be written',
+    );
+  }
+  if (info.proxies && Object.keys(info.proxies).length > 0) {
+    throw new AppError('not_supported', 'image_info.proxies is set: images can only be fetched without a proxy');
+  }
+}
+
+/** Headers that let the image server know us; empty when the image is free to read. */
+export function authorizationHeaders(info: ImageInfo): Readonly<Record<string, string>> {
+  if (info.image_request_authorization) {
+    return { authorization: Buffer.from(info.image_request_authorization, 'base64').toString('utf8') };
+  }
+  if (info.image_server_auth_strategy === 'http_basic') {
+    const login = `${info.image_server_user ?? ''}:${info.image_server_password ?? ''}`;
+    return { authorization: `Basic ${Buffer.from(login).toString('base64')}` };
+  }
+  return {};
+}

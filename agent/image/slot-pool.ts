@@ -1,0 +1,75 @@
+/** One slot is the unit of everything in the image pipeline: of reading, hashing, decoding and writing. */
+export const slotBytes = 1024 * 1024;
+
+/** A piece of the pool on its way through the pipeline; whoever keeps it retains it, and the last release frees it. */
+export interface Slot {
+  /** The whole slot, aligned for direct I/O; the first `length` bytes are filled. */
+  readonly bytes: Buffer;
+  /** Where the slot lies in the pool's memory: with it another thread finds the bytes. */
+  readonly memoryOffset: number;
+  length: number;
+  retain(): void;
+  release(): void;
+}
+
+export interface SlotPool {
+  readonly memory: SharedArrayBuffer;
+  /** An empty slot held once; waits until one is free. */
+  acquire(): Promise<Slot>;
+}
+
+const wasmPageBytes = 65_536;
+
+// the types of Node 24 name WebAssembly as a namespace only
+declare const WebAssembly: {
+  readonly Memory: new (options: {
+    initial: number;
+    maximum: number;
+    shared: true;
+  }) => { readonly buffer: SharedArrayBuffer };
+};
+
+/**
+ * A fixed number of 1 MiB buffers that are used over and over. Fresh buffers for every chunk cost four times the
+ * processor time of the decoding itself, in page faults, and let memory grow until the next garbage collection.
+ * The memory is a WebAssembly memory, because that is the one kind that JavaScript gets page-aligned (O_DIRECT wants
+ * it), and shared, so that a worker hashes it in place.
+ */
+export function createSlotPool(count: number): SlotPool {
+  const pages = (count * slotBytes) / wasmPageBytes;
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }).buffer;
+  const free: Slot[] = [];
+  const waiting: ((slot: Slot) => void)[] = [];
+  const give = (slot: Slot): void => {
+    const next = waiting.shift();
+    if (next) next(slot);
+    else free.push(slot);
+  };
+  for (let index = 0; index < count; index += 1) free.push(createSlot(memory, index * slotBytes, give));
+  const handOut = (slot: Slot): Slot => {
+    slot.length = 0;
+    slot.retain();
+    return slot;
+  };
+  return {
+    memory,
+    acquire: async () => handOut(free.pop() ?? (await new Promise<Slot>((resolve) => waiting.push(resolve)))),
+  };
+}
+
+function createSlot(memory: SharedArrayBuffer, memoryOffset: number, free: (slot: Slot) => void): Slot {
+  let holders = 0;
+  const slot: Slot = {
+    bytes: Buffer.from(memory, memoryOffset, slotBytes),
+    memoryOffset,
+    length: 0,
+    retain: () => {
+      holders += 1;
+    },
+    release: () => {
+      holders -= 1;
+      if (holders === 0) free(slot);
+    },
+  };
+  return slot;
+}
