@@ -1,8 +1,11 @@
+import type { AgentClients } from '#conductor/agents/agent-client.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
 import type { Database, Queryable } from '#conductor/db/open.ts';
 import type { HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
 
 /** The hardware types at hand (`drivers/registry.ts` makes it). */
 export interface Drivers {
@@ -19,7 +22,12 @@ export interface ConductorContext {
   readonly db: Queryable;
   readonly log: Log;
   readonly clock: Clock;
+  readonly run: Run;
   readonly drivers: Drivers;
+  readonly agents: AgentClients;
+  readonly networks: NetworkConnector;
   /** Something about the node has changed: look at its flow and its targets now. Returns at once, never throws. */
   readonly nudge: (nodeUuid: string) => void;
+  /** Called after each commit to the intent log; tests kill the process there. */
+  readonly stepEventCommitted: () => void;
 }

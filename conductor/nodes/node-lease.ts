@@ -1,4 +1,4 @@
-import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm';
+import { and, eq, gt, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodeLeases } from '#conductor/db/schema/node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -25,7 +25,7 @@ export async function claimLease(
     .onConflictDoUpdate({
       target: nodeLeases.nodeUuid,
       set: { holder: options.holder, token: sql`${nodeLeases.token} + 1`, expiresAt: expiry(options.leaseMs) },
-      setWhere: or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`)),
+      setWhere: sql`${nodeLeases.holder} is null or ${nodeLeases.expiresAt} < now()`,
     })
     .returning({ token: nodeLeases.token });
   return row ? { nodeUuid, holder: options.holder, token: row.token } : undefined;

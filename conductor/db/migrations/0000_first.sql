@@ -36,6 +36,7 @@ CREATE TABLE "flow_steps" (
 	"ended_at" timestamp (3) with time zone,
 	"waiting_for" text,
 	"wait_until" timestamp (3) with time zone,
+	"run_again" boolean DEFAULT false NOT NULL,
 	"progress" jsonb,
 	"output" jsonb,
 	"error" text
@@ -47,6 +48,7 @@ CREATE TABLE "flows" (
 	"kind" text NOT NULL,
 	"state" text NOT NULL,
 	"requested_by" text,
+	"requested_steps" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"hardware_manager_version" jsonb,
 	"started_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"ended_at" timestamp (3) with time zone,

@@ -13,6 +13,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import { type JsonObject, nodes } from '#conductor/db/schema/node.ts';
 import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/flows/flow-log.ts';
+import type { RequestedStep } from '#conductor/flows/plan-steps.ts';
 import type { FlowKindName, FlowState } from '#conductor/flows/flow-states.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
@@ -27,6 +28,8 @@ export const flows = pgTable(
     kind: text().$type<FlowKindName>().notNull(),
     state: text().$type<FlowState>().notNull(),
     requestedBy: text(),
+    /** The operator's own steps; needed again when the agent's list is known. */
+    requestedSteps: jsonb().$type<RequestedStep[]>().notNull().default([]),
     /** Versions of the agent's hardware managers at the first heartbeat; sent back with each in-band step. */
     hardwareManagerVersion: jsonb().$type<Record<string, string>>(),
     startedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
@@ -68,6 +71,8 @@ export const flowSteps = pgTable(
     endedAt: timestamp({ withTimezone: true, precision: 3 }),
     waitingFor: text(),
     waitUntil: timestamp({ withTimezone: true, precision: 3 }),
+    /** While waiting: after a passing fault the step is run again, not only asked about. */
+    runAgain: boolean().notNull().default(false),
     progress: jsonb().$type<Progress>(),
     output: jsonb(),
     error: text(),

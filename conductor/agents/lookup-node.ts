@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { inArray } from 'drizzle-orm';
+import { findAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { ports } from '#conductor/db/schema/port.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { findNode } from '#conductor/nodes/node-store.ts';
+import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** States in which a ramdisk may ask who it is (agent-protocol.md §2.2, `restrict_lookup`). */
+const lookupStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+  'deploying',
+  'wait call-back',
+  'cleaning',
+  'clean wait',
+  'inspecting',
+  'inspect wait',
+  'rescuing',
+  'rescue wait',
+  'service wait',
+]);
+
+const maskedToken = '******';
+/** Tokens exist since this microversion. */
+const tokenVersion = 62;
+
+export interface LookupRequest {
+  /** Lower-case MAC addresses. */
+  readonly addresses: readonly string[];
+  readonly nodeUuid?: string | undefined;
+  /** Minor of the microversion in use. */
+  readonly version: number;
+}
+
+/**
+ * `GET /v1/lookup`: who the machine is, and the boot's token the first time it asks.
+ * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
+ */
+export async function lookupNode(
+  context: Pick<ConductorContext, 'db' | 'config'>,
+  request: LookupRequest,
+): Promise<Record<string, unknown>> {
+  const { db, config } = context;
+  const node = request.nodeUuid
+    ? await findNode(db, request.nodeUuid)
+    : await findNodeByAddresses(db, request.addresses);
+  if (!node || !lookupStates.has(node.provisionState)) {
+    throw new AppError('not_found', 'Resource could not be found.');
+  }
+  const token = request.version >= tokenVersion ? await issueToken(context, node) : undefined;
+  return {
+    node: {
+      uuid: node.uuid,
+      properties: node.properties,
+      instance_info: {},
+      driver_internal_info: { agent_secret_token: maskedToken },
+      links: ['v1/', ''].map((prefix, index) => ({
+        href: `${config.publicUrl}/${prefix}nodes/${node.uuid}`,
+        rel: index === 0 ? 'self' : 'bookmark',
+      })),
+    },
+    config: {
+      metrics: {
+        backend: 'noop',
+        prepend_host: false,
+        prepend_uuid: false,
+        prepend_host_reverse: true,
+        global_prefix: null,
+      },
+      metrics_statsd: { statsd_host: 'localhost', statsd_port: 8125 },
+      heartbeat_timeout: config.heartbeatTimeout,
+      ...(token === undefined ? {} : { agent_token: token }),
+      agent_token_required: true,
+      agent_md5_checksum_enable: false,
+      disable_deep_image_inspection: false,
+      permitted_image_formats: ['raw'],
+      enable_bios_bootloader_install: false,
+      agent_skip_bmc_detect: false,
+      baton: { progress_interval_ms: 1000 },
+    },
+  };
+}
+
+async function findNodeByAddresses(db: Queryable, addresses: readonly string[]): Promise<NodeRow | undefined> {
+  const rows = await db
+    .selectDistinct({ nodeUuid: ports.nodeUuid })
+    .from(ports)
+    .where(inArray(ports.address, [...addresses]));
+  // addresses of two nodes: nobody can say which one this machine is
+  const [row] = rows;
+  return row && rows.length === 1 ? findNode(db, row.nodeUuid) : undefined;
+}
+
+async function issueToken(context: Pick<ConductorContext, 'db' | 'config'>, node: NodeRow): Promise<string> {
+  const token = randomBytes(32).toString('base64url');
+  if (!(await insertAgentSession(context.db, node.uuid, token))) {
+    const session = await findAgentSession(context.db, node.uuid);
+    // nobody has used it yet: the answer that carried it may have been lost on the way
+    return session && !session.lastHeartbeatAt ? session.token : maskedToken;
+  }
+  await addHistory(context.db, {
+    nodeUuid: node.uuid,
+    severity: 'INFO',
+    eventType: 'agent',
+    event: 'ramdisk has looked itself up',
+    conductor: context.config.conductorName,
+  });
+  return token;
+}

@@ -1,0 +1,49 @@
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { PortRow } from '#conductor/db/schema/port.ts';
+
+/**
+ * The `node` and `ports` parameters of the agent's commands, in the shape of Ironic's objects
+ * (`spec/captures/deploy-conversation.json`). Secrets are left out rather than masked: no step needs driver_info.
+ */
+export function dumpNode(
+  node: NodeRow,
+  hardwareManagerVersion: Record<string, string> | null,
+): Record<string, unknown> {
+  return {
+    uuid: node.uuid,
+    name: node.name,
+    instance_uuid: node.instanceUuid,
+    driver: node.driver,
+    driver_info: {},
+    driver_internal_info: {
+      agent_erase_devices_iterations: 1,
+      agent_erase_devices_zeroize: true,
+      agent_continue_if_secure_erase_failed: false,
+      agent_continue_if_ata_erase_failed: false,
+      agent_enable_nvme_secure_erase: true,
+      agent_enable_ata_secure_erase: true,
+      disk_erasure_concurrency: 4,
+      agent_erase_skip_read_only: false,
+      hardware_manager_version: hardwareManagerVersion ?? {},
+    },
+    instance_info: node.instanceInfo,
+    properties: node.properties,
+    extra: node.extra,
+    provision_state: node.provisionState,
+    resource_class: node.resourceClass,
+    target_raid_config: {},
+    raid_config: {},
+  };
+}
+
+export function dumpPorts(ports: readonly PortRow[]): Record<string, unknown>[] {
+  return ports.map((port) => ({
+    uuid: port.uuid,
+    address: port.address,
+    pxe_enabled: port.pxeEnabled,
+    local_link_connection: port.localLinkConnection,
+    physical_network: port.physicalNetwork,
+    extra: port.extra,
+    internal_info: {},
+  }));
+}

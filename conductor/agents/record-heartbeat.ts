@@ -1,0 +1,61 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { findAgentSession, recordAgentContact } from '#conductor/agents/agent-session-store.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
+import { nudgeFlow } from '#conductor/flows/flow-store.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Heartbeat } from '#shared/wire/heartbeat.ts';
+
+/**
+ * `POST /v1/heartbeat/{node}`: stores what the agent says and nudges; the work is done elsewhere. Texts that agents
+ * match on are Ironic's (agent-protocol.md §2.3).
+ * @throws AppError `not_found` (404) or `invalid_argument` (400, also for a wrong token).
+ */
+export async function recordHeartbeat(
+  context: Pick<ConductorContext, 'db' | 'nudge'>,
+  ident: string,
+  heartbeat: Heartbeat,
+): Promise<void> {
+  const { db } = context;
+  const node = await getNode(db, ident);
+  const session = checkToken(await findAgentSession(db, node.uuid), heartbeat.agent_token);
+  checkCallback(session, heartbeat);
+  await db.transaction(async (tx) => {
+    await recordAgentContact(tx, node.uuid, {
+      callbackUrl: heartbeat.callback_url,
+      version: heartbeat.agent_version ?? null,
+      ...(heartbeat.agent_verify_ca ? { certificate: heartbeat.agent_verify_ca } : {}),
+    });
+    await nudgeFlow(tx, node.uuid);
+  });
+  context.nudge(node.uuid);
+}
+
+/** @throws AppError `invalid_argument`: Ironic answers 400, not 401, and agents rely on it. */
+export function checkToken(session: AgentSessionRow | undefined, token: string | undefined): AgentSessionRow {
+  if (!token) throw new AppError('invalid_argument', 'Agent token is required: agent_token is missing.');
+  if (!session || !sameText(session.token, token)) {
+    throw new AppError('invalid_argument', 'Invalid or missing agent token received.');
+  }
+  return session;
+}
+
+function checkCallback(session: AgentSessionRow, heartbeat: Heartbeat): void {
+  if (!heartbeat.agent_version) throw new AppError('invalid_argument', 'Missing mandatory parameter: agent_version');
+  if (!/^https?:\/\/\S+$/.test(heartbeat.callback_url)) {
+    throw new AppError('invalid_argument', 'callback_url must be an http:// or https:// URL.');
+  }
+  if (session.callbackUrl && session.callbackUrl !== heartbeat.callback_url) {
+    throw new AppError('invalid_argument', 'Detected change in ramdisk provided "callback_url"');
+  }
+  if (session.certificate && heartbeat.agent_verify_ca && session.certificate !== heartbeat.agent_verify_ca) {
+    throw new AppError('invalid_argument', 'Detected change in ramdisk provided "agent_verify_ca"');
+  }
+}
+
+/** Compares in constant time whatever the lengths. */
+function sameText(a: string, b: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}

@@ -1,0 +1,26 @@
+import { and, eq, inArray } from 'drizzle-orm';
+import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { checkToken } from '#conductor/agents/record-heartbeat.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { flowSteps } from '#conductor/db/schema/flow.ts';
+import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { ProgressReport } from '#shared/wire/progress.ts';
+
+/**
+ * `POST /v1/progress/{node}` (Baton's own): shown to the operator, nothing is decided from it.
+ * @throws AppError `not_found`, `invalid_argument`.
+ */
+export async function recordProgress(
+  context: Pick<ConductorContext, 'db'>,
+  ident: string,
+  report: ProgressReport,
+): Promise<void> {
+  const node = await getNode(context.db, ident);
+  checkToken(await findAgentSession(context.db, node.uuid), report.agent_token);
+  if (!isUuid(report.command_id)) throw new AppError('invalid_argument', 'command_id must be a UUID.');
+  await context.db
+    .update(flowSteps)
+    .set({ progress: report.progress })
+    .where(and(eq(flowSteps.uuid, report.command_id), inArray(flowSteps.state, ['running', 'waiting'])));
+}

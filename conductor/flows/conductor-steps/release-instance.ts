@@ -1,0 +1,17 @@
+import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
+import { deleteVifs } from '#conductor/nodes/vif-store.ts';
+
+export const releaseInstance: ConductorStep = {
+  interface: 'deploy',
+  step: 'release_instance',
+  description: 'Forgets the instance: its image, config drive, UUID and networks.',
+  run: async (context) => {
+    await context.record(async (tx) => {
+      await deleteConfigDrive(tx, context.node.uuid);
+      await deleteVifs(tx, context.node.uuid);
+      await updateNode(tx, context.node.uuid, { instanceInfo: {}, instanceUuid: null, instanceName: null });
+    });
+    return { kind: 'done' };
+  },
+};

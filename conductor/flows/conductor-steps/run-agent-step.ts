@@ -1,0 +1,131 @@
+import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
+
+/** How often a running command is asked about when no heartbeat says that it has ended. */
+const checkEveryMs = 15_000;
+
+/** Has the agent run a step: any in-band one, under its own name. */
+export const runAgentStep: Pick<ConductorStep, 'run' | 'resume'> = {
+  run: (context) => startAgentStep(context, context.step.args),
+  resume: checkAgentStep,
+};
+
+/**
+ * Sends the step under the flow step's uuid. An agent that has the command already (the answer or this conductor was
+ * lost) answers with it and starts nothing.
+ */
+export function startAgentStep(
+  context: StepContext,
+  args: Readonly<Record<string, unknown>>,
+): Promise<ConductorStepOutcome> {
+  const { flow, step } = context;
+  const inBand = flowKinds[flow.kind].inBand;
+  if (!inBand) throw new AppError('internal', `a ${flow.kind} flow has no in-band steps`);
+  return startCommand(context, {
+    name: inBand.executeCommand,
+    params: {
+      step: {
+        interface: step.interface,
+        step: step.step,
+        args,
+        priority: step.priority,
+        reboot_requested: step.rebootRequested,
+        abortable: step.abortable,
+        baton_command_id: step.uuid,
+      },
+      node: dumpNode(context.node, flow.hardwareManagerVersion),
+      ports: dumpPorts(context.ports),
+      [inBand.versionKey]: flow.hardwareManagerVersion,
+    },
+  });
+}
+
+/** Sends an asynchronous command and reads its first answer. */
+export async function startCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {
+  // after a crash the agent may have it already; a real ironic-python-agent would start it twice
+  const known = findCommand(await context.agent().list(), context, command.name);
+  return readCommand(context, known ?? (await context.agent().post(command, { wait: false })));
+}
+
+/** Asks the agent what became of the step. */
+export async function checkAgentStep(context: StepContext): Promise<ConductorStepOutcome> {
+  return checkCommand(context, flowKinds[context.flow.kind].inBand?.executeCommand ?? '');
+}
+
+/** Asks the agent what became of a command of this step. */
+export async function checkCommand(context: StepContext, name: string): Promise<ConductorStepOutcome> {
+  let commands: CommandResult[];
+  try {
+    commands = await context.agent().list();
+  } catch (error) {
+    if (errorCode(error) !== 'unavailable' || agentIsLost(context)) throw giveUp(context, error);
+    return wait(context, `the agent to answer again (${errorChain(error)})`);
+  }
+  const command = findCommand(commands, context, name);
+  return command
+    ? readCommand(context, command)
+    : { kind: 'again', reason: 'the agent has forgotten the command: sent again', timeoutMs: 60_000, checkEveryMs: 1 };
+}
+
+/** Heartbeats tell whether an agent that can't be reached is alive at all. */
+function agentIsLost(context: StepContext): boolean {
+  const last = context.session?.lastHeartbeatAt?.getTime() ?? 0;
+  return context.clock.now().getTime() - last > context.config.callbackTimeoutMs;
+}
+
+function giveUp(context: StepContext, cause: unknown): AppError {
+  const last = context.session?.lastHeartbeatAt?.toISOString() ?? 'never';
+  return new AppError('agent_error', `the agent is lost (last heartbeat ${last})`, { cause });
+}
+
+/**
+ * This step's command: by its id; from a real ironic-python-agent, which makes up its own ids, by the step that it
+ * repeats in its result; while it runs, by name, since an agent runs one command at a time. Commands that run no step
+ * (`install_bootloader`) are told by name alone: an agent's list begins with its boot, and a boot serves one flow.
+ */
+function findCommand(
+  commands: readonly CommandResult[],
+  context: StepContext,
+  name: string,
+): CommandResult | undefined {
+  const { uuid } = context.step;
+  const bareName = name.slice(name.indexOf('.') + 1);
+  const runsSteps = bareName.startsWith('execute_');
+  return (
+    commands.find((command) => command.id === uuid) ??
+    commands.findLast((command) => repeatsStep(command.command_result, uuid)) ??
+    commands.findLast(
+      (command) => command.command_name === bareName && (!runsSteps || command.command_status === 'RUNNING'),
+    )
+  );
+}
+
+function repeatsStep(result: unknown, uuid: string): boolean {
+  if (typeof result !== 'object' || result === null) return false;
+  return Object.values(result).some(
+    (value: unknown) => typeof value === 'object' && value !== null && Reflect.get(value, 'baton_command_id') === uuid,
+  );
+}
+
+function readCommand(context: StepContext, command: CommandResult): ConductorStepOutcome {
+  switch (command.command_status) {
+    case 'RUNNING':
+      return wait(context, `the agent to finish ${context.step.step}`);
+    case 'SUCCEEDED':
+      return { kind: 'done', output: command.command_result };
+    case 'CLEAN_VERSION_MISMATCH':
+    case 'VERSION_MISMATCH':
+      throw new AppError('version_mismatch', 'the agent came back with other hardware manager versions');
+    default: {
+      const { details, message } = command.command_error ?? {};
+      throw new AppError('agent_error', details ?? message ?? `command ended as ${command.command_status}`);
+    }
+  }
+}
+
+function wait(context: StepContext, reason: string): ConductorStepOutcome {
+  return { kind: 'wait', reason, timeoutMs: context.config.stepTimeoutMs, checkEveryMs };
+}

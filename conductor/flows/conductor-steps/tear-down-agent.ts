@@ -1,0 +1,21 @@
+import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
+import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export const tearDownAgent: ConductorStep = {
+  interface: 'deploy',
+  step: 'tear_down_agent',
+  description: 'Has the agent flush its disks, then powers the machine off.',
+  run: async (context) => {
+    // run again after a crash, the machine may be off already: there is nothing left to flush then
+    const isOn = (await context.bmc.power.getPowerState({ signal: context.signal })) !== 'power off';
+    if (isOn && context.session?.callbackUrl) {
+      const result = await context.agent().post({ name: 'standby.sync', params: {} }, { wait: true });
+      if (result.command_status !== 'SUCCEEDED') {
+        throw new AppError('agent_error', `flush the disks: ${result.command_error?.details ?? result.command_status}`);
+      }
+    }
+    await setPower(context, 'power off');
+    return { kind: 'done' };
+  },
+};

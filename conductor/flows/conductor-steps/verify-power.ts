@@ -1,0 +1,18 @@
+import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export const verifyPower: ConductorStep = {
+  interface: 'power',
+  step: 'verify_power',
+  description: 'Proves that the BMC answers with the given credentials, and records the power state.',
+  run: async (context) => {
+    const powerState = await context.bmc.power.getPowerState({
+      signal: context.signal,
+      timeoutMs: context.config.powerTimeoutMs,
+    });
+    if (!powerState) throw new AppError('bmc_error', 'the BMC does not know whether the machine is on');
+    await context.record((tx) => updateNode(tx, context.node.uuid, { powerState, powerFailures: 0 }));
+    return { kind: 'done', output: { power_state: powerState } };
+  },
+};

@@ -1,0 +1,121 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { insertFlow, insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
+import type { StepRecord } from '#conductor/flows/record-outcome.ts';
+import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+
+/**
+ * Records a step's failure. A failed main step skips the rest and starts the kind's clean-up; a failed clean-up step
+ * lets the next one try.
+ */
+export async function failStep(context: ConductorContext, record: StepRecord, error: unknown): Promise<void> {
+  const { lease, flow, step } = record;
+  const now = context.clock.now();
+  const conductor = context.config.conductorName;
+  context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: step.step, err: error }, 'step failed');
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, lease);
+    await recordStepEvent(tx, step, 'failed', { conductor, now, error: errorChain(error) });
+    if (step.phase === 'cleanup') return;
+    const steps = await listSteps(tx, flow.uuid);
+    await skipPending(tx, steps, { conductor, now });
+    const from = Math.max(...steps.map((each) => each.position)) + 1;
+    await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
+    await updateFlow(tx, flow.uuid, { state: 'failing', error: `step ${nameOf(step)}: ${errorChain(error)}` });
+  });
+  context.stepEventCommitted();
+}
+
+/** Marks what never ran; also when an operator ends a flow. */
+export async function skipPending(
+  tx: Transaction,
+  steps: readonly FlowStepRow[],
+  options: { readonly conductor: string; readonly now: Date },
+): Promise<void> {
+  for (const step of steps.filter((each) => each.state === 'pending')) {
+    await recordStepEvent(tx, step, 'skipped', options);
+  }
+}
+
+/** All steps (or all clean-up steps) are through: ends the flow and moves the node. */
+export async function finishFlow(
+  context: ConductorContext,
+  work: {
+    readonly lease: Lease;
+    readonly node: NodeRow;
+    readonly flow: FlowRow;
+    readonly steps: readonly FlowStepRow[];
+  },
+): Promise<void> {
+  const kind = flowKinds[work.flow.kind];
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, work.lease);
+    const node = await leaveWaitingState(context, tx, kind, await getNode(tx, work.node.uuid));
+    if (work.flow.state === 'failing') await endInFailure(context, tx, { ...work, node });
+    else await endInSuccess(context, tx, { ...work, node });
+  });
+}
+
+async function endInSuccess(
+  context: ConductorContext,
+  tx: Transaction,
+  { node, flow }: { readonly node: NodeRow; readonly flow: FlowRow },
+): Promise<void> {
+  const kind = flowKinds[flow.kind];
+  const conductor = context.config.conductorName;
+  await updateFlow(tx, flow.uuid, { state: 'succeeded', endedAt: context.clock.now() });
+  const moved = await applyEvent(tx, node, kind.events.done, {
+    conductor,
+    target: kind.next ? flowKinds[kind.next].target : null,
+    lastError: null,
+  });
+  if (kind.next !== 'clean') return;
+  if (node.automatedClean ?? context.config.automatedClean) {
+    const steps = planSteps(flowKinds.clean, { requested: [] });
+    await insertFlow(tx, { nodeUuid: node.uuid, kind: 'clean', requestedBy: flow.requestedBy ?? undefined, steps });
+  } else {
+    await applyEvent(tx, moved, 'done', { conductor, target: null });
+  }
+}
+
+async function endInFailure(
+  context: ConductorContext,
+  tx: Transaction,
+  work: { readonly node: NodeRow; readonly flow: FlowRow; readonly steps: readonly FlowStepRow[] },
+): Promise<void> {
+  const { node, flow, steps } = work;
+  const kind = flowKinds[flow.kind];
+  const cleanup = steps.filter((step) => step.phase === 'cleanup' && step.state === 'failed');
+  const lastError = [
+    flow.error ?? 'unknown failure',
+    ...cleanup.map((step) => `clean-up step ${nameOf(step)} failed too: ${step.error ?? ''}`),
+  ].join('; ');
+  await updateFlow(tx, flow.uuid, { state: 'failed', endedAt: context.clock.now() });
+  await applyEvent(tx, node, kind.events.fail, { conductor: context.config.conductorName, target: null, lastError });
+  if (kind.fault) {
+    await updateNode(tx, node.uuid, { maintenance: true, maintenanceReason: lastError, fault: kind.fault });
+  }
+}
+
+async function leaveWaitingState(
+  context: ConductorContext,
+  tx: Transaction,
+  kind: FlowKind,
+  node: NodeRow,
+): Promise<NodeRow> {
+  const waits = node.provisionState === 'wait call-back' || node.provisionState === 'clean wait';
+  return waits && kind.events.resume
+    ? applyEvent(tx, node, kind.events.resume, { conductor: context.config.conductorName })
+    : node;
+}
+
+function nameOf(step: Pick<FlowStepRow, 'interface' | 'step'>): string {
+  return `${step.interface}.${step.step}`;
+}

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import { and, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { type FlowRow, type FlowStepRow, flowEvents, flowSteps, flows } from '#conductor/db/schema/flow.ts';
+import { nodeLeases } from '#conductor/db/schema/node.ts';
+import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { PlannedStep, RequestedStep } from '#conductor/flows/plan-steps.ts';
+
+/** The node's flow that has not ended; there is at most one. */
+export async function findOpenFlow(db: Queryable, nodeUuid: string): Promise<FlowRow | undefined> {
+  const [row] = await db
+    .select()
+    .from(flows)
+    .where(and(eq(flows.nodeUuid, nodeUuid), isNull(flows.endedAt)));
+  return row;
+}
+
+export async function findLatestFlow(db: Queryable, nodeUuid: string): Promise<FlowRow | undefined> {
+  const [row] = await db
+    .select()
+    .from(flows)
+    .where(eq(flows.nodeUuid, nodeUuid))
+    .orderBy(sql`${flows.endedAt} is not null`, desc(flows.startedAt))
+    .limit(1);
+  return row;
+}
+
+/** A flow's steps in the order in which they run. */
+export function listSteps(db: Queryable, flowUuid: string): Promise<FlowStepRow[]> {
+  return db.select().from(flowSteps).where(eq(flowSteps.flowUuid, flowUuid)).orderBy(flowSteps.position);
+}
+
+export async function insertFlow(
+  tx: Transaction,
+  flow: {
+    readonly nodeUuid: string;
+    readonly kind: FlowKindName;
+    readonly requestedBy?: string | undefined;
+    readonly requestedSteps?: RequestedStep[];
+    readonly steps: readonly PlannedStep[];
+  },
+): Promise<string> {
+  const uuid = randomUUID();
+  await tx.insert(flows).values({
+    uuid,
+    nodeUuid: flow.nodeUuid,
+    kind: flow.kind,
+    state: 'running',
+    requestedBy: flow.requestedBy ?? null,
+    requestedSteps: flow.requestedSteps ?? [],
+  });
+  await insertSteps(tx, { flowUuid: uuid, phase: 'main', from: 1, steps: flow.steps });
+  return uuid;
+}
+
+export async function insertSteps(
+  tx: Transaction,
+  options: {
+    readonly flowUuid: string;
+    readonly phase: FlowStepPhase;
+    /** Position of the first. */
+    readonly from: number;
+    readonly steps: readonly PlannedStep[];
+  },
+): Promise<void> {
+  if (options.steps.length === 0) return;
+  await tx.insert(flowSteps).values(
+    options.steps.map((step, index) => ({
+      uuid: randomUUID(),
+      flowUuid: options.flowUuid,
+      phase: options.phase,
+      position: options.from + index,
+      ...step,
+    })),
+  );
+}
+
+/** Puts new main steps in place of those that have not started, and after everything that has. */
+export async function replacePendingSteps(
+  tx: Transaction,
+  flowUuid: string,
+  steps: readonly PlannedStep[],
+): Promise<void> {
+  await tx.delete(flowSteps).where(and(eq(flowSteps.flowUuid, flowUuid), eq(flowSteps.state, 'pending')));
+  const [last] = await tx
+    .select({ position: sql<number>`coalesce(max(${flowSteps.position}), 0)::int` })
+    .from(flowSteps)
+    .where(eq(flowSteps.flowUuid, flowUuid));
+  await insertSteps(tx, { flowUuid, phase: 'main', from: (last?.position ?? 0) + 1, steps });
+}
+
+export interface StepEventOptions {
+  readonly conductor: string;
+  readonly now: Date;
+  readonly error?: string;
+  readonly output?: unknown;
+  readonly waitingFor?: string;
+  readonly waitUntil?: Date;
+  readonly runAgain?: boolean;
+}
+
+/** The only writer of step states: appends to the intent log and keeps the step's row in line with it. */
+export async function recordStepEvent(
+  tx: Transaction,
+  step: Pick<FlowStepRow, 'uuid' | 'flowUuid' | 'state' | 'startedAt' | 'waitUntil'>,
+  event: FlowEvent,
+  options: StepEventOptions,
+): Promise<void> {
+  const state = stateAfter(step.state, event);
+  const ended = event === 'succeeded' || event === 'failed' || event === 'skipped';
+  await tx.insert(flowEvents).values({
+    flowUuid: step.flowUuid,
+    stepUuid: step.uuid,
+    event,
+    at: options.now,
+    detail: options.error ?? options.waitingFor ?? null,
+    conductor: options.conductor,
+  });
+  await tx
+    .update(flowSteps)
+    .set({
+      state,
+      startedAt: step.startedAt ?? (event === 'started' ? options.now : null),
+      endedAt: ended ? options.now : null,
+      waitingFor: event === 'waiting' ? (options.waitingFor ?? null) : null,
+      // the deadline is that of the first wait: looking again does not prolong it
+      waitUntil: event === 'waiting' || event === 'started' ? (step.waitUntil ?? options.waitUntil ?? null) : null,
+      runAgain: event === 'waiting' && (options.runAgain ?? false),
+      ...(options.error === undefined ? {} : { error: options.error }),
+      ...(options.output === undefined ? {} : { output: options.output }),
+    })
+    .where(eq(flowSteps.uuid, step.uuid));
+}
+
+export type FlowChange = Partial<
+  Pick<FlowRow, 'state' | 'endedAt' | 'error' | 'nextCheckAt' | 'hardwareManagerVersion'>
+>;
+
+export async function updateFlow(tx: Queryable, flowUuid: string, change: FlowChange): Promise<void> {
+  await tx.update(flows).set(change).where(eq(flows.uuid, flowUuid));
+}
+
+/** A heartbeat or an operator's request: whoever works on the flow looks again, whoever does not is due now. */
+export async function nudgeFlow(db: Queryable, nodeUuid: string): Promise<void> {
+  await db
+    .update(flows)
+    .set({ nudges: sql`${flows.nudges} + 1`, nextCheckAt: sql`now()` })
+    .where(and(eq(flows.nodeUuid, nodeUuid), isNull(flows.endedAt)));
+}
+
+/** Nodes whose open flow is due and that nobody holds, oldest first. */
+export async function listDueNodes(db: Queryable, limit: number): Promise<string[]> {
+  const rows = await db
+    .select({ nodeUuid: flows.nodeUuid })
+    .from(flows)
+    .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, flows.nodeUuid))
+    .where(
+      and(
+        isNull(flows.endedAt),
+        lte(flows.nextCheckAt, sql`now()`),
+        or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`)),
+      ),
+    )
+    .orderBy(flows.nextCheckAt)
+    .limit(limit);
+  return rows.map((row) => row.nodeUuid);
+}

@@ -1,0 +1,26 @@
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+
+/** What a conductor has to do next for a flow, decided from its rows alone. */
+export type NextAction =
+  | { readonly kind: 'run'; readonly step: FlowStepRow }
+  | { readonly kind: 'resume'; readonly step: FlowStepRow }
+  | { readonly kind: 'give up'; readonly step: FlowStepRow }
+  /** All main steps are done, or (after a failure) all clean-up steps. */
+  | { readonly kind: 'finish' };
+
+/**
+ * A step that is `running` in the log was interrupted by a crash and is run again. A failed flow goes through its
+ * clean-up steps, each of which is tried whatever became of the one before.
+ */
+export function nextAction(flow: FlowRow, steps: readonly FlowStepRow[], now: Date): NextAction {
+  const phase = flow.state === 'failing' ? 'cleanup' : 'main';
+  const step = steps.find((each) => each.phase === phase && !isEnded(each));
+  if (!step) return { kind: 'finish' };
+  if (step.state === 'pending' || step.state === 'running') return { kind: 'run', step };
+  if (step.waitUntil && now >= step.waitUntil) return { kind: 'give up', step };
+  return { kind: step.runAgain ? 'run' : 'resume', step };
+}
+
+function isEnded(step: FlowStepRow): boolean {
+  return step.state === 'succeeded' || step.state === 'failed' || step.state === 'skipped';
+}

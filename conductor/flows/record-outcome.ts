@@ -1,0 +1,81 @@
+import { eq } from 'drizzle-orm';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
+import { type FlowRow, type FlowStepRow, flows } from '#conductor/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
+import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
+import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
+
+export interface StepRecord {
+  readonly lease: Lease;
+  readonly node: NodeRow;
+  readonly flow: FlowRow;
+  readonly step: FlowStepRow;
+}
+
+/** Commits what came of running or resuming a step. */
+export async function recordOutcome(
+  context: ConductorContext,
+  record: StepRecord,
+  outcome: ConductorStepOutcome,
+): Promise<'goes on' | 'waits'> {
+  const answer = await context.db.transaction(async (tx) => {
+    await holdLease(tx, record.lease);
+    return outcome.kind === 'wait' || outcome.kind === 'again'
+      ? recordWait(context, tx, record, outcome)
+      : recordSuccess(context, tx, record, outcome);
+  });
+  context.stepEventCommitted();
+  return answer;
+}
+
+async function recordSuccess(
+  context: ConductorContext,
+  tx: Transaction,
+  { flow, step }: StepRecord,
+  outcome: Extract<ConductorStepOutcome, { kind: 'done' | 'reboot' }>,
+): Promise<'goes on'> {
+  const now = context.clock.now();
+  const conductor = context.config.conductorName;
+  await recordStepEvent(tx, step, 'succeeded', { conductor, now, output: outcome.output ?? null });
+  if ('plan' in outcome) {
+    await replacePendingSteps(tx, flow.uuid, outcome.plan);
+    await updateFlow(tx, flow.uuid, { hardwareManagerVersion: outcome.hardwareManagerVersion });
+  }
+  return 'goes on';
+}
+
+async function recordWait(
+  context: ConductorContext,
+  tx: Transaction,
+  { node, flow, step }: StepRecord,
+  outcome: Extract<ConductorStepOutcome, { kind: 'wait' | 'again' }>,
+): Promise<'goes on' | 'waits'> {
+  const now = context.clock.now();
+  const conductor = context.config.conductorName;
+  // looking again and finding the same is no event: the log would grow with every heartbeat
+  const unchanged =
+    step.state === 'waiting' && step.waitingFor === outcome.reason && step.runAgain === (outcome.kind === 'again');
+  if (!unchanged) {
+    await recordStepEvent(tx, step, 'waiting', {
+      conductor,
+      now,
+      waitingFor: outcome.reason,
+      waitUntil: new Date(now.getTime() + outcome.timeoutMs),
+      runAgain: outcome.kind === 'again',
+    });
+    const { wait } = flowKinds[flow.kind].events;
+    const fresh = await getNode(tx, node.uuid);
+    if (wait && nextProvisionState(fresh.provisionState, wait)) await applyEvent(tx, fresh, wait, { conductor });
+  }
+  const nextCheckAt = new Date(now.getTime() + outcome.checkEveryMs);
+  await updateFlow(tx, flow.uuid, { nextCheckAt, ...(flow.state === 'failing' ? {} : { state: 'waiting' }) });
+  // a heartbeat that came while we were at work would otherwise be noticed one period later
+  const [current] = await tx.select({ nudges: flows.nudges }).from(flows).where(eq(flows.uuid, flow.uuid));
+  return current && current.nudges !== flow.nudges && outcome.kind === 'wait' ? 'goes on' : 'waits';
+}

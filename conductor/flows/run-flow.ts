@@ -1,0 +1,99 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { conductorStep } from '#conductor/flows/conductor-steps/index.ts';
+import { failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { findOpenFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { nextAction } from '#conductor/flows/next-action.ts';
+import { recordOutcome } from '#conductor/flows/record-outcome.ts';
+import { type ConductorStepOutcome, loadStepContext } from '#conductor/flows/step-context.ts';
+import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
+import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+
+/** A passing fault (a BMC that is away for a moment) is tried again this often, for this long. */
+const retryEveryMs = 5_000;
+const retryForMs = 5 * 60_000;
+
+/**
+ * Takes the node's open flow as far as it goes now: claim (the caller's lease) → act on the outside world without a
+ * transaction → record. Returns when the flow waits or has ended.
+ * @throws AppError `lease_lost` when another conductor has taken over.
+ */
+export async function runFlow(context: ConductorContext, lease: Lease, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const flow = await findOpenFlow(context.db, lease.nodeUuid);
+    if (!flow) return;
+    const [node, steps] = await Promise.all([getNode(context.db, lease.nodeUuid), listSteps(context.db, flow.uuid)]);
+    const work = { context, lease, node, flow, signal };
+    const action = nextAction(flow, steps, context.clock.now());
+    if (action.kind === 'finish') {
+      await finishFlow(context, { lease, node, flow, steps });
+      continue;
+    }
+    if (action.kind === 'give up') {
+      const { step } = action;
+      const error = new AppError('timeout', `gave up waiting for ${step.waitingFor ?? 'it'}`);
+      await failStep(context, { lease, node, flow, step }, error);
+      continue;
+    }
+    if ((await actOnStep(work, action.kind, action.step)) === 'waits') return;
+  }
+}
+
+interface Work {
+  readonly context: ConductorContext;
+  readonly lease: Lease;
+  readonly node: NodeRow;
+  readonly flow: FlowRow;
+  readonly signal: AbortSignal;
+}
+
+/** Runs or resumes one step and records what came of it; answers whether the flow goes on at once. */
+async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): Promise<'goes on' | 'waits'> {
+  const { context, lease, node, flow, signal } = work;
+  const step = mode === 'run' ? await recordStart(work, row) : row;
+  let outcome: ConductorStepOutcome;
+  try {
+    const definition = conductorStep(step);
+    const stepContext = await loadStepContext(context, { lease, node, flow, step, signal });
+    outcome =
+      mode === 'resume' && definition.resume ? await definition.resume(stepContext) : await definition.run(stepContext);
+  } catch (error) {
+    // stopped or taken over: the log still says `started`, so whoever comes next runs the step again
+    if (signal.aborted) throw signal.reason;
+    if (errorCode(error) === 'lease_lost') throw error;
+    if (isRetryable(error) && (!step.waitUntil || context.clock.now() < step.waitUntil)) {
+      outcome = {
+        kind: 'again',
+        reason: `another try after: ${errorChain(error)}`,
+        timeoutMs: retryForMs,
+        checkEveryMs: retryEveryMs,
+      };
+    } else {
+      await failStep(context, { lease, node, flow, step }, error);
+      return 'goes on';
+    }
+  }
+  return recordOutcome(context, { lease, node, flow, step }, outcome);
+}
+
+/** Commits `started` before anything is done, and takes the node out of its waiting state. */
+async function recordStart(work: Work, step: FlowStepRow): Promise<FlowStepRow> {
+  const { context, lease, node, flow } = work;
+  const now = context.clock.now();
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, lease);
+    await recordStepEvent(tx, step, 'started', { conductor: context.config.conductorName, now });
+    const { resume } = flowKinds[flow.kind].events;
+    if (resume && nextProvisionState(node.provisionState, resume)) {
+      await applyEvent(tx, node, resume, { conductor: context.config.conductorName });
+    }
+    if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
+  });
+  context.stepEventCommitted();
+  return { ...step, state: 'running', startedAt: step.startedAt ?? now };
+}

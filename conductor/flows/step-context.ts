@@ -1,0 +1,80 @@
+import type { AgentClient } from '#conductor/agents/agent-client.ts';
+import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
+import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { PortRow } from '#conductor/db/schema/port.ts';
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import type { PlannedStep } from '#conductor/flows/plan-steps.ts';
+import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { listNodePorts } from '#conductor/nodes/port-store.ts';
+import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
+import type { HardwareManagerVersion } from '#shared/wire/step.ts';
+
+/** What a conductor's step may use; facts are as of the moment at which the step is run or resumed. */
+export interface StepContext extends ConductorContext {
+  readonly node: NodeRow;
+  readonly ports: readonly PortRow[];
+  readonly flow: FlowRow;
+  readonly step: FlowStepRow;
+  readonly bmc: Bmc;
+  readonly session: AgentSessionRow | undefined;
+  /** @throws AppError `agent_error` when no agent has called in. */
+  readonly agent: () => AgentClient;
+  /** Aborts when the conductor stops or has lost its lease on the node. */
+  readonly signal: AbortSignal;
+  /** Writes facts, fenced by the lease. */
+  readonly record: <T>(write: (tx: Transaction) => Promise<T>) => Promise<T>;
+}
+
+/** Beyond what agents' steps answer. */
+export type ConductorStepOutcome =
+  | StepOutcome
+  | {
+      readonly kind: 'done';
+      readonly output?: unknown;
+      /** Takes the place of every step that has not started. */
+      readonly plan: readonly PlannedStep[];
+      readonly hardwareManagerVersion: HardwareManagerVersion;
+    }
+  /** It has to be run once more, after `checkEveryMs`, until `timeoutMs` from the first try. */
+  | { readonly kind: 'again'; readonly reason: string; readonly timeoutMs: number; readonly checkEveryMs: number };
+
+/** A conductor's step: the shared definition, with the wider outcome. */
+export type ConductorStep = Pick<StepDefinition<StepContext>, 'interface' | 'step' | 'description'> & {
+  readonly run: (context: StepContext) => Promise<ConductorStepOutcome>;
+  readonly resume?: (context: StepContext) => Promise<ConductorStepOutcome>;
+};
+
+export async function loadStepContext(
+  context: ConductorContext,
+  work: {
+    readonly lease: Lease;
+    readonly node: NodeRow;
+    readonly flow: FlowRow;
+    readonly step: FlowStepRow;
+    readonly signal: AbortSignal;
+  },
+): Promise<StepContext> {
+  const { db } = context;
+  const [ports, session] = await Promise.all([listNodePorts(db, work.node.uuid), findAgentSession(db, work.node.uuid)]);
+  return {
+    ...context,
+    log: context.log.child({ flow: work.flow.uuid, step: `${work.step.interface}.${work.step.step}` }),
+    node: work.node,
+    ports,
+    flow: work.flow,
+    step: work.step,
+    bmc: context.drivers.hardwareType(work.node.driver).connect(work.node.driverInfo),
+    session,
+    agent: () => context.agents.clientFor(session),
+    signal: work.signal,
+    record: (write) =>
+      db.transaction(async (tx) => {
+        await holdLease(tx, work.lease);
+        return write(tx);
+      }),
+  };
+}

@@ -1,0 +1,24 @@
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { BootMode } from '#conductor/drivers/interfaces.ts';
+
+/** `capabilities`: `"boot_mode:uefi,secure_boot:true"` as text, or an object. */
+function capabilitiesOf(value: unknown): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  if (typeof value !== 'string') return {};
+  const pairs = value.split(',').flatMap((pair) => {
+    const colon = pair.indexOf(':');
+    return colon < 0 ? [] : [[pair.slice(0, colon).trim(), pair.slice(colon + 1).trim()] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+/**
+ * The boot mode that the operator asks for (`instance_info.capabilities` over `properties.capabilities`); UEFI as in
+ * Ironic's default when neither says.
+ */
+export function bootModeOf(node: Pick<NodeRow, 'instanceInfo' | 'properties'>): BootMode {
+  const mode =
+    capabilitiesOf(node.instanceInfo['capabilities'])['boot_mode'] ??
+    capabilitiesOf(node.properties['capabilities'])['boot_mode'];
+  return mode === 'bios' ? 'bios' : 'uefi';
+}

@@ -1,0 +1,49 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { refuseLocked } from '#conductor/nodes/node-lock.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import type { PowerTarget } from '#conductor/nodes/power-states.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * `PUT states/power`: stores the target, which a conductor then works towards; a crash in between loses nothing.
+ * @throws AppError `invalid_argument` in cleaning or for a target the BMC lacks, `conflict` for a power off that the
+ * node forbids, `node_locked` while a conductor works on it.
+ */
+export async function requestPower(
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'config' | 'nudge'>,
+  node: NodeRow,
+  request: { readonly target: PowerTarget; readonly user?: string | undefined },
+): Promise<void> {
+  const { target } = request;
+  if (node.provisionState === 'cleaning' || node.provisionState === 'clean wait') {
+    throw new AppError(
+      'invalid_argument',
+      `The requested action '${target}' can not be performed on node '${node.uuid}' while it is in state '${node.provisionState}'.`,
+    );
+  }
+  if (node.disablePowerOff && target !== 'power on') {
+    throw new AppError('conflict', `Node ${node.uuid} has disable_power_off set: '${target}' is not possible.`);
+  }
+  const { power } = context.drivers.hardwareType(node.driver).connect(node.driverInfo);
+  if (!power.supportedTargets.includes(target)) {
+    throw new AppError(
+      'invalid_argument',
+      `target: '${target}' is not supported; ${power.supportedTargets.join(', ')} are`,
+    );
+  }
+  await context.db.transaction(async (tx) => {
+    await refuseLocked(tx, node.uuid);
+    await updateNode(tx, node.uuid, { targetPowerState: target, lastError: null });
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: 'INFO',
+      eventType: 'power',
+      event: `'${target}' requested`,
+      conductor: context.config.conductorName,
+      user: request.user,
+    });
+  });
+  context.nudge(node.uuid);
+}

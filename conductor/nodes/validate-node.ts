@@ -1,0 +1,78 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
+import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { buildImageInfo } from '#conductor/nodes/image-info.ts';
+import { listNodePorts } from '#conductor/nodes/port-store.ts';
+import { listVifs } from '#conductor/nodes/vif-store.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+/** `null` = the node has no such interface. */
+export interface InterfaceValidation {
+  readonly result: boolean | null;
+  readonly reason?: string;
+}
+
+/** `GET /v1/nodes/{node}/validate` (ironic-api.md §3.6): whether each interface has what it needs. Touches no hardware. */
+export async function validateNode(
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'networks'>,
+  node: NodeRow,
+): Promise<Record<string, InterfaceValidation>> {
+  const [ports, vifs] = await Promise.all([listNodePorts(context.db, node.uuid), listVifs(context.db, node.uuid)]);
+  const bmc = check(() => context.drivers.hardwareType(node.driver).connect(node.driverInfo));
+  const [vif] = vifs;
+  const notThere: InterfaceValidation = { result: null, reason: 'not supported' };
+  return {
+    power: bmc,
+    management: bmc,
+    boot: check(() => {
+      bootModeOf(node);
+      if (!ports.some((port) => port.pxeEnabled)) {
+        throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
+      }
+    }),
+    deploy: check(() => buildImageInfo(node)),
+    network: check(() => {
+      const { result, reason } = validateNetwork({
+        networkInterface: parseNetworkInterface(node.networkInterface),
+        ports,
+        networks: context.networks.networks,
+        networkNames: vif ? { tenant: vif } : {},
+      });
+      if (!result) throw new AppError('invalid_argument', reason ?? 'the network is not set up');
+    }),
+    storage: { result: true },
+    bios: notThere,
+    console: notThere,
+    firmware: notThere,
+    inspect: notThere,
+    raid: notThere,
+    rescue: notThere,
+  };
+}
+
+/** The interfaces without which a flow can't run, in the order in which they are reported. */
+export async function refuseInvalid(
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'networks'>,
+  node: NodeRow,
+  interfaces: readonly string[],
+): Promise<void> {
+  const answers = await validateNode(context, node);
+  const faults = interfaces.flatMap((name) => {
+    const answer = answers[name];
+    return answer?.result === false ? [`${name}: ${answer.reason ?? 'invalid'}`] : [];
+  });
+  if (faults.length > 0) {
+    throw new AppError('invalid_argument', `Node ${node.uuid} failed validation. ${faults.join('; ')}`);
+  }
+}
+
+function check(attempt: () => unknown): InterfaceValidation {
+  try {
+    attempt();
+    return { result: true };
+  } catch (error) {
+    if (error instanceof AppError) return { result: false, reason: errorChain(error) };
+    throw error;
+  }
+}
