@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { createFakeSwitch } from '#conductor/networks/switches/fake.ts';
+import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+testSwitchDriver('fake', async () => {
+  const fake = createFakeSwitch({ ports: ['p1', 'p2', 'p3'] });
+  return {
+    driver: fake.driver,
+    endpoint: fake.endpoint,
+    portIds: ['p1', 'p2', 'p3'],
+    deadEndpoint: 'fake:elsewhere',
+    stop: async () => undefined,
+  };
+});
+
+test('a fake switch fails on request, and records what was applied', async () => {
+  const fake = createFakeSwitch({ ports: ['p1'] });
+  const connection = fake.driver.connect({ endpoint: fake.endpoint });
+  fake.failure = new AppError('switch_error', 'out of order');
+  await expect(connection.apply([{ kind: 'isolate', portId: 'p1' }])).rejects.toThrow('out of order');
+  fake.failure = undefined;
+  await connection.apply([{ kind: 'isolate', portId: 'p1' }]);
+  expect(fake.applied).toEqual([{ kind: 'isolate', portId: 'p1' }]);
+});

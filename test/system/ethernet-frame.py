@@ -1,0 +1,28 @@
+"""Sends or awaits one broadcast Ethernet frame of our own EtherType: `send IFACE [VLAN]`, `listen IFACE`."""
+
+import socket
+import sys
+import time
+
+MARK = b"\x88\xb5baton-frame"
+what, interface = sys.argv[1], sys.argv[2]
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+raw.bind((interface, 0))
+if what == "send":
+    tag = b"\x81\x00" + int(sys.argv[3]).to_bytes(2, "big") if len(sys.argv) > 3 else b""
+    source = b"\x02\x00\x00\x00\x00" + interface[-1].encode()
+    for _ in range(3):
+        raw.send(b"\xff" * 6 + source + tag + (MARK + b"\0" * 50))
+        time.sleep(0.05)
+else:
+    print("ready", flush=True)
+    end = time.monotonic() + 1.5
+    while (left := end - time.monotonic()) > 0:
+        raw.settimeout(left)
+        try:
+            frame, address = raw.recvfrom(2000)
+        except TimeoutError:
+            break
+        if MARK in frame and address[2] != socket.PACKET_OUTGOING:
+            print("heard", flush=True)
+            break

@@ -1,0 +1,215 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SwitchConnection } from '#conductor/networks/switch-driver.ts';
+import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
+import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type RunningProcess, run, start } from '#shared/process/run.ts';
+
+/** Runs against a real Open vSwitch of its own (Debian: openvswitch-switch) in network namespaces of its own; needs root. */
+
+const nodes = [1, 2, 3] as const;
+
+interface RealSwitch {
+  readonly endpoint: string;
+  readonly tcpEndpoint: string;
+  readonly folder: string;
+  vsctl(...args: string[]): Promise<string>;
+  /** The port's column as `ovs-vsctl` prints it. */
+  column(port: string, column: string): Promise<string>;
+  stopDaemon(): Promise<void>;
+  startDaemon(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** One bridge with ports p1, p2, p3, each in a namespace `${prefix}-${number}` at 10.9.9.x. */
+async function startSwitch(prefix: string): Promise<RealSwitch> {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-ovs-'));
+  const socket = join(folder, 'db.sock');
+  const env = { OVS_RUNDIR: folder, OVS_LOGDIR: folder, OVS_DBDIR: folder };
+  const namespaces = [prefix, ...nodes.map((node) => `${prefix}-${node}`)];
+  const netns = (name: string, ...argv: string[]) => ['netns', 'exec', name, ...argv];
+  const vsctl = async (...args: string[]): Promise<string> => {
+    const result = await run('ovs-vsctl', [`--db=unix:${socket}`, '--timeout=20', ...args]);
+    return result.stdout.trim();
+  };
+  const running: { server?: RunningProcess; daemon?: RunningProcess } = {};
+  const end = async (process: RunningProcess | undefined): Promise<void> => {
+    process?.kill();
+    await process?.exited;
+  };
+  const startDaemon = async (): Promise<void> => {
+    const argv = ['ovs-vswitchd', `unix:${socket}`, `--unixctl=${folder}/vswitchd.ctl`, '--no-chdir', '-vconsole:off'];
+    running.daemon = start('ip', netns(prefix, ...argv), { env });
+    running.daemon.stdout.resume();
+    running.daemon.stderr.resume();
+    await vsctl('--', 'init'); // waits for the daemon to take over the database
+  };
+  const stop = async (): Promise<void> => {
+    await end(running.daemon);
+    await end(running.server);
+    for (const name of namespaces) await run('ip', ['netns', 'delete', name], { okExitCodes: [0, 1] });
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    for (const name of namespaces) await run('ip', ['netns', 'add', name]);
+    await run('ip', ['-n', prefix, 'link', 'set', 'lo', 'up']);
+    await run('ovsdb-tool', ['create', join(folder, 'conf.db'), '/usr/share/openvswitch/vswitch.ovsschema']);
+    const remotes = [`--remote=punix:${socket}`, '--remote=ptcp:6640:127.0.0.1'];
+    const control = [`--unixctl=${folder}/server.ctl`, '--no-chdir', '-vconsole:off'];
+    running.server = start('ip', netns(prefix, 'ovsdb-server', join(folder, 'conf.db'), ...remotes, ...control), {
+      env,
+    });
+    running.server.stdout.resume();
+    running.server.stderr.resume();
+    await run('ovsdb-client', ['--timeout=20', 'wait', `unix:${socket}`, 'Open_vSwitch', 'connected']);
+    await vsctl('--no-wait', 'init');
+    await startDaemon();
+    await vsctl('add-br', 'br0', '--', 'set', 'bridge', 'br0', 'datapath_type=netdev');
+    for (const node of nodes) {
+      await vsctl('add-port', 'br0', `p${node}`, '--', 'set', 'interface', `p${node}`, 'type=internal');
+      const home = `${prefix}-${node}`;
+      await run('ip', ['-n', prefix, 'link', 'set', `p${node}`, 'netns', home]);
+      await run('ip', ['-n', home, 'address', 'add', `10.9.9.${node}/24`, 'dev', `p${node}`]);
+      await run('ip', ['-n', home, 'link', 'set', `p${node}`, 'up']);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    endpoint: `unix:${socket}`,
+    tcpEndpoint: 'tcp:127.0.0.1:6640',
+    folder,
+    vsctl,
+    column: (port, column) => vsctl('get', 'port', port, column),
+    stopDaemon: () => end(running.daemon),
+    startDaemon,
+    stop,
+  };
+}
+
+testSwitchDriver('Open vSwitch', async () => {
+  const real = await startSwitch('baton-ovs-c');
+  return {
+    driver: ovsDriver,
+    endpoint: real.endpoint,
+    portIds: ['p1', 'p2', 'p3'],
+    deadEndpoint: `unix:${real.folder}/nobody.sock`,
+    stop: () => real.stop(),
+  };
+});
+
+describe('the ovs driver', () => {
+  const prefix = 'baton-ovs-d';
+  let real: RealSwitch;
+  let connection: SwitchConnection;
+
+  beforeAll(async () => {
+    real = await startSwitch(prefix);
+    connection = ovsDriver.connect({ endpoint: real.endpoint });
+  });
+  afterAll(async () => {
+    await connection?.close();
+    await real?.stop();
+  });
+
+  /** Whether node `to` hears a broadcast of node `from`; `tag` sends the frame with that VLAN tag. */
+  const hears = async (to: number, from: number, tag?: number): Promise<boolean> => {
+    const script = join(import.meta.dirname, 'ethernet-frame.py');
+    const listener = start('ip', ['netns', 'exec', `${prefix}-${to}`, 'python3', script, 'listen', `p${to}`]);
+    let output = '';
+    const ready = new Promise<void>((resolve) => {
+      listener.stdout.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+        if (output.includes('ready')) resolve();
+      });
+    });
+    await ready;
+    const sender = ['python3', script, 'send', `p${from}`, ...(tag === undefined ? [] : [String(tag)])];
+    await run('ip', ['netns', 'exec', `${prefix}-${from}`, ...sender]);
+    await listener.exited;
+    return output.includes('heard');
+  };
+
+  test('really connects nodes of one VLAN and separates those of two', async () => {
+    await connection.apply([
+      { kind: 'set access VLAN', portId: 'p1', vlan: 100 },
+      { kind: 'set access VLAN', portId: 'p2', vlan: 100 },
+      { kind: 'set access VLAN', portId: 'p3', vlan: 200 },
+    ]);
+    expect([await hears(2, 1), await hears(3, 1)]).toEqual([true, false]);
+    await connection.apply([{ kind: 'set access VLAN', portId: 'p2', vlan: 200 }]);
+    expect([await hears(2, 1), await hears(2, 3)]).toEqual([false, true]);
+  });
+
+  test('really isolates: from a network, from an uplink, and from another isolated node, tagged or not', async () => {
+    await real.vsctl('clear', 'port', 'p3', 'tag', '--', 'clear', 'port', 'p3', 'vlan_mode'); // an uplink: all VLANs
+    await connection.apply([
+      { kind: 'isolate', portId: 'p1' },
+      { kind: 'isolate', portId: 'p2' },
+    ]);
+    expect([await hears(2, 1), await hears(3, 1), await hears(1, 3)]).toEqual([false, false, false]);
+    expect([await hears(2, 1, 4095), await hears(2, 1, 100), await hears(3, 1, 100)]).toEqual([false, false, false]);
+    await connection.apply([{ kind: 'set access VLAN', portId: 'p2', vlan: 100 }]);
+    expect([await hears(2, 1), await hears(1, 2)]).toEqual([false, false]);
+  });
+
+  test('clears what isolation set, and keeps the operator’s protected', async () => {
+    await connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 5 }]);
+    expect(await real.column('p1', 'protected')).toBe('false');
+    expect(await real.column('p1', 'trunks')).toBe('[]');
+    await real.vsctl('set', 'port', 'p1', 'protected=true', 'external_ids:rack=7');
+    await connection.apply([{ kind: 'isolate', portId: 'p1' }]);
+    await connection.apply([{ kind: 'isolate', portId: 'p1' }]);
+    await connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 6 }]);
+    expect(await real.column('p1', 'protected')).toBe('true');
+    expect(await real.column('p1', 'external_ids')).toBe('{rack="7"}');
+    expect(await real.column('p1', 'vlan_mode')).toBe('access');
+    expect(await real.column('p1', 'tag')).toBe('6');
+    await real.vsctl('set', 'port', 'p1', 'protected=false');
+  });
+
+  test.each([
+    ['a tag without a mode', ['tag=7'], 7],
+    ['access without a tag', ['vlan_mode=access'], 0],
+    ['a trunk', ['vlan_mode=trunk', 'trunks=100,200'], 0],
+    ['native-untagged', ['vlan_mode=native-untagged', 'tag=9'], 0],
+    ['a trunk of 4095 that is not protected', ['vlan_mode=trunk', 'trunks=4095'], 0],
+  ])('reads %s', async (_name, columns, vlan) => {
+    await real.vsctl('clear', 'port', 'p3', 'tag', 'trunks', 'vlan_mode');
+    await real.vsctl('set', 'port', 'p3', ...columns);
+    expect(await connection.readPorts(['p3'])).toEqual([{ portId: 'p3', accessVlan: vlan }]);
+  });
+
+  test('works over TCP', async () => {
+    // the server listens in its namespace, where this process is not: the client must say so, not hang
+    const outside = ovsDriver.connect({ endpoint: real.tcpEndpoint });
+    await expect(outside.readPorts(['p1'])).rejects.toMatchObject({ code: 'unavailable' });
+    await outside.close();
+    const script = `
+      import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
+      const connection = ovsDriver.connect({ endpoint: '${real.tcpEndpoint}' });
+      await connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 77 }]);
+      console.log(JSON.stringify(await connection.readPorts(['p1'])));
+      await connection.close();`;
+    const inside = ['netns', 'exec', prefix, process.execPath, '--input-type=module-typescript', '--eval', script];
+    const result = await run('ip', inside, { cwd: join(import.meta.dirname, '../..') });
+    expect(JSON.parse(result.stdout)).toEqual([{ portId: 'p1', accessVlan: 77 }]);
+  });
+
+  test('does not call a change done that ovs-vswitchd has not taken over, and recovers', async () => {
+    await connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 10 }]);
+    await real.stopDaemon();
+    const change = connection.apply([{ kind: 'set access VLAN', portId: 'p1', vlan: 20 }]);
+    const failure = await change.catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(AppError);
+    expect(failure).toMatchObject({ code: 'timeout', message: expect.stringContaining('ovs-vswitchd') });
+    // the database says 20 by now, which must not pass for the port's standing
+    await expect(connection.readPorts(['p1'], AbortSignal.timeout(1000))).rejects.toMatchObject({ code: 'aborted' });
+    await real.startDaemon();
+    expect(await connection.readPorts(['p1'])).toEqual([{ portId: 'p1', accessVlan: 20 }]);
+  }, 60_000);
+});
