@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { type QemuMachine, qemuArguments } from '#test/lab/qemu-arguments.ts';
+
+const machine: QemuMachine = {
+  name: 'node0',
+  uuid: '6f6e7c1e-5d3c-4d76-8f6a-0d7c3b4c0a01',
+  firmware: 'uefi',
+  accelerator: 'tcg',
+  memoryMib: 2048,
+  cpus: 2,
+  disks: [
+    { path: '/lab/a.raw', bus: 'nvme', serial: 'A' },
+    { path: '/lab/b.raw', bus: 'sata', serial: 'B' },
+  ],
+  mac: '52:54:00:aa:00:01',
+  tap: 'node0',
+  variables: '/lab/variables.fd',
+  serialLog: '/lab/serial.log',
+  qmpSocket: '/run/lab/node0.qmp',
+};
+
+test('the boot order becomes boot indexes', () => {
+  const pxe = qemuArguments(machine, ['pxe', 'disk']);
+  expect(pxe).toContain('virtio-net-pci,netdev=net0,mac=52:54:00:aa:00:01,bootindex=0');
+  expect(pxe).toContain('nvme,serial=A,drive=disk0,bootindex=10');
+  expect(pxe).toContain('ide-hd,bus=ahci0.1,serial=B,drive=disk1,bootindex=11');
+  const disk = qemuArguments(machine, ['disk', 'pxe']);
+  expect(disk).toContain('nvme,serial=A,drive=disk0,bootindex=0');
+  expect(disk).toContain('virtio-net-pci,netdev=net0,mac=52:54:00:aa:00:01,bootindex=10');
+});
+
+test('only UEFI gets variables, only sata disks an AHCI controller', () => {
+  const bios = qemuArguments({ ...machine, firmware: 'bios', disks: machine.disks.slice(0, 1) }, ['disk', 'pxe']);
+  expect(bios.join(' ')).not.toContain('pflash');
+  expect(bios.join(' ')).not.toContain('ahci');
+  expect(qemuArguments(machine, ['disk']).join(' ')).toContain('unit=1,format=raw,file=/lab/variables.fd');
+});

@@ -1,0 +1,75 @@
+/** What a machine is made of, and the QEMU command line for it. Pure. */
+
+export type Firmware = 'uefi' | 'bios';
+export type DiskBus = 'virtio' | 'nvme' | 'sata';
+export type BootSource = 'pxe' | 'disk';
+
+export interface DiskSpec {
+  readonly path: string;
+  readonly bus: DiskBus;
+  readonly serial: string;
+}
+
+export interface QemuMachine {
+  readonly name: string;
+  /** SMBIOS system UUID. */
+  readonly uuid: string;
+  readonly firmware: Firmware;
+  readonly accelerator: 'kvm' | 'tcg';
+  readonly memoryMib: number;
+  readonly cpus: number;
+  readonly disks: readonly DiskSpec[];
+  readonly mac: string;
+  readonly tap: string;
+  /** UEFI variables, a copy of this machine's own. */
+  readonly variables: string;
+  readonly serialLog: string;
+  readonly qmpSocket: string;
+}
+
+const ovmfCode = '/usr/share/OVMF/OVMF_CODE_4M.fd';
+
+/** The arguments for one power-on that tries `bootOrder` in turn. */
+export function qemuArguments(machine: QemuMachine, bootOrder: readonly BootSource[]): string[] {
+  const bootIndex = (source: BootSource): number => bootOrder.indexOf(source) * 10;
+  return [
+    ['-name', machine.name, '-uuid', machine.uuid],
+    // graphics=off: the BIOS and its boot ROMs then write to the serial port
+    ['-machine', 'q35,graphics=off', '-m', String(machine.memoryMib), '-smp', String(machine.cpus)],
+    machine.accelerator === 'kvm' ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=multi', '-cpu', 'max'],
+    ['-nodefaults', '-no-user-config', '-display', 'none', '-vga', 'none'],
+    machine.firmware === 'uefi' ? firmwareFiles(machine.variables) : [],
+    ['-chardev', `file,id=serial0,path=${machine.serialLog},append=on`, '-serial', 'chardev:serial0'],
+    ['-chardev', `socket,id=qmp0,path=${machine.qmpSocket},server=on,wait=off`, '-mon', 'chardev=qmp0,mode=control'],
+    ['-netdev', `tap,id=net0,ifname=${machine.tap},script=no,downscript=no,vnet_hdr=off`],
+    ['-device', `virtio-net-pci,netdev=net0,mac=${machine.mac},bootindex=${bootIndex('pxe')}`],
+    ['-device', 'virtio-rng-pci'],
+    machine.disks.some((disk) => disk.bus === 'sata') ? ['-device', 'ich9-ahci,id=ahci0'] : [],
+    ...machine.disks.map((disk, index) => diskArguments(disk, index, bootIndex('disk') + index)),
+    // a reboot ends QEMU, so that the launcher can start it with the boot order that is right then
+    ['-action', 'reboot=shutdown'],
+  ].flat();
+}
+
+function firmwareFiles(variables: string): string[] {
+  return [
+    '-drive',
+    `if=pflash,unit=0,format=raw,readonly=on,file=${ovmfCode}`,
+    '-drive',
+    `if=pflash,unit=1,format=raw,file=${variables}`,
+  ];
+}
+
+function diskArguments(disk: DiskSpec, index: number, bootIndex: number): string[] {
+  const device = {
+    virtio: `virtio-blk-pci,serial=${disk.serial}`,
+    nvme: `nvme,serial=${disk.serial}`,
+    sata: `ide-hd,bus=ahci0.${index},serial=${disk.serial}`,
+  }[disk.bus];
+  return [
+    '-drive',
+    `if=none,id=disk${index},format=raw,cache=unsafe,discard=unmap,file=${disk.path}`,
+    '-device',
+    `${device},drive=disk${index},bootindex=${bootIndex}`,
+  ];
+}

@@ -1,0 +1,42 @@
+import { AppError } from '#shared/errors/app-error.ts';
+import type { LabDirectory } from '#test/lab/lab-directory.ts';
+import { startLabProcess } from '#test/lab/lab-process.ts';
+import { type BootSource, type QemuMachine, qemuArguments } from '#test/lab/qemu-arguments.ts';
+import { connectQmp, type QmpConnection } from '#test/lab/qmp.ts';
+
+/** One run of QEMU: from a machine's power-on to its power-off or reboot. */
+export interface QemuRun {
+  readonly execute: QmpConnection['execute'];
+  /** QEMU's reason for its end: `guest-reset`, `guest-shutdown`…; empty when it was killed. */
+  readonly ended: Promise<string>;
+  /** Pulls the plug: what the guest has written is in the host's page cache, the rest is lost. */
+  kill(): Promise<void>;
+}
+
+/** @throws AppError `command_failed` when QEMU ends at once. */
+export async function startQemu(
+  lab: LabDirectory,
+  machine: QemuMachine,
+  bootOrder: readonly BootSource[],
+): Promise<QemuRun> {
+  const process = startLabProcess('qemu-system-x86_64', qemuArguments(machine, bootOrder), {
+    namespace: lab.namespace,
+    directory: lab.path,
+    name: `${machine.name}-qemu`,
+  });
+  let reason = '';
+  const connection = connectQmp(machine.qmpSocket, (event) => {
+    if (event.name === 'SHUTDOWN') reason = String(event.data['reason']);
+  });
+  const qmp = await Promise.race([
+    connection,
+    process.exited.then((code) => {
+      throw new AppError('command_failed', `QEMU ended with ${code} at its start, see ${process.logFile}`);
+    }),
+  ]);
+  const ended = process.exited.then(() => {
+    qmp.close();
+    return reason;
+  });
+  return { execute: qmp.execute, ended, kill: () => process.stop('SIGKILL') };
+}

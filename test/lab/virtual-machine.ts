@@ -1,0 +1,156 @@
+import { appendFileSync, copyFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { LabDirectory } from '#test/lab/lab-directory.ts';
+import {
+  type BootSource,
+  type DiskBus,
+  type Firmware,
+  type QemuMachine,
+  qemuArguments,
+} from '#test/lab/qemu-arguments.ts';
+import { type QemuRun, startQemu } from '#test/lab/qemu-run.ts';
+import type { SimulatedBoot, SimulatedMachine, SimulatedPowerAction } from '#test/simulators/redfish/machine.ts';
+
+export interface VirtualMachineOptions {
+  readonly name: string;
+  readonly uuid: string;
+  readonly mac: string;
+  readonly firmware: Firmware;
+  readonly accelerator: 'kvm' | 'tcg';
+  readonly memoryMib?: number;
+  readonly cpus?: number;
+  /** One disk each; default one virtio disk of 6 GiB. */
+  readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
+}
+
+/** A machine as its BMC sees it: it has a power button and a boot order whether or not QEMU runs. */
+export interface VirtualMachine extends SimulatedMachine {
+  readonly name: string;
+  readonly mac: string;
+  readonly uuid: string;
+  readonly firmware: Firmware;
+  readonly diskFiles: readonly string[];
+  readonly serialLog: string;
+  /** Called at power-on before the machine starts; the BMC says "on" meanwhile. Gives proofs a still disk to look at. */
+  onPowerOn(hook: () => Promise<void>): void;
+  /** Power-ons and resets so far, with the boot order of each. */
+  readonly boots: readonly (readonly BootSource[])[];
+  qmp(command: string, args?: Readonly<Record<string, unknown>>): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** Builds a machine, powered off, plugged into the switch by a tap of its own name. */
+export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineOptions): VirtualMachine {
+  const machine = prepareFiles(lab, options);
+  let boot: SimulatedBoot = { device: 'none', once: false, mode: options.firmware };
+  let wantsPower = false;
+  let running: QemuRun | undefined;
+  const hooks: (() => Promise<void>)[] = [];
+  const boots: (readonly BootSource[])[] = [];
+  // one action after another, in the order in which they were asked for
+  let queue: Promise<void> = Promise.resolve();
+  const inOrder = (action: () => Promise<void>): Promise<void> => {
+    const done = queue.then(action);
+    queue = done.catch(() => undefined); // whoever asked sees the failure
+    return done;
+  };
+
+  const powerOn = async (): Promise<void> => {
+    if (running || !wantsPower) return;
+    for (const hook of hooks) await hook();
+    const order = bootOrder(boot);
+    if (boot.once) boot = { ...boot, device: 'none', once: false };
+    boots.push(order);
+    const started = await startQemu(lab, machine, order);
+    running = started;
+    void started.ended.then((reason) => {
+      if (running !== started) return;
+      running = undefined;
+      if (reason === 'guest-reset') inOrder(powerOn).catch(reportFailure);
+      else wantsPower = false;
+    });
+  };
+  const cutPower = async (): Promise<void> => {
+    const stopped = running;
+    running = undefined;
+    await stopped?.kill();
+  };
+  const reportFailure = (error: unknown): void => {
+    wantsPower = false;
+    appendFileSync(machine.serialLog, `\n[lab] power-on failed: ${errorChain(error)}\n`);
+  };
+
+  const actions: Record<SimulatedPowerAction, () => Promise<void>> = {
+    on: async () => {
+      wantsPower = true;
+      // not awaited: a BMC answers at once, and a hook may take a while
+      inOrder(powerOn).catch(reportFailure);
+    },
+    off: () => {
+      wantsPower = false;
+      return inOrder(cutPower);
+    },
+    reset: async () => {
+      wantsPower = true;
+      await inOrder(cutPower);
+      inOrder(powerOn).catch(reportFailure);
+    },
+    graceful: async () => {
+      await running?.execute('system_powerdown');
+    },
+  };
+  return {
+    name: options.name,
+    mac: options.mac,
+    uuid: options.uuid,
+    firmware: options.firmware,
+    diskFiles: machine.disks.map((disk) => disk.path),
+    serialLog: machine.serialLog,
+    boots,
+    onPowerOn: (hook) => void hooks.push(hook),
+    getPower: () => (wantsPower ? 'on' : 'off'),
+    setPower: (action) => actions[action](),
+    getBoot: () => boot,
+    setBoot: (next) => {
+      boot = next;
+    },
+    qmp: async (command, args) => {
+      if (!running) throw new AppError('unavailable', `${options.name} is powered off`);
+      return running.execute(command, args);
+    },
+    close: () => actions.off(),
+  };
+}
+
+function bootOrder(boot: SimulatedBoot): BootSource[] {
+  return boot.device === 'pxe' ? ['pxe', 'disk'] : ['disk', 'pxe'];
+}
+
+function prepareFiles(lab: LabDirectory, options: VirtualMachineOptions): QemuMachine {
+  const file = (suffix: string): string => join(lab.path, `${options.name}-${suffix}`);
+  const disks = (options.disks ?? [{ bus: 'virtio', gib: 6 }]).map((disk, index) => {
+    const path = file(`disk${index}.raw`);
+    writeFileSync(path, '');
+    truncateSync(path, disk.gib * 2 ** 30);
+    return { path, bus: disk.bus, serial: `LAB${options.name.toUpperCase()}D${index}` };
+  });
+  const variables = file('variables.fd');
+  if (options.firmware === 'uefi') copyFileSync('/usr/share/OVMF/OVMF_VARS_4M.fd', variables);
+  const serialLog = file('serial.log');
+  writeFileSync(serialLog, '');
+  return {
+    name: options.name,
+    uuid: options.uuid,
+    firmware: options.firmware,
+    accelerator: options.accelerator,
+    memoryMib: options.memoryMib ?? 2048,
+    cpus: options.cpus ?? 2,
+    disks,
+    mac: options.mac,
+    tap: options.name,
+    variables,
+    serialLog,
+    qmpSocket: join(lab.sockets, `${options.name}.qmp`),
+  };
+}

@@ -1,0 +1,19 @@
+/** Debian packages that the lab and the tests need, each with what is used of it. */
+export const labPackages: readonly string[] = [
+  'qemu-system-x86',
+  'ovmf', // UEFI firmware for QEMU
+  'seabios', // BIOS firmware for QEMU
+  'ipxe-qemu', // the network cards' boot ROMs
+  'openvswitch-switch', // ovs-vswitchd with the userspace datapath
+  'openvswitch-common', // ovsdb-server's schema, ovs-vsctl, ovs-appctl
+  'dnsmasq-base', // dnsmasq without the system service
+  'openipmi', // ipmi_sim
+  'ipmitool',
+  'python3-ironicclient', // the baremetal command
+  'python3-sushy', // an independent Redfish client
+  'iproute2',
+  'curl',
+  'gdisk', // sgdisk, for the proofs
+  'busybox-static', // the KVM probe's initrd
+  'cpio',
+];

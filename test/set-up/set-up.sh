@@ -1,0 +1,71 @@
+#!/bin/bash
+# Makes a fresh Debian 12 machine (root, git, Node >= 20, npm) ready for the lab and the tests: npm packages, Debian
+# packages, the ramdisk, the demo image. Each part is skipped when it is there already, so a second run takes seconds.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+mkdir -p build
+
+say() { printf '%s set-up: %s\n' "$(date +%H:%M:%S)" "$*" >&2; }
+
+# two set-ups at once would run npm and apt into each other; the lock goes with this process
+exec 9>build/.set-up.lock
+if ! flock --nonblock 9; then
+  say "waiting for another set-up of this clone"
+  flock 9
+fi
+
+[[ $(id -u) == 0 ]] || { say "must run as root: it installs Debian packages and makes network namespaces"; exit 1; }
+command -v node >/dev/null || { say "needs Node.js 20 or newer in PATH"; exit 1; }
+node_major=$(node --print 'process.versions.node.split(".")[0]')
+(( node_major >= 20 )) || { say "needs Node.js 20 or newer, this is $(node --version)"; exit 1; }
+
+install_npm_packages() {
+  local stamp=node_modules/.baton-lock-hash wanted
+  wanted=$(sha256sum package-lock.json)
+  [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && return
+  say "npm packages (npm ci)"
+  npm ci --no-progress >&2
+  printf '%s' "$wanted" >"$stamp"
+}
+
+# Services that packages bring must not start here: the lab runs its own, in its own namespaces.
+policy=/usr/sbin/policy-rc.d
+forbid_services() {
+  # ours, left by a set-up that was killed, is no policy to come back to
+  if [[ -e $policy ]] && ! grep -q baton-set-up "$policy"; then mv "$policy" "$policy.before-baton"; fi
+  printf '#!/bin/sh\n# baton-set-up\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+  trap restore_services EXIT
+}
+restore_services() {
+  rm -f "$policy"
+  [[ -e $policy.before-baton ]] && mv "$policy.before-baton" "$policy"
+  return 0
+}
+
+install_debian_packages() {
+  local missing
+  missing=$(node test/set-up/missing-packages.ts)
+  [[ -z $missing ]] && return
+  say "Debian packages:" $missing
+  export DEBIAN_FRONTEND=noninteractive
+  local -a apt=(apt-get --quiet --quiet --yes --option DPkg::Lock::Timeout=300)
+  forbid_services
+  # the lists may be absent, or so old that they name packages the mirror no longer has
+  if ! apt-get --quiet --quiet --simulate install --no-install-recommends $missing >/dev/null 2>&1; then
+    "${apt[@]}" update >&2
+  fi
+  "${apt[@]}" install --no-install-recommends $missing >&2 9>&- || {
+    "${apt[@]}" update >&2
+    "${apt[@]}" install --no-install-recommends $missing >&2 9>&-
+  }
+  restore_services
+  trap - EXIT
+}
+
+install_npm_packages
+export PATH=$PWD/node_modules/.bin:$PATH
+install_debian_packages
+node image-build/main.ts ramdisk >&2
+node image-build/main.ts os >&2
+say "ready after $SECONDS s"
