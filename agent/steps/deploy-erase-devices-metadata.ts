@@ -1,14 +1,12 @@
-import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
-import { rereadPartitions, waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { wipeDisk } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
-
-const mebibyte = 1024 * 1024;
 
 /**
  * Makes every disk look empty: signatures of partitions and disks, both copies of the partition table, RAID
@@ -43,7 +41,7 @@ export async function eraseMetadata(
     context.reportProgress({ phase: `erasing metadata of ${disk.name}` });
     log.info({ disk: disk.name, partitions: disk.partitions.length }, 'erasing metadata');
     try {
-      await eraseDisk(run, disk);
+      await wipeDisk(run, disk);
     } catch (cause) {
       throw new AppError('storage_error', `erase the metadata of ${disk.name}`, { cause });
     }
@@ -83,27 +81,6 @@ async function stopArrays(run: Run, disks: readonly BlockDevice[]): Promise<void
     await run('mdadm', ['--stop', holder]);
   }
   if (holders.length > 0) await waitForUdev(run);
-}
-
-async function eraseDisk(run: Run, disk: BlockDevice): Promise<void> {
-  // partitions first: a file system's signature would come back with the next table that has a partition there
-  for (const partition of disk.partitions) await run('wipefs', ['--all', '--force', partition.name]);
-  await run('wipefs', ['--all', '--force', disk.name]);
-  await zeroEnds(disk);
-  await rereadPartitions(run, disk.name);
-}
-
-/** The first MiB holds boot code and GPT, the last one the backup GPT and the superblocks of md 0.9 and 1.0. */
-async function zeroEnds(disk: BlockDevice): Promise<void> {
-  const zeros = Buffer.alloc(Math.min(mebibyte, disk.sizeBytes));
-  const handle = await open(disk.name, 'r+');
-  try {
-    await handle.write(zeros, 0, zeros.length, 0);
-    await handle.write(zeros, 0, zeros.length, disk.sizeBytes - zeros.length);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 async function verifyErased(run: Run, disk: BlockDevice): Promise<void> {

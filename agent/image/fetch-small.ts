@@ -1,0 +1,29 @@
+import { fetch } from 'undici';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const timeoutMs = 60_000;
+
+/**
+ * Fetches a small document: a checksum file, a config drive.
+ * @param what for the message: `the checksum file`
+ * @throws AppError `unavailable`, `image_error` (4xx), `invalid_argument` when it is larger than `maxBytes`.
+ */
+export async function fetchSmall(url: string, what: string, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    const answer = await fetch(url, { signal: limited });
+    if (!answer.ok)
+      throw new AppError(answer.status >= 500 ? 'unavailable' : 'image_error', `${url} answered ${answer.status}`);
+    for await (const chunk of answer.body ?? []) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new AppError('invalid_argument', `it is larger than ${maxBytes} bytes`);
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    const code = cause instanceof AppError ? cause.code : 'unavailable';
+    throw new AppError(code, `fetch ${what} from ${url}`, { cause });
+  }
+  return Buffer.concat(chunks);
+}

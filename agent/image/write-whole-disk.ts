@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { AgentContext } from '#agent/context.ts';
+import { type Disk, openExclusive } from '#agent/image/disk.ts';
+import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
+import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
+import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
+import type { WrittenImage } from '#agent/image/written-image.ts';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { runLsblk } from '#agent/storage/lsblk.ts';
+import { readPartitionTable } from '#agent/storage/partition-table.ts';
+import { moveBackupGpt } from '#agent/storage/sgdisk.ts';
+import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
+import { wipeDisk, zeroEnds } from '#agent/storage/wipe-disk.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+type Context = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportProgress'>;
+
+/**
+ * Writes a whole-disk image and checks that the disk has partitions afterwards (agent-protocol.md §6.2). The disk's
+ * old content goes only once the image's beginning has arrived and looks right; after a failure the disk is not
+ * bootable.
+ * @throws AppError as `writeImage`, and `image_error` when the image brought no partition table.
+ */
+export async function writeWholeDisk(
+  context: Context,
+  device: BlockDevice,
+  info: ImageInfo,
+  checksum: ExpectedChecksum,
+  tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> = {},
+): Promise<WrittenImage> {
+  const opened: Disk[] = [];
+  const openDisk = async (): Promise<Disk> => {
+    await refuseUsed(device);
+    context.reportProgress({ phase: 'wiping disk' });
+    opened.push({ ...(await describeDisk(context.run, device)), handle: await prepareDisk(context.run, device) });
+    return opened[0] as Disk;
+  };
+  const started = performance.now();
+  try {
+    const written = await writeImage(device, openDisk, {
+      ...tuning,
+      urls: info.urls,
+      headers: authorizationHeaders(info),
+      checksum,
+      clock: context.clock,
+      log: context.log,
+      signal: context.signal,
+      reportProgress: context.reportProgress,
+    });
+    const { head, ...figures } = written;
+    context.log.info({ device: device.name, ...figures, ms: Math.round(performance.now() - started) }, 'image written');
+    await closeAll(opened);
+    context.reportProgress({ phase: 'checking partitions' });
+    await settlePartitions(context.run, device, head);
+    return {
+      imageId: info.id,
+      checksum: checksum.hex,
+      device: device.name,
+      rootUuid: readPartitionTable(head).diskId ?? null,
+    };
+  } catch (error) {
+    if (opened.length > 0) await makeUnbootable(context, device, opened);
+    throw error;
+  }
+}
+
+/** Nothing may be wiped on a disk that came into use since it was chosen. */
+async function refuseUsed(device: BlockDevice): Promise<void> {
+  const handle = await openExclusive(device.name);
+  await handle.close();
+}
+
+async function prepareDisk(run: Run, device: BlockDevice): Promise<Disk['handle']> {
+  try {
+    await wipeDisk(run, device);
+  } catch (cause) {
+    throw new AppError('storage_error', `wipe disk ${device.name} before the image`, { cause });
+  }
+  return openExclusive(device.name);
+}
+
+async function describeDisk(run: Run, device: BlockDevice): Promise<Omit<Disk, 'handle'>> {
+  const disk = { name: device.name, sizeBytes: device.sizeBytes, sectorBytes: device.logicalSectorBytes };
+  if (!(await offloadsZeroing(device.name))) return disk;
+  return {
+    ...disk,
+    zeroRange: async (offset, length) => {
+      // --force: we hold the disk exclusively ourselves
+      const range = ['--offset', String(offset), '--length', String(length)];
+      await run('blkdiscard', ['--force', '--zeroout', ...range, device.name], { timeoutMs: 600_000 });
+    },
+  };
+}
+
+/** Without the device's help the kernel would write the zeros, and the data over them: twice the work. */
+async function offloadsZeroing(name: string): Promise<boolean> {
+  const file = `/sys/class/block/${basename(name)}/queue/write_zeroes_max_bytes`;
+  return Number(await readFile(file, 'utf8')) > 0;
+}
+
+async function settlePartitions(run: Run, device: BlockDevice, head: Buffer): Promise<void> {
+  const table = readPartitionTable(head);
+  if (table.gptSectorBytes !== undefined && table.gptSectorBytes !== device.logicalSectorBytes) {
+    throw new AppError(
+      'image_error',
+      `the image's GPT is for sectors of ${table.gptSectorBytes} bytes, disk ${device.name} has ${device.logicalSectorBytes}`,
+    );
+  }
+  if (table.kind === 'none') throw noPartitions(device);
+  if (table.kind === 'gpt') await moveBackupGpt(run, device.name);
+  await rereadPartitions(run, device.name);
+  const [after] = await runLsblk(run, [device.name]);
+  if (after === undefined || after.partitions.length === 0) throw noPartitions(device);
+}
+
+function noPartitions(device: BlockDevice): AppError {
+  return new AppError(
+    'image_error',
+    `disk ${device.name} has no partitions after the image was written: it is no whole-disk image`,
+  );
+}
+
+async function closeAll(opened: Disk[]): Promise<void> {
+  for (const disk of opened) await disk.handle.close();
+}
+
+async function makeUnbootable(context: Context, device: BlockDevice, opened: Disk[]): Promise<void> {
+  try {
+    await closeAll(opened);
+    await zeroEnds(device);
+  } catch (error) {
+    // the failure that led here is the one to tell; the disk was not bootable before it either
+    context.log.error({ err: error, device: device.name }, 'the ends of the disk could not be zeroed');
+  }
+}

@@ -1,0 +1,25 @@
+/** The image that this boot of the ramdisk wrote last. */
+export interface WrittenImage {
+  readonly imageId: string;
+  /** Hex digest of the image as served: the same id may carry another image later. */
+  readonly checksum: string;
+  /** `/dev/vda` */
+  readonly device: string;
+  /** The MBR's disk identifier, `0x12345678`; `null` when it is zero. */
+  readonly rootUuid: string | null;
+}
+
+/** Where the write step leaves what it did, for the commands after it. */
+export interface WrittenImageRecord {
+  current: WrittenImage | undefined;
+}
+
+/** `standby.get_partition_uuids` for a whole-disk image (agent-protocol.md §4.1); `{}` before any was written. */
+export function partitionUuids(written: WrittenImageRecord): Readonly<Record<string, string | null>> {
+  return written.current ? { 'root uuid': written.current.rootUuid } : {};
+}
+
+/** The text that Ironic's agent answers a write with. */
+export function writtenText(image: WrittenImage, verb: 'written to' | 'already present on'): string {
+  return `image (${image.imageId}) ${verb} device ${image.device} root_uuid=${image.rootUuid ?? 'None'}`;
+}

@@ -1,0 +1,73 @@
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { mismatches, parseHints, type RootDeviceHints } from '#agent/storage/root-device-hints.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const gib = 1024 ** 3;
+/** Without hints, smaller disks are taken for SD cards and the like. */
+const minBytesWithoutHints = 4 * gib;
+
+interface NodeFields {
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly instance_info: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The disk that the operating system goes to (agent-protocol.md §6.5): the first by name that satisfies
+ * `instance_info.root_device`, else `properties.root_device`; without hints the smallest of at least 4 GiB, ties by
+ * name. Never a disk that is mounted, used, read-only or empty.
+ * @throws AppError `invalid_argument` for bad hints; `storage_error` when no disk fits, naming each and why.
+ */
+export function chooseRootDevice(devices: readonly BlockDevice[], node: NodeFields): BlockDevice {
+  const { hints, source } = readHints(node);
+  const tests = hints === undefined ? [] : parseHints(hints, source);
+  const judged = devices.filter(isDisk).map((device) => ({
+    device,
+    reasons: [
+      ...unusable(device),
+      ...(hints === undefined && device.sizeBytes < minBytesWithoutHints ? ['it is smaller than 4 GiB'] : []),
+      ...mismatches(device, tests),
+    ],
+  }));
+  const fitting = judged.filter(({ reasons }) => reasons.length === 0).map(({ device }) => device);
+  const [chosen] = fitting.sort((a, b) => (hints === undefined ? a.sizeBytes - b.sizeBytes : 0) || byName(a, b));
+  if (chosen) return chosen;
+  const wanted = hints === undefined ? 'no root device hints are set' : `${source} is ${JSON.stringify(hints)}`;
+  const listed = judged.map(({ device, reasons }) => `${device.name} (${reasons.join('; ')})`);
+  throw new AppError(
+    'storage_error',
+    `no disk can be the root device (${wanted}): ${listed.join(', ') || 'the machine has no disk'}`,
+  );
+}
+
+function readHints(node: NodeFields): { readonly hints: RootDeviceHints | undefined; readonly source: string } {
+  for (const [source, value] of [
+    ['instance_info.root_device', node.instance_info['root_device']],
+    ['properties.root_device', node.properties['root_device']],
+  ] as const) {
+    if (value === undefined || value === null) continue;
+    if (typeof value !== 'object' || Array.isArray(value)) {
+      throw new AppError('invalid_argument', `${source} must be an object of root device hints, as {"size": ">= 100"}`);
+    }
+    if (Object.keys(value).length > 0) return { hints: value as RootDeviceHints, source };
+  }
+  return { hints: undefined, source: '' };
+}
+
+function isDisk(device: BlockDevice): boolean {
+  const memory = /^\/dev\/(zram|ram|loop|fd|nbd|sr)\d+$/.test(device.name);
+  return !memory && (device.type === 'disk' || device.type === 'mpath' || device.type.startsWith('raid'));
+}
+
+function unusable(device: BlockDevice): readonly string[] {
+  return [
+    ...(device.sizeBytes === 0 ? ['it has no medium'] : []),
+    ...(device.readOnly ? ['it is read-only'] : []),
+    ...(device.mountpoints.length > 0 ? [`it is mounted on ${device.mountpoints.join(' and ')}`] : []),
+    ...(device.holders.length > 0 ? [`it is used by ${device.holders.join(' and ')}`] : []),
+  ];
+}
+
+function byName(a: BlockDevice, b: BlockDevice): number {
+  if (a.name === b.name) return 0;
+  return a.name < b.name ? -1 : 1;
+}
