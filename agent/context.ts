@@ -1,3 +1,4 @@
+import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -14,6 +15,8 @@ export interface AgentContext {
   readonly node: CommandNode;
   /** Tells the conductor how far the step is; cheap to call often, never throws. */
   readonly reportProgress: (progress: Progress) => void;
+  /** What the write step did in this boot. */
+  readonly writtenImage: WrittenImageRecord;
 }
 
 /** The parts of the `node` parameter that steps read. */

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { defineCommand } from '#agent/commands/command.ts';
+import { partitionUuids } from '#agent/image/written-image.ts';
 
 const noParams = z.strictObject({});
 
@@ -39,5 +40,5 @@ export const powerOff = defineCommand({
 export const getPartitionUuids = defineCommand({
   kind: 'sync',
   params: noParams,
-  run: ({ partitionUuids }) => Promise.resolve(partitionUuids.current),
+  run: ({ writtenImage }) => Promise.resolve(partitionUuids(writtenImage)),
 });

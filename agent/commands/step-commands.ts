@@ -63,6 +63,7 @@ export function executeStepCommand(kind: StepKind): CommandDefinition {
         signal: services.signal,
         node: commandNode(services, nodeParam.parse(params.node)),
         reportProgress: services.reportProgress(commandId),
+        writtenImage: services.writtenImage,
       });
       return {
         [`${kind}_result`]: outcome.output ?? null,
@@ -105,7 +106,6 @@ async function runStep(
     try {
       const outcome = await runCandidate(candidate, context, wanted.args);
       services.say(`${kind} step ${name} ended after ${formatDuration(services.clock.now().getTime() - startedAt)}`);
-      rememberPartitionUuids(services, outcome.output);
       return outcome;
     } catch (error) {
       failures.push(error);
@@ -126,12 +126,4 @@ async function runCandidate(
     throw new AppError('internal', `in-band step ${step.step} wants to wait for ${outcome.reason}: it can't`);
   }
   return outcome;
-}
-
-const ImageOutput = z.looseObject({ 'root uuid': z.string() });
-
-/** A step that wrote an image tells the partitions' ids in its output, as `standby.get_partition_uuids` gives them. */
-function rememberPartitionUuids(services: CommandServices, output: unknown): void {
-  const parsed = ImageOutput.safeParse(output);
-  if (parsed.success) services.partitionUuids.current = parsed.data;
 }

@@ -1,5 +1,6 @@
 import { type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import { eraseDevicesMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
+import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
 
 /** What works on any machine that Linux runs on. */
 export const genericHardwareManager: HardwareManager = {
@@ -8,8 +9,11 @@ export const genericHardwareManager: HardwareManager = {
   version: '1.0',
   evaluateSupport: () => Promise.resolve(hardwareSupport.generic),
   steps: {
-    deploy: [{ step: eraseDevicesMetadata, priority: 0 }],
+    deploy: [
+      { step: eraseDevicesMetadata, priority: 0 },
+      { step: writeImageStep, priority: 0 },
+    ],
     clean: [{ step: eraseDevicesMetadata, priority: 99 }],
-    service: [],
+    service: [{ step: writeImageStep, priority: 0 }],
   },
 };

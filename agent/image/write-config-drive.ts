@@ -1,0 +1,117 @@
+import { open } from 'node:fs/promises';
+import type { AgentContext } from '#agent/context.ts';
+import { decodeConfigDrive, maxConfigDriveBytes } from '#agent/image/config-drive.ts';
+import { openExclusive } from '#agent/image/disk.ts';
+import { fetchSmall } from '#agent/image/fetch-small.ts';
+import { createSlotPool } from '#agent/image/slot-pool.ts';
+import type { BlockDevice, Partition } from '#agent/storage/block-device.ts';
+import { runLsblk } from '#agent/storage/lsblk.ts';
+import { addLastMsdosPartition } from '#agent/storage/parted.ts';
+import { readPartitionTable } from '#agent/storage/partition-table.ts';
+import { addLastGptPartition } from '#agent/storage/sgdisk.ts';
+import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+type Context = Pick<AgentContext, 'run' | 'log' | 'signal' | 'reportProgress'>;
+
+/** What cloud-init looks for. */
+const label = 'config-2';
+const partitionMib = 64;
+
+/** The file system image of a config drive given as text or as an http(s) URL. @throws AppError as `decodeConfigDrive`. */
+export async function fetchConfigDrive(value: string, signal: AbortSignal): Promise<Buffer> {
+  if (!/^https?:\/\//.test(value)) return decodeConfigDrive(value);
+  // base64 takes a third more than the bytes it stands for
+  return decodeConfigDrive(await fetchSmall(value, 'the config drive', maxConfigDriveBytes * 1.4, signal));
+}
+
+/**
+ * Writes a config drive to the partition labelled `config-2`, or to a new one of 64 MiB at the end of the disk, and
+ * reads it back (agent-protocol.md §6.3).
+ * @returns the partition: `/dev/vda4`
+ * @throws AppError `storage_error` naming the disk or partition.
+ */
+export async function writeConfigDrive(context: Context, deviceName: string, image: Buffer): Promise<string> {
+  context.reportProgress({ phase: 'writing config drive' });
+  const { run } = context;
+  try {
+    const device = await describe(run, deviceName);
+    const partition = device.partitions.find(isConfigDrive) ?? (await addPartition(run, device));
+    if (image.length > partition.sizeBytes) {
+      throw new AppError(
+        'storage_error',
+        `partition ${partition.name} has ${partition.sizeBytes} bytes, too few for ${image.length}`,
+      );
+    }
+    await run('wipefs', ['--all', '--force', partition.name]);
+    await writeBytes(partition.name, image);
+    await run('blockdev', ['--flushbufs', partition.name]);
+    await verify(partition.name, image);
+    await rereadPartitions(run, deviceName);
+    context.log.info({ partition: partition.name, bytes: image.length }, 'config drive written');
+    return partition.name;
+  } catch (cause) {
+    throw new AppError('storage_error', `write the config drive to ${deviceName}`, { cause });
+  }
+}
+
+function isConfigDrive(partition: Partition): boolean {
+  return [partition.fsLabel, partition.partLabel].some((each) => each?.toLowerCase() === label);
+}
+
+async function describe(run: Run, name: string): Promise<BlockDevice> {
+  const [device] = await runLsblk(run, [name]);
+  if (device === undefined) throw new AppError('not_found', `disk ${name} is missing`);
+  return device;
+}
+
+async function addPartition(run: Run, before: BlockDevice): Promise<Partition> {
+  if ((await tableKind(before.name)) === 'gpt') await addLastGptPartition(run, before.name, partitionMib, label);
+  else await addLastMsdosPartition(run, before, partitionMib);
+  await rereadPartitions(run, before.name);
+  const known = new Set(before.partitions.map(({ number }) => number));
+  const added = (await describe(run, before.name)).partitions.filter(({ number }) => !known.has(number));
+  if (added.length !== 1 || added[0] === undefined) {
+    throw new AppError('storage_error', `${added.length} new partitions on ${before.name} where one was made`);
+  }
+  return added[0];
+}
+
+async function tableKind(name: string): Promise<string> {
+  const handle = await open(name, 'r');
+  try {
+    const head = Buffer.alloc(8192);
+    await handle.read(head, 0, head.length, 0);
+    return readPartitionTable(head).kind;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeBytes(name: string, image: Buffer): Promise<void> {
+  const handle = await open(name, 'r+');
+  try {
+    await handle.writeFile(image);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Reads around the page cache: what the disk holds, not what we told the kernel. */
+async function verify(name: string, image: Buffer): Promise<void> {
+  const slot = await createSlotPool(1).acquire();
+  const handle = await openExclusive(name);
+  try {
+    for (let at = 0; at < image.length; at += slot.bytes.length) {
+      const wanted = image.subarray(at, at + slot.bytes.length);
+      await handle.read(slot.bytes, 0, slot.bytes.length, at);
+      if (!slot.bytes.subarray(0, wanted.length).equals(wanted)) {
+        throw new AppError('storage_error', `partition ${name} holds other bytes than were written, near byte ${at}`);
+      }
+    }
+  } finally {
+    await handle.close();
+  }
+}

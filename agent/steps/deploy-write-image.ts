@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import type { AgentContext } from '#agent/context.ts';
+import { type ExpectedChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
+import { fetchSmall } from '#agent/image/fetch-small.ts';
+import { checkSupported, ImageInfo } from '#agent/image/image-info.ts';
+import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
+import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
+import { type WrittenImage, writtenText } from '#agent/image/written-image.ts';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
+import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { defineStep } from '#shared/steps/define-step.ts';
+
+const maxChecksumFileBytes = 4 * 1024 * 1024;
+
+const Args = z.object({
+  image_info: ImageInfo.describe('The image: id, urls, checksum group, disk_format'),
+  configdrive: z
+    .string()
+    .nullish()
+    .describe('Base64 of a gzipped ISO 9660 or FAT file system, or an http(s) URL of it; at most 64 MiB'),
+});
+type Args = z.infer<typeof Args>;
+
+/** Streams the image to the root device, and the config drive to its partition (agent-protocol.md §6). */
+export const writeImageStep = defineStep<AgentContext, Args>({
+  interface: 'deploy',
+  step: 'write_image',
+  priority: 0,
+  description: 'Writes a whole-disk image to the root device, verified while it streams, and the config drive',
+  args: Args,
+  run: async (context, { image_info: info, configdrive }) => {
+    checkSupported(info);
+    const fetchText = async (url: string): Promise<string> =>
+      (await fetchSmall(url, 'the checksum file', maxChecksumFileBytes, context.signal)).toString('utf8');
+    const checksum = await resolveChecksum(info, fetchText);
+    // a config drive that can't be read must not cost the disk its content
+    const drive = configdrive ? await fetchConfigDrive(configdrive, context.signal) : undefined;
+    context.reportProgress({ phase: 'choosing root device' });
+    await waitForUdev(context.run);
+    const device = chooseRootDevice(await listBlockDevices(context.run), context.node);
+    const { image, verb } = await writeOnce(context, device, info, checksum);
+    if (drive) await writeConfigDrive(context, device.name, drive);
+    return { kind: 'done', output: writtenText(image, verb) };
+  },
+});
+
+/** The same image on the same disk is not written twice in one boot (agent-protocol.md §6.2). */
+async function writeOnce(
+  context: AgentContext,
+  device: BlockDevice,
+  info: ImageInfo,
+  checksum: ExpectedChecksum,
+): Promise<{ readonly image: WrittenImage; readonly verb: 'written to' | 'already present on' }> {
+  const { writtenImage } = context;
+  const last = writtenImage.current;
+  if (last && last.imageId === info.id && last.checksum === checksum.hex && last.device === device.name) {
+    return { image: last, verb: 'already present on' };
+  }
+  writtenImage.current = undefined;
+  const image = await writeWholeDisk(context, device, info, checksum);
+  writtenImage.current = image;
+  return { image, verb: 'written to' };
+}
