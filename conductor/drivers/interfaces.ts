@@ -1,4 +1,5 @@
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
+import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -54,6 +55,8 @@ export interface Bmc {
 export interface DriverContext {
   readonly run: Run;
   readonly log: Log;
+  /** Default: the system's clock. */
+  readonly clock?: Clock;
 }
 
 /** One row of the driver registry (`GET /v1/drivers`). */

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { fakeHardwareType } from '#conductor/drivers/fake/fake.ts';
+import { managementContract } from '#conductor/drivers/management.contract.ts';
+import { powerContract } from '#conductor/drivers/power.contract.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const make = async () => {
+  const bmc = fakeHardwareType().connect({});
+  return { ...bmc, isOn: async () => (await bmc.power.getPowerState()) === 'power on' };
+};
+
+powerContract({ name: 'fake', make });
+managementContract({ name: 'fake', make });
+
+test('nodes with the same fake_id share a machine, others do not', async () => {
+  const type = fakeHardwareType();
+  await type.connect({ fake_id: 'a' }).power.setPowerState('power on');
+  expect(await type.connect({ fake_id: 'a' }).power.getPowerState()).toBe('power on');
+  expect(await type.connect({ fake_id: 'b' }).power.getPowerState()).toBe('power off');
+  expect(await fakeHardwareType().connect({ fake_id: 'a' }).power.getPowerState()).toBe('power off');
+});
+
+test('faults come through the options', async () => {
+  const type = fakeHardwareType({
+    beforeAction: (action, fakeId) => {
+      if (action === 'setPowerState' && fakeId === 'broken') throw new AppError('bmc_error', 'on purpose');
+    },
+  });
+  await expect(type.connect({ fake_id: 'broken' }).power.setPowerState('power on')).rejects.toThrow('on purpose');
+  await type.connect({ fake_id: 'good' }).power.setPowerState('power on');
+});
+
+test('a fake_id of the wrong type is named', () => {
+  expect(() => fakeHardwareType().connect({ fake_id: {} })).toThrow('fake_id');
+});

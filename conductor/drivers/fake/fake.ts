@@ -1,0 +1,89 @@
+import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import {
+  type BootDeviceSetting,
+  type BootMode,
+  bootDevices,
+  type CallOptions,
+  type HardwareType,
+} from '#conductor/drivers/interfaces.ts';
+import { type PowerState, powerStateAfter, powerTargets } from '#conductor/nodes/power-states.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** One machine that exists in memory only. */
+export interface FakeMachine {
+  powerState: PowerState | undefined;
+  boot: BootDeviceSetting;
+  bootMode: BootMode | undefined;
+}
+
+export type FakeAction = 'getPowerState' | 'setPowerState' | 'getBootDevice' | 'setBootDevice' | 'getBootMode';
+
+export interface FakeOptions {
+  /**
+   * Called before each action takes effect. Throw to make it fail, wait to make it slow, change the machine to make
+   * hardware do what nobody asked for.
+   */
+  readonly beforeAction?: (action: FakeAction, fakeId: string, machine: FakeMachine) => void | Promise<void>;
+}
+
+/**
+ * The `fake-hardware` type, as Ironic's: no driver_info is required and every action works at once. Nodes with the same
+ * `fake_id` (or all without) are one machine; machines last as long as this value.
+ */
+export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
+  const machines = new Map<string, FakeMachine>();
+  const machineOf = (fakeId: string): FakeMachine => {
+    const machine = machines.get(fakeId) ?? {
+      powerState: 'power off',
+      boot: { bootDevice: undefined, persistent: undefined },
+      bootMode: undefined,
+    };
+    machines.set(fakeId, machine);
+    return machine;
+  };
+  return {
+    name: 'fake-hardware',
+    properties: { fake_id: 'Which fake machine this is; nodes with the same value share one. Optional.' },
+    secretProperties: [],
+    connect: (driverInfo) => {
+      const fakeId = parseFakeId(driverInfo['fake_id']);
+      const act = async <T>(action: FakeAction, call: CallOptions | undefined, then: (machine: FakeMachine) => T) => {
+        if (call?.signal?.aborted) throw stoppedError(call.signal, `${action} of fake machine ${fakeId}`);
+        const machine = machineOf(fakeId);
+        await options.beforeAction?.(action, fakeId, machine);
+        return then(machine);
+      };
+      return {
+        power: {
+          supportedTargets: powerTargets,
+          getPowerState: (call) => act('getPowerState', call, (machine) => machine.powerState),
+          setPowerState: (target, call) =>
+            act('setPowerState', call, (machine) => {
+              const boots =
+                powerStateAfter(target) === 'power on' && (target !== 'power on' || machine.powerState !== 'power on');
+              machine.powerState = powerStateAfter(target);
+              if (boots && machine.boot.persistent === false) {
+                machine.boot = { bootDevice: undefined, persistent: undefined };
+              }
+            }),
+        },
+        management: {
+          supportedBootDevices: bootDevices,
+          getBootDevice: (call) => act('getBootDevice', call, (machine) => machine.boot),
+          getBootMode: (call) => act('getBootMode', call, (machine) => machine.bootMode),
+          setBootDevice: (bootDevice, call) =>
+            act('setBootDevice', call, (machine) => {
+              machine.boot = { bootDevice, persistent: call.persistent };
+              machine.bootMode = call.bootMode ?? machine.bootMode;
+            }),
+        },
+      };
+    },
+  };
+}
+
+function parseFakeId(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'string' || typeof value === 'number') return String(value);
+  throw new AppError('invalid_argument', 'driver_info for fake-hardware: fake_id must be text or a number');
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export const privilegeLevels = ['ADMINISTRATOR', 'CALLBACK', 'OPERATOR', 'USER'] as const;
+
+/** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */
+export interface IpmiConnection {
+  readonly address: string;
+  readonly port: number;
+  readonly username: string | undefined;
+  readonly password: string;
+  readonly cipherSuite: number | undefined;
+  readonly privilegeLevel: (typeof privilegeLevels)[number];
+}
+
+export const ipmiProperties = {
+  ipmi_address: 'IP address or hostname of the BMC. Required.',
+  ipmi_port: 'Remote IPMI RMCP port; default is 623. Optional.',
+  ipmi_username: 'Username; default is the NULL user. Optional.',
+  ipmi_password: 'Password. Optional.',
+  ipmi_cipher_suite: "The cipher suite, such as 3 or 17; default is ipmitool's choice. Optional.",
+  ipmi_priv_level: `Privilege level; default is ADMINISTRATOR. One of ${privilegeLevels.join(', ')}. Optional.`,
+} as const;
+
+/** Numbers come as numbers or, from command lines, as text. */
+const wholeNumber = (min: number, max: number) =>
+  z.coerce
+    .number()
+    .refine((value) => Number.isInteger(value) && value >= min && value <= max, {
+      error: `must be a whole number from ${min} to ${max}`,
+    })
+    .nullish();
+
+const DriverInfo = z.looseObject({
+  ipmi_address: z
+    .string({ error: 'is required: the IP address or hostname of the BMC' })
+    .trim()
+    // ipmitool would take a leading dash for an option
+    .regex(/^[^\s-][^\s]*$/, { error: 'must be an IP address or hostname' }),
+  ipmi_port: wholeNumber(1, 65_535),
+  ipmi_username: z.coerce.string().nullish(),
+  // passwords of digits only arrive as numbers
+  ipmi_password: z.coerce.string().nullish(),
+  ipmi_cipher_suite: wholeNumber(0, 17),
+  ipmi_priv_level: z
+    .string()
+    .transform((text) => text.toUpperCase())
+    .pipe(z.enum(privilegeLevels, { error: `must be one of ${privilegeLevels.join(', ')}` }))
+    .nullish(),
+});
+
+/** @throws AppError `invalid_argument` naming each bad or missing property. */
+export function parseIpmiDriverInfo(driverInfo: Readonly<Record<string, unknown>>): IpmiConnection {
+  const parsed = DriverInfo.safeParse(driverInfo);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
+    throw new AppError('invalid_argument', `driver_info for ipmi: ${faults.join('; ')}`);
+  }
+  const info = parsed.data;
+  return {
+    address: info.ipmi_address,
+    port: info.ipmi_port ?? 623,
+    username: info.ipmi_username ?? undefined,
+    password: info.ipmi_password ?? '',
+    cipherSuite: info.ipmi_cipher_suite ?? undefined,
+    privilegeLevel: info.ipmi_priv_level ?? 'ADMINISTRATOR',
+  };
+}

@@ -1,0 +1,185 @@
+import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import type { BootDevice, BootDeviceSetting, BootMode } from '#conductor/drivers/interfaces.ts';
+import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
+import type { Turns } from '#conductor/drivers/ipmi/turns.ts';
+import type { PowerState } from '#conductor/nodes/power-states.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/** All that is known about the program `ipmitool` (1.8.18 and later): its arguments, its texts, its moods. */
+
+export interface IpmitoolContext {
+  readonly run: Run;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly turns: Turns;
+  /** Milliseconds before the second try, doubled each time. */
+  readonly retryMs: number;
+  readonly attempts: number;
+}
+
+/** Milliseconds for one ipmitool process; its own retries (`-R 5 -N 2`) are over well before. */
+const processTimeoutMs = 60_000;
+
+/**
+ * Failures that pass by themselves: the BMC is busy with another session, restarting, or lost a packet. The first five
+ * are Ironic's `IPMITOOL_RETRYABLE_FAILURES`.
+ */
+const transientTexts = [
+  'insufficient resources for session',
+  'Node busy',
+  'Timeout',
+  'Out of space',
+  'BMC initialization in progress',
+  'Unable to establish IPMI v2 / RMCP+ session',
+  'Unable to establish LAN session',
+];
+
+/** Texts of wrong credentials; ipmitool says "unable to establish" after them, too. */
+const refusedTexts = [
+  'RAKP 2 message indicates an error',
+  'RAKP 2 HMAC is invalid',
+  'RAKP 4 message has invalid',
+  'unauthorized name',
+  'Invalid user name',
+  'Authentication type',
+  'no matching cipher suite',
+];
+
+/**
+ * Runs `ipmitool -I lanplus … COMMAND` against a BMC, one process at a time for each BMC (several sessions at once
+ * make many of them answer nonsense), and again after a transient failure.
+ * @throws AppError `unavailable` (BMC does not answer or is busy), `bmc_error` (refused), `timeout`, `aborted`,
+ * `command_failed` (ipmitool is not installed).
+ */
+export async function ipmitool(
+  context: IpmitoolContext,
+  connection: IpmiConnection,
+  command: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  const what = `ipmitool ${command.join(' ')} at ${connection.address}:${connection.port}`;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await runOnce(context, connection, command, signal);
+    } catch (cause) {
+      if (signal.aborted) throw stoppedError(signal, what);
+      const error = bmcFailure(what, cause);
+      if (attempt >= context.attempts || error.code !== 'unavailable') throw error;
+      context.log.debug({ err: cause, bmc: connection.address, attempt }, 'ipmitool failed, trying again');
+    }
+    await context.clock.sleep(context.retryMs * 2 ** (attempt - 1), signal).catch(() => {
+      throw stoppedError(signal, what);
+    });
+  }
+}
+
+async function runOnce(
+  context: IpmitoolContext,
+  connection: IpmiConnection,
+  command: readonly string[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { password } = connection;
+  return context.turns.take(`${connection.address}:${connection.port}`, signal, async () => {
+    const result = await context.run('ipmitool', ipmitoolArgs(connection, command), {
+      // both names: -E prefers the first, which somebody may have set for the conductor
+      env: { IPMITOOL_PASSWORD: password, IPMI_PASSWORD: password },
+      secrets: password === '' ? [] : [password],
+      timeoutMs: processTimeoutMs,
+      signal,
+      log: context.log,
+    });
+    return result.stdout;
+  });
+}
+
+/** The password is not among them: every user of the machine can read a process's arguments. */
+function ipmitoolArgs(connection: IpmiConnection, command: readonly string[]): readonly string[] {
+  const { address, port, username, cipherSuite, privilegeLevel } = connection;
+  return [
+    '-I',
+    'lanplus',
+    '-H',
+    address,
+    '-p',
+    String(port),
+    '-L',
+    privilegeLevel,
+    ...(username === undefined ? [] : ['-U', username]),
+    ...(cipherSuite === undefined ? [] : ['-C', String(cipherSuite)]),
+    '-R',
+    '5',
+    '-N',
+    '2',
+    '-E',
+    ...command,
+  ];
+}
+
+function bmcFailure(what: string, cause: unknown): AppError {
+  const text = errorChain(cause);
+  if (cause instanceof AppError && cause.code === 'timeout') {
+    return new AppError('unavailable', `${what} was not answered`, { cause });
+  }
+  if (text.includes('could not be started')) {
+    return new AppError('command_failed', `${what} could not run; is ipmitool installed?`, { cause });
+  }
+  const has = (texts: readonly string[]): boolean =>
+    texts.some((each) => text.toLowerCase().includes(each.toLowerCase()));
+  if (has(refusedTexts)) {
+    const hint = 'ipmi_username, ipmi_password, ipmi_priv_level or ipmi_cipher_suite is wrong';
+    return new AppError('bmc_error', `${what} was refused: ${hint}`, { cause });
+  }
+  return new AppError(has(transientTexts) ? 'unavailable' : 'bmc_error', `${what} failed`, { cause });
+}
+
+/** From `power status`: `Chassis Power is on`. */
+export function parsePowerStatus(text: string): PowerState | undefined {
+  const state = /Chassis Power is (on|off)\b/i.exec(text)?.[1]?.toLowerCase();
+  if (state === undefined) return undefined;
+  return state === 'on' ? 'power on' : 'power off';
+}
+
+export interface BootFlags extends BootDeviceSetting {
+  readonly bootMode: BootMode | undefined;
+}
+
+/** From `chassis bootparam get 5` (IPMI 2.0, table 28-14, boot flags). */
+export function parseBootFlags(text: string): BootFlags {
+  const selector = /Boot Device Selector\s*:\s*(.*)/.exec(text)?.[1] ?? '';
+  const bootDevice = deviceOf(selector);
+  // the flags are used up by a boot or expire: then the BMC still shows them, but not as valid
+  const valid = !/Boot Flag Invalid/i.test(text);
+  if (bootDevice === undefined || !valid) return { bootDevice: undefined, persistent: undefined, bootMode: undefined };
+  return {
+    bootDevice,
+    persistent: /Options apply to all future boots/i.test(text),
+    bootMode: /BIOS EFI boot/i.test(text) ? 'uefi' : /BIOS PC Compatible/i.test(text) ? 'bios' : undefined,
+  };
+}
+
+function deviceOf(selector: string): BootDevice | undefined {
+  if (selector.includes('PXE')) return 'pxe';
+  if (selector.includes('Hard-Drive')) return selector.includes('Safe-Mode') ? 'safe' : 'disk';
+  if (selector.includes('BIOS')) return 'bios';
+  return selector.includes('CD/DVD') ? 'cdrom' : undefined;
+}
+
+/** `chassis bootdev` with its options. */
+export function bootDeviceCommand(
+  device: BootDevice,
+  persistent: boolean,
+  bootMode: BootMode | undefined,
+): readonly string[] {
+  const options = [...(persistent ? ['persistent'] : []), ...(bootMode === 'uefi' ? ['efiboot'] : [])];
+  return ['chassis', 'bootdev', device, ...(options.length > 0 ? [`options=${options.join(',')}`] : [])];
+}
+
+/**
+ * Keeps boot flags until a boot uses them: without it a BMC drops them after 60 seconds, which a machine that still
+ * has to power off may take (IPMI 2.0, boot option parameter 3, bit 3; Ironic sends the same).
+ */
+export const keepBootFlags: readonly string[] = ['raw', '0x00', '0x08', '0x03', '0x08'];

@@ -1,0 +1,124 @@
+import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
+import { statusError } from '#conductor/drivers/redfish/errors.ts';
+import { createCredentials } from '#conductor/drivers/redfish/sessions.ts';
+import { createTransport, type RedfishAnswer, type TransportRequest } from '#conductor/drivers/redfish/transport.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+export interface RedfishClientOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Milliseconds to connect and to answer one request. */
+  readonly connectMs?: number;
+  readonly answerMs?: number;
+  /** How often a request is tried when the BMC is busy or away; default 5. */
+  readonly attempts?: number;
+  /** Milliseconds before the second try, doubled each time; default 500. */
+  readonly retryMs?: number;
+}
+
+/** Requests to one BMC, authenticated and retried; all nodes behind the BMC share it. */
+export interface RedfishClient {
+  readonly origin: string;
+  /**
+   * @throws AppError `bmc_error` (with `details.status`) for a status of 400 or above, `unavailable` when the BMC is busy
+   * or away even after retries, `timeout`, `aborted`.
+   */
+  request(options: TransportRequest): Promise<RedfishAnswer>;
+  /** Ends the session; the next request makes a new one. */
+  endSession(): Promise<void>;
+  /** Ends session and connections. */
+  close(): Promise<void>;
+}
+
+const maxRetryAfterMs = 30_000;
+const maxRedirects = 3;
+
+export function createRedfishClient(connection: RedfishConnection, options: RedfishClientOptions): RedfishClient {
+  const { clock, log, attempts = 5, retryMs = 500 } = options;
+  const transport = createTransport(connection, {
+    connectMs: options.connectMs ?? 10_000,
+    answerMs: options.answerMs ?? 30_000,
+  });
+
+  /** Repeats what is safe to repeat: reads and PATCHes always, actions only when the BMC surely did not act. */
+  const sendRetried = async (request: TransportRequest): Promise<RedfishAnswer> => {
+    for (let attempt = 1; ; attempt += 1) {
+      const last = attempt >= attempts;
+      const backoff = retryMs * 2 ** (attempt - 1);
+      try {
+        const answer = await sendFollowing(request);
+        if (last || !isTransient(request, answer.status)) return answer;
+        const wait = retryAfterMs(answer.headers['retry-after'], clock.now()) ?? backoff;
+        log.debug({ bmc: connection.origin, path: request.path, status: answer.status, wait }, 'BMC is busy');
+        await sleep(clock, wait, request);
+      } catch (error) {
+        if (last || !isTransientError(request, error)) throw error;
+        log.debug({ err: error, bmc: connection.origin, path: request.path }, 'BMC did not answer');
+        await sleep(clock, backoff, request);
+      }
+    }
+  };
+
+  const sendFollowing = async (request: TransportRequest): Promise<RedfishAnswer> => {
+    let path = request.path;
+    for (let hop = 0; ; hop += 1) {
+      const answer = await transport.send({ ...request, path });
+      const next = answer.headers['location'];
+      const moved = [301, 302, 307, 308].includes(answer.status) && request.method === 'GET' && next !== undefined;
+      if (!moved || hop >= maxRedirects) return answer;
+      const url = new URL(next, `${connection.origin}${path}`);
+      // credentials go to the configured BMC only
+      if (url.origin !== connection.origin) {
+        throw new AppError('bmc_error', `GET ${connection.origin}${path} redirects to ${url.origin}`);
+      }
+      path = url.pathname;
+    }
+  };
+
+  const credentials = createCredentials(connection, transport, sendRetried, log);
+  return {
+    origin: connection.origin,
+    request: async (request) => {
+      for (let attempt = 1; ; attempt += 1) {
+        const auth = await credentials.headers(request.signal);
+        const answer = await sendRetried({ ...request, headers: { ...request.headers, ...auth } });
+        if (answer.status < 400) return answer;
+        if (answer.status === 401 && attempt === 1 && credentials.refused(auth)) continue;
+        throw statusError(`${request.method} ${connection.origin}${request.path}`, answer.status, answer.body);
+      }
+    },
+    endSession: credentials.close,
+    close: async () => {
+      await credentials.close();
+      await transport.close();
+    },
+  };
+}
+
+function isTransient(request: TransportRequest, status: number): boolean {
+  // 503 and 429 say that nothing was done; other server errors are repeated for reads only
+  if (status === 503 || status === 429) return true;
+  return request.method === 'GET' && [500, 502, 504].includes(status);
+}
+
+function isTransientError(request: TransportRequest, error: unknown): boolean {
+  if (!(error instanceof AppError) || request.signal?.aborted) return false;
+  if (error.code !== 'unavailable') return false;
+  return request.method !== 'POST' || error.details['sent'] === false;
+}
+
+async function sleep(clock: Clock, ms: number, request: TransportRequest): Promise<void> {
+  await clock.sleep(ms, request.signal).catch((error: unknown) => {
+    throw request.signal?.aborted ? stoppedError(request.signal, `${request.method} ${request.path}`) : error;
+  });
+}
+
+/** `Retry-After` in seconds or as a date, as milliseconds from now, at most half a minute. */
+function retryAfterMs(header: string | undefined, now: Date): number | undefined {
+  if (header === undefined) return undefined;
+  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now.getTime();
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), maxRetryAfterMs);
+}

@@ -1,0 +1,112 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */
+export interface RedfishConnection {
+  /** Scheme, host and port: `https://192.0.2.1`. */
+  readonly origin: string;
+  /** `undefined`: the only system that the BMC has. */
+  readonly systemPath: string | undefined;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly authType: 'basic' | 'session' | 'auto';
+  /** `false`: any certificate; `true`: one that the system's authorities signed; PEM: one that these signed. */
+  readonly verifyCa: boolean | string;
+}
+
+export const redfishProperties = {
+  redfish_address:
+    'The URL of the Redfish service: scheme and authority. If the scheme is missing, HTTPS is assumed. Required.',
+  redfish_system_id:
+    'The canonical path of the ComputerSystem resource, such as /redfish/v1/Systems/1. Optional when the service has exactly one system.',
+  redfish_username: 'User account with rights to control power and boot device. Optional.',
+  redfish_password: 'User account password. Optional.',
+  redfish_verify_ca:
+    'True to verify the certificate by the system authorities (default), False to accept any, or the path of a file or directory of authorities in PEM. Optional.',
+  redfish_auth_type: 'basic, session or auto (default): a session, or HTTP Basic where the service has none. Optional.',
+} as const;
+
+const DriverInfo = z.looseObject({
+  redfish_address: z
+    .string({ error: 'is required: the URL of the Redfish service, such as https://192.0.2.1' })
+    .transform((text, context) => {
+      const origin = parseOrigin(text);
+      if (origin !== undefined) return origin;
+      context.addIssue({ code: 'custom', message: `must be scheme and authority, such as https://192.0.2.1` });
+      return z.NEVER;
+    }),
+  redfish_system_id: z
+    .string()
+    .regex(/^\/[^?#\s]+$/, { error: 'must be a path such as /redfish/v1/Systems/1' })
+    .nullish(),
+  redfish_username: z.string().nullish(),
+  redfish_password: z.string().nullish(),
+  redfish_verify_ca: z.union([z.boolean(), z.string()], { error: 'must be true, false or a path' }).nullish(),
+  redfish_auth_type: z
+    .string()
+    .transform((text) => text.toLowerCase())
+    .pipe(z.enum(['basic', 'session', 'auto'], { error: 'must be basic, session or auto' }))
+    .nullish(),
+});
+
+/** @throws AppError `invalid_argument` naming each bad or missing property. */
+export function parseRedfishDriverInfo(driverInfo: Readonly<Record<string, unknown>>): RedfishConnection {
+  const parsed = DriverInfo.safeParse(driverInfo);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
+    throw new AppError('invalid_argument', `driver_info for redfish: ${faults.join('; ')}`);
+  }
+  const info = parsed.data;
+  const authType = info.redfish_auth_type ?? 'auto';
+  const username = info.redfish_username ?? undefined;
+  if (authType !== 'auto' && username === undefined) {
+    throw new AppError(
+      'invalid_argument',
+      `driver_info for redfish: redfish_auth_type ${authType} needs redfish_username`,
+    );
+  }
+  return {
+    origin: info.redfish_address,
+    systemPath: info.redfish_system_id?.replace(/\/$/, ''),
+    username,
+    password: info.redfish_password ?? undefined,
+    authType,
+    verifyCa: readVerifyCa(info.redfish_verify_ca ?? true),
+  };
+}
+
+function parseOrigin(text: string): string | undefined {
+  const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
+  if (!URL.canParse(withScheme)) return undefined;
+  const url = new URL(withScheme);
+  const rest =
+    url.pathname.replace(/^\/(redfish(\/v1)?\/?)?$/, '') + url.search + url.hash + url.username + url.password;
+  return rest === '' && ['http:', 'https:'].includes(url.protocol) ? url.origin : undefined;
+}
+
+function readVerifyCa(value: boolean | string): boolean | string {
+  if (typeof value === 'boolean') return value;
+  const word = value.trim().toLowerCase();
+  if (['true', 'yes', 'on', '1'].includes(word)) return true;
+  if (['false', 'no', 'off', '0'].includes(word)) return false;
+  try {
+    const files = statSync(value).isDirectory()
+      ? readdirSync(value)
+          .filter((name) => /\.(pem|crt|cer)$/.test(name))
+          .sort()
+          .map((name) => join(value, name))
+      : [value];
+    const pem = files.map((file) => readFileSync(file, 'utf8')).join('\n');
+    if (pem.includes('-----BEGIN')) return pem;
+  } catch (cause) {
+    throw new AppError('invalid_argument', `driver_info for redfish: redfish_verify_ca ${value} could not be read`, {
+      cause,
+    });
+  }
+  throw new AppError(
+    'invalid_argument',
+    `driver_info for redfish: redfish_verify_ca ${value} holds no PEM certificate`,
+  );
+}

@@ -1,0 +1,80 @@
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
+import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import {
+  bootDeviceOf,
+  bootModeOf,
+  planBootPatches,
+  redfishBootDevices,
+} from '#conductor/drivers/redfish/boot-override.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { type Boot, ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const readTimeoutMs = 60_000;
+const setTimeoutMs = 120_000;
+
+/** The boot device by the system's boot override (DMTF ComputerSystem schema, `Boot`). */
+export function redfishManagement(system: RedfishSystem): ManagementInterface {
+  return {
+    supportedBootDevices: redfishBootDevices,
+    getBootDevice: async (options) => {
+      const { boot } = await readBoot(system, callDeadline(options, readTimeoutMs).signal);
+      return bootDeviceOf(boot);
+    },
+    getBootMode: async (options) => {
+      const { boot } = await readBoot(system, callDeadline(options, readTimeoutMs).signal);
+      return bootModeOf(boot);
+    },
+    setBootDevice: async (device, options) => {
+      const { signal } = callDeadline(options, setTimeoutMs);
+      const what = `set boot device ${device} at ${system.client.origin}`;
+      const { boot, resource, manufacturer } = await readBoot(system, signal);
+      // sent even when it reads the same: BMCs that use up a "Continuous" override at POST still show it
+      const plans = planBootPatches(
+        { device, persistent: options.persistent, bootMode: options.bootMode },
+        boot,
+        manufacturer,
+      );
+      for (const plan of plans) {
+        try {
+          const answer = await patchResource(system.client, resource, { Boot: plan }, signal);
+          await finishTask(system.client, answer, what, { clock: system.clock, signal });
+          return;
+        } catch (error) {
+          const refused = [400, 409, 422, 501].includes(httpStatusOf(error) ?? 0);
+          if (!refused || plan === plans.at(-1)) throw new AppError(codeOf(error), what, { cause: error });
+        }
+      }
+    },
+  };
+}
+
+interface BootPlace {
+  readonly boot: Boot;
+  /** Where the override is written: the system, or its Settings resource when that has the property. */
+  readonly resource: Resource<ComputerSystem>;
+  readonly manufacturer: string | null | undefined;
+}
+
+async function readBoot(system: RedfishSystem, signal: AbortSignal): Promise<BootPlace> {
+  const resource = await system.read(signal);
+  const { Boot: boot, Manufacturer: manufacturer } = resource.data;
+  const settingsPath = resource.data['@Redfish.Settings']?.SettingsObject?.['@odata.id'];
+  if (settingsPath !== undefined) {
+    const settings = await readResource(system.client, settingsPath, ComputerSystem, signal);
+    const pending = settings.data.Boot;
+    // Settings resources often list a few properties only, so the current values fill the gaps
+    if (pending?.BootSourceOverrideTarget) return { boot: { ...boot, ...pending }, resource: settings, manufacturer };
+  }
+  if (!boot) {
+    throw new AppError('not_supported', `the system ${resource.path} at ${system.client.origin} has no boot override`);
+  }
+  return { boot, resource, manufacturer };
+}
+
+function codeOf(error: unknown): AppError['code'] {
+  return error instanceof AppError ? error.code : 'internal';
+}

@@ -1,0 +1,105 @@
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
+import type { PowerInterface } from '#conductor/drivers/interfaces.ts';
+import { reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
+import { ActionInfo, type ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/task.ts';
+import { type PowerState, powerTargets } from '#conductor/nodes/power-states.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Reset types in order of preference; a BMC has at least one of each row, hopefully. */
+const resetTypes = {
+  powerOn: ['On', 'ForceOn', 'PushPowerButton'],
+  powerOff: ['ForceOff'],
+  softPowerOff: ['GracefulShutdown', 'PushPowerButton'],
+} as const;
+
+export interface PowerTimings {
+  readonly pollMs: number;
+  readonly resendAfterMs: number;
+}
+
+export const powerTimings: PowerTimings = { pollMs: 1000, resendAfterMs: 30_000 };
+const readTimeoutMs = 60_000;
+const hardTimeoutMs = 120_000;
+/** An operating system may take its time to shut down (Ironic's `soft_power_off_timeout`). */
+const softTimeoutMs = 600_000;
+
+/** Power by `ComputerSystem.Reset` (DMTF ComputerSystem schema). */
+export function redfishPower(system: RedfishSystem, timings: PowerTimings = powerTimings): PowerInterface {
+  return {
+    supportedTargets: powerTargets,
+    getPowerState: async (options) => {
+      const { data } = await system.read(callDeadline(options, readTimeoutMs).signal);
+      return powerStateOf(data);
+    },
+    setPowerState: async (target, options) => {
+      const { signal, timeoutMs } = callDeadline(options, target.startsWith('soft') ? softTimeoutMs : hardTimeoutMs);
+      await reachPowerTarget(
+        target,
+        {
+          bmc: system.client.origin,
+          read: async () => powerStateOf((await system.read(signal)).data),
+          powerOn: () => reset(system, resetTypes.powerOn, signal),
+          powerOff: () => reset(system, resetTypes.powerOff, signal),
+          softPowerOff: () => reset(system, resetTypes.softPowerOff, signal),
+        },
+        { clock: system.clock, signal, timeoutMs, ...timings },
+      );
+    },
+  };
+}
+
+function powerStateOf(system: ComputerSystem): PowerState | undefined {
+  if (system.PowerState === 'On') return 'power on';
+  return system.PowerState === 'Off' ? 'power off' : undefined;
+}
+
+/** Tries the reset types that the BMC lists, or all when it lists none, until it takes one. */
+async function reset(system: RedfishSystem, preferred: readonly string[], signal: AbortSignal): Promise<void> {
+  const resource = await system.read(signal);
+  const action = resource.data.Actions?.['#ComputerSystem.Reset'];
+  const legal = await allowedResetTypes(system, resource, signal);
+  const candidates = preferred.filter((type) => legal?.includes(type) ?? true);
+  const [first] = candidates;
+  if (first === undefined) {
+    throw new AppError(
+      'not_supported',
+      `${system.client.origin} has none of the reset types ${preferred.join(', ')}; it lists ${legal?.join(', ') || 'none'}`,
+    );
+  }
+  const path = action?.target ?? `${resource.path}/Actions/ComputerSystem.Reset`;
+  for (const type of candidates) {
+    const what = `reset ${type} at ${system.client.origin}`;
+    try {
+      const answer = await system.client.request({ method: 'POST', path, body: { ResetType: type }, signal });
+      await finishTask(system.client, answer, what, { clock: system.clock, signal });
+      return;
+    } catch (error) {
+      const refused = [400, 405, 422, 501].includes(httpStatusOf(error) ?? 0);
+      if (!refused || type === candidates.at(-1)) throw error;
+    }
+  }
+}
+
+async function allowedResetTypes(
+  system: RedfishSystem,
+  resource: Resource<ComputerSystem>,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  const action = resource.data.Actions?.['#ComputerSystem.Reset'];
+  const listed = action?.['ResetType@Redfish.AllowableValues'];
+  if (listed && listed.length > 0) return listed;
+  const infoPath = action?.['@Redfish.ActionInfo'];
+  if (!infoPath) return undefined;
+  try {
+    const info = await readResource(system.client, infoPath, ActionInfo, signal);
+    return info.data.Parameters.find((parameter) => parameter.Name === 'ResetType')?.AllowableValues ?? undefined;
+  } catch (error) {
+    // the resource is advice: without it the types are tried in turn
+    if (error instanceof AppError && error.code === 'bmc_error') return undefined;
+    throw error;
+  }
+}

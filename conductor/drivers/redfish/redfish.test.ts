@@ -1,0 +1,254 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Bmc, HardwareType } from '#conductor/drivers/interfaces.ts';
+import { managementContract } from '#conductor/drivers/management.contract.ts';
+import { powerContract } from '#conductor/drivers/power.contract.ts';
+import { type RedfishOptions, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import { createMemoryMachine, type MemoryMachine } from '#test/simulators/redfish/machine.ts';
+import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+
+const username = 'admin';
+const password = 'open sesame';
+
+interface Rig extends Bmc {
+  readonly machine: MemoryMachine;
+  readonly simulator: RedfishSimulator;
+  readonly type: HardwareType;
+  isOn(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+const open = new Set<Rig>();
+
+async function rig(
+  options: {
+    readonly quirks?: Partial<Quirks>;
+    readonly driverInfo?: Readonly<Record<string, unknown>>;
+    readonly redfish?: RedfishOptions;
+  } = {},
+): Promise<Rig> {
+  const machine = createMemoryMachine();
+  const simulator = await startRedfishSimulator({ machine, username, password, quirks: options.quirks ?? {} });
+  const type = redfishHardwareType(
+    { run, log: silentLog },
+    { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 }, ...options.redfish },
+  );
+  const bmc = type.connect({
+    redfish_address: simulator.address,
+    redfish_username: username,
+    redfish_password: password,
+    ...options.driverInfo,
+  });
+  const made: Rig = {
+    ...bmc,
+    machine,
+    simulator,
+    type,
+    isOn: async () => (await machine.getPower()) === 'on',
+    close: async () => {
+      open.delete(made);
+      await type.close?.();
+      await simulator.close();
+    },
+  };
+  open.add(made);
+  return made;
+}
+
+afterEach(async () => {
+  for (const each of open) await each.close();
+});
+
+const variants: readonly (readonly [string, Partial<Quirks>])[] = [
+  ['standard', {}],
+  ['no ETags, no AllowableValues', { noEtag: true, noAllowableValues: true }],
+  ['ActionInfo, ETags demanded', { actionInfo: true, requireIfMatch: true }],
+  [
+    'weak ETags, answers with bodies of odd type',
+    { weakEtagOnly: true, answerWithBody: true, contentType: 'text/html' },
+  ],
+  ['rejects If-Match, no sessions', { rejectIfMatch: true, noSessions: true }],
+  ['slow power, redirects', { slowPowerMs: 40, redirectSlash: true }],
+  ['push button only', { resetTypes: ['PushPowerButton', 'ForceOff'] }],
+];
+
+for (const [name, quirks] of variants) {
+  powerContract({ name: `redfish, ${name}`, make: () => rig({ quirks }) });
+  managementContract({ name: `redfish, ${name}`, make: () => rig({ quirks }) });
+}
+
+describe('sessions', () => {
+  test('one session serves all calls and is deleted at close', async () => {
+    const bmc = await rig();
+    await Promise.all([bmc.power.getPowerState(), bmc.management.getBootDevice(), bmc.power.setPowerState('power on')]);
+    expect(bmc.simulator.counters.logins).toBe(1);
+    await bmc.type.close?.();
+    expect(bmc.simulator.counters.logouts).toBe(1);
+    expect(bmc.simulator.sessionCount()).toBe(0);
+  });
+
+  test('a lost session is made anew, once for all waiting calls', async () => {
+    const bmc = await rig();
+    await bmc.power.getPowerState();
+    bmc.simulator.dropSessions();
+    await Promise.all([bmc.power.getPowerState(), bmc.power.getPowerState()]);
+    expect(bmc.simulator.counters.logins).toBeLessThanOrEqual(3);
+    expect(await bmc.power.getPowerState()).toBe('power off');
+  });
+
+  test('wrong credentials fail without a second try', async () => {
+    const bmc = await rig({ driverInfo: { redfish_password: 'wrong' } });
+    const failure: unknown = await bmc.power.getPowerState().catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'bmc_error', message: expect.stringMatching(/answered 401/) as string });
+    expect(bmc.simulator.requests.filter((each) => each.method === 'POST')).toHaveLength(1);
+  });
+
+  test('basic sends credentials and makes no session', async () => {
+    const bmc = await rig({ driverInfo: { redfish_auth_type: 'basic' } });
+    expect(await bmc.power.getPowerState()).toBe('power off');
+    expect(bmc.simulator.counters.logins).toBe(0);
+  });
+
+  test('session insists on one', async () => {
+    const bmc = await rig({ driverInfo: { redfish_auth_type: 'session' }, quirks: { noSessions: true } });
+    await expect(bmc.power.getPowerState()).rejects.toMatchObject({ code: 'not_supported' });
+  });
+});
+
+describe('faults', () => {
+  test('503 is waited out as long as Retry-After says, for actions too', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ path: /Reset$/, status: 503, headers: { 'retry-after': '0' }, times: 2 });
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 503, times: 2 });
+    await bmc.power.setPowerState('power on');
+    expect(bmc.machine.actions).toEqual(['on']);
+  });
+
+  test('cut connections are tried again for reads', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, drop: true, times: 2 });
+    expect(await bmc.power.getPowerState()).toBe('power off');
+  });
+
+  test('a BMC that stays away is unavailable', async () => {
+    const bmc = await rig();
+    await bmc.simulator.close();
+    await expect(bmc.power.getPowerState()).rejects.toMatchObject({ code: 'unavailable' });
+    open.delete(bmc);
+  });
+
+  test('an action whose answer was lost is confirmed by the power state, not sent again', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ path: /Reset$/, dropAnswer: true });
+    await bmc.power.setPowerState('power on');
+    expect(bmc.machine.actions).toEqual(['on']);
+  });
+
+  test('an action that the BMC took and forgot is sent once more', async () => {
+    const bmc = await rig({ quirks: { ignoredPowerActions: 1 } });
+    await bmc.power.setPowerState('power on');
+    expect(await bmc.isOn()).toBe(true);
+  });
+
+  test('a power state that never comes is a timeout that names what was seen', async () => {
+    const bmc = await rig({ quirks: { ignoredPowerActions: 100 } });
+    await expect(bmc.power.setPowerState('power on', { timeoutMs: 250 })).rejects.toMatchObject({
+      code: 'timeout',
+      message: expect.stringContaining('power off') as string,
+    });
+  });
+
+  test('a BMC that hangs is a timeout', async () => {
+    const bmc = await rig();
+    bmc.simulator.freeze();
+    await expect(bmc.power.getPowerState({ timeoutMs: 100 })).rejects.toMatchObject({ code: 'timeout' });
+    bmc.simulator.thaw();
+    expect(await bmc.power.getPowerState()).toBe('power off');
+  });
+
+  test("the BMC's own words stand in the message", async () => {
+    const bmc = await rig({ quirks: { resetTypes: ['Nmi'], noAllowableValues: true } });
+    await expect(bmc.power.setPowerState('power on')).rejects.toThrow(/PushPowerButton is not supported/);
+  });
+
+  test('no fitting reset type is not_supported and lists the BMC has', async () => {
+    const bmc = await rig({ quirks: { resetTypes: ['Nmi'] } });
+    await expect(bmc.power.setPowerState('power on')).rejects.toMatchObject({
+      code: 'not_supported',
+      message: expect.stringContaining('Nmi') as string,
+    });
+  });
+
+  test('nonsense instead of a system is named', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ path: /Systems\/1$/, body: 'garbage', times: 1 });
+    await expect(bmc.power.getPowerState()).rejects.toMatchObject({ code: 'bmc_error' });
+  });
+});
+
+describe('boot override', () => {
+  test('goes into the Settings resource where that holds it, and reads back from there', async () => {
+    const bmc = await rig({ quirks: { bootViaSettings: true } });
+    await bmc.management.setBootDevice('pxe', { persistent: false });
+    expect(await bmc.management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent: false });
+    expect(bmc.simulator.requests.findLast((each) => each.method === 'PATCH')?.path).toMatch(/Settings$/);
+  });
+
+  test('a refused mode is left out', async () => {
+    const bmc = await rig({ quirks: { rejectBootMode: true } });
+    await bmc.management.setBootDevice('pxe', { persistent: false, bootMode: 'bios' });
+    expect(await bmc.management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent: false });
+  });
+
+  test('the mode is only sent when it changes', async () => {
+    const bmc = await rig();
+    await bmc.management.setBootDevice('pxe', { persistent: false, bootMode: 'uefi' });
+    const patch = bmc.simulator.requests.findLast((each) => each.method === 'PATCH');
+    expect(JSON.parse(patch?.body ?? '')).toEqual({
+      Boot: { BootSourceOverrideTarget: 'Pxe', BootSourceOverrideEnabled: 'Once' },
+    });
+    expect(patch?.headers['if-match']).toMatch(/^"/);
+  });
+
+  test('tasks are followed to their end', async () => {
+    const bmc = await rig({ quirks: { tasks: true, taskPolls: 1 } });
+    await bmc.management.setBootDevice('disk', { persistent: true });
+    expect(await bmc.management.getBootDevice()).toEqual({ bootDevice: 'disk', persistent: true });
+  });
+
+  test('a failed task fails the call', async () => {
+    const bmc = await rig({ quirks: { tasks: true, taskPolls: 0, failTasks: true } });
+    await expect(bmc.management.setBootDevice('disk', { persistent: true })).rejects.toMatchObject({
+      code: 'bmc_error',
+      cause: { message: expect.stringContaining('failed on purpose') as string },
+    });
+  });
+
+  test('a changed resource (412) is read anew and the PATCH repeated', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status: 412 });
+    await bmc.management.setBootDevice('pxe', { persistent: false });
+    expect(await bmc.management.getBootDevice()).toMatchObject({ bootDevice: 'pxe' });
+  });
+});
+
+describe('systems', () => {
+  test('a configured system is used as it is', async () => {
+    const bmc = await rig({ driverInfo: { redfish_system_id: '/redfish/v1/Systems/9' } });
+    await expect(bmc.power.getPowerState()).rejects.toThrow(/Systems\/9 answered 404/);
+  });
+
+  test('several systems need redfish_system_id', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({
+      path: /Systems$/,
+      body: { Members: [{ '@odata.id': '/redfish/v1/Systems/1' }, { '@odata.id': '/redfish/v1/Systems/2' }] },
+    });
+    await expect(bmc.power.getPowerState()).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining('redfish_system_id') as string,
+    });
+  });
+});

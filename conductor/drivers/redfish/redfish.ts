@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type { DriverContext, HardwareType } from '#conductor/drivers/interfaces.ts';
+import {
+  createRedfishClient,
+  type RedfishClient,
+  type RedfishClientOptions,
+} from '#conductor/drivers/redfish/client.ts';
+import {
+  parseRedfishDriverInfo,
+  type RedfishConnection,
+  redfishProperties,
+} from '#conductor/drivers/redfish/driver-info.ts';
+import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
+import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
+import { redfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { systemClock } from '#shared/clock.ts';
+
+export interface RedfishOptions
+  extends Partial<Pick<RedfishClientOptions, 'answerMs' | 'connectMs' | 'attempts' | 'retryMs'>> {
+  readonly timings?: PowerTimings;
+}
+
+/** As many BMCs keep a session open with us as Ironic's conductor allows (`[redfish]connection_cache_size`). */
+const maxClients = 1000;
+
+/** The `redfish` hardware type; one session per BMC and account is shared by all calls. */
+export function redfishHardwareType(context: DriverContext, options: RedfishOptions = {}): HardwareType {
+  const clock = context.clock ?? systemClock;
+  const clients = new Map<string, RedfishClient>();
+  const clientFor = (connection: RedfishConnection): RedfishClient => {
+    const key = clientKey(connection);
+    const client = clients.get(key) ?? createRedfishClient(connection, { ...options, clock, log: context.log });
+    // a Map keeps its order of insertion, so the first one is the one longest unused
+    clients.delete(key);
+    clients.set(key, client);
+    const [oldest] = clients;
+    if (clients.size > maxClients && oldest) {
+      clients.delete(oldest[0]);
+      // only the session: a call may be under way, and its connections end when idle
+      void logged(oldest[1], oldest[1].endSession(), context);
+    }
+    return client;
+  };
+  return {
+    name: 'redfish',
+    properties: redfishProperties,
+    secretProperties: ['redfish_password'],
+    connect: (driverInfo) => {
+      const connection = parseRedfishDriverInfo(driverInfo);
+      const system = redfishSystem(clientFor(connection), clock, connection.systemPath);
+      return { power: redfishPower(system, options.timings), management: redfishManagement(system) };
+    },
+    close: async () => {
+      const open = [...clients.values()];
+      clients.clear();
+      await Promise.all(open.map((client) => logged(client, client.close(), context)));
+    },
+  };
+}
+
+function logged(client: RedfishClient, ending: Promise<void>, context: DriverContext): Promise<void> {
+  return ending.catch((error: unknown) => {
+    context.log.warn({ err: error, bmc: client.origin }, 'Redfish client could not be closed');
+  });
+}
+
+/** What makes two nodes share a session: a changed password is another client. Hashed, so that it can't leak. */
+function clientKey(connection: RedfishConnection): string {
+  const { origin, username, password, authType, verifyCa } = connection;
+  return createHash('sha256')
+    .update(JSON.stringify([origin, username, password, authType, verifyCa]))
+    .digest('hex');
+}

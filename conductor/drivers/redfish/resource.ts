@@ -1,0 +1,76 @@
+import type { z } from 'zod';
+import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface Resource<T> {
+  readonly path: string;
+  /** From the header, else `@odata.etag`; `undefined` where the BMC gives none. */
+  readonly etag: string | undefined;
+  readonly data: T;
+}
+
+/** @throws AppError `bmc_error` when the answer is not the resource that `schema` describes. */
+export async function readResource<T>(
+  client: RedfishClient,
+  path: string,
+  schema: z.ZodType<T>,
+  signal: AbortSignal,
+): Promise<Resource<T>> {
+  const answer = await client.request({ method: 'GET', path, signal });
+  const parsed = schema.safeParse(answer.body);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'body'}: ${issue.message}`);
+    throw new AppError('bmc_error', `GET ${client.origin}${path} is not what Redfish defines: ${faults.join('; ')}`);
+  }
+  return { path, etag: etagOf(answer), data: parsed.data };
+}
+
+/**
+ * PATCHes a resource with its ETag, if it has one. 412 and 428 are met as BMCs need it: read anew and repeat (somebody
+ * else changed the resource), then the strong form of a weak ETag, then no If-Match at all (BMCs that refuse their own
+ * ETags; python-sushy does the same).
+ */
+export async function patchResource(
+  client: RedfishClient,
+  resource: Pick<Resource<unknown>, 'path' | 'etag'>,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<RedfishAnswer> {
+  const { path } = resource;
+  const patch = (ifMatch: string | undefined): Promise<RedfishAnswer> =>
+    client.request({
+      method: 'PATCH',
+      path,
+      body,
+      signal,
+      ...(ifMatch === undefined ? {} : { headers: { 'if-match': ifMatch } }),
+    });
+  const tried = new Set<string | undefined>();
+  let next: { readonly ifMatch: string | undefined } | undefined = { ifMatch: resource.etag };
+  let fresh: string | undefined;
+  for (;;) {
+    tried.add(next.ifMatch);
+    try {
+      return await patch(next.ifMatch);
+    } catch (error) {
+      const status = httpStatusOf(error);
+      if (status !== 412 && status !== 428) throw error;
+      fresh ??= etagOf(await client.request({ method: 'GET', path, signal }));
+      const candidates = [fresh, strong(fresh), undefined].map((ifMatch) => ({ ifMatch }));
+      next = candidates.find(({ ifMatch }) => !tried.has(ifMatch));
+      if (!next) throw error;
+    }
+  }
+}
+
+function etagOf(answer: RedfishAnswer): string | undefined {
+  const inBody = (answer.body as { '@odata.etag'?: unknown } | undefined)?.['@odata.etag'];
+  const etag = answer.headers['etag'] ?? inBody;
+  return typeof etag === 'string' && etag !== '' ? etag : undefined;
+}
+
+function strong(etag: string | undefined): string | undefined {
+  return etag?.startsWith('W/') ? etag.slice(2) : etag;
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+
+/**
+ * The parts of DMTF's resources that are read here. Tolerant on purpose: BMCs leave out required properties, answer
+ * null for unknown ones and invent values.
+ */
+
+const Reference = z.looseObject({ '@odata.id': z.string() });
+/** A property that the standard types as `type`; anything else counts as absent. */
+const lenient = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(undefined);
+const Names = lenient(z.array(z.string()));
+
+export const ServiceRoot = z.looseObject({
+  Systems: lenient(Reference),
+  SessionService: lenient(Reference),
+  Links: lenient(z.looseObject({ Sessions: lenient(Reference) })),
+});
+
+export const SessionService = z.looseObject({ Sessions: lenient(Reference) });
+
+export const Collection = z.looseObject({ Members: z.array(Reference) });
+
+const ResetAction = z.looseObject({
+  target: lenient(z.string()),
+  'ResetType@Redfish.AllowableValues': Names,
+  '@Redfish.ActionInfo': lenient(z.string()),
+});
+
+export const Boot = z.looseObject({
+  BootSourceOverrideTarget: lenient(z.string()),
+  BootSourceOverrideEnabled: lenient(z.string()),
+  BootSourceOverrideMode: lenient(z.string()),
+  'BootSourceOverrideTarget@Redfish.AllowableValues': Names,
+  'BootSourceOverrideEnabled@Redfish.AllowableValues': Names,
+});
+export type Boot = z.infer<typeof Boot>;
+
+export const ComputerSystem = z.looseObject({
+  '@odata.id': lenient(z.string()),
+  Manufacturer: lenient(z.string()),
+  PowerState: lenient(z.string()),
+  Boot: lenient(Boot),
+  Actions: lenient(z.looseObject({ '#ComputerSystem.Reset': lenient(ResetAction) })),
+  '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),
+});
+export type ComputerSystem = z.infer<typeof ComputerSystem>;
+
+export const ActionInfo = z.looseObject({
+  Parameters: z.array(z.looseObject({ Name: z.string(), AllowableValues: Names })),
+});
+
+/** A task, or what a monitor answers about one. */
+export const Task = z.looseObject({
+  TaskState: lenient(z.string()),
+  TaskStatus: lenient(z.string()),
+  TaskMonitor: lenient(z.string()),
+  Messages: lenient(z.array(z.looseObject({ Message: lenient(z.string()), MessageId: lenient(z.string()) }))),
+});
+
+const ExtendedInfo = z.looseObject({ Message: lenient(z.string()), MessageId: lenient(z.string()) });
+
+export const ErrorBody = z.looseObject({
+  error: z.looseObject({
+    code: lenient(z.string()),
+    message: lenient(z.string()),
+    // one vendor sends the single message without the array
+    '@Message.ExtendedInfo': lenient(z.union([z.array(ExtendedInfo), ExtendedInfo.transform((info) => [info])])),
+  }),
+});

@@ -1,0 +1,146 @@
+import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
+import { httpStatusOf, statusError } from '#conductor/drivers/redfish/errors.ts';
+import { ServiceRoot, SessionService } from '#conductor/drivers/redfish/schemas.ts';
+import type { RedfishAnswer, Transport, TransportRequest } from '#conductor/drivers/redfish/transport.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+/** Who we are to one BMC: a session that is made when first needed, HTTP Basic, or nobody. */
+export interface Credentials {
+  /** Headers for the next request. */
+  headers(signal: AbortSignal | undefined): Promise<Record<string, string>>;
+  /** The BMC answered 401 to a request with these headers; `true` when new ones are worth a try. */
+  refused(headers: Readonly<Record<string, string>>): boolean;
+  /** Ends the session at the BMC, which has room for few. */
+  close(): Promise<void>;
+}
+
+const loginTimeoutMs = 60_000;
+
+interface Session {
+  readonly token: string;
+  readonly path: string | undefined;
+}
+
+/** Sends without credentials but with retries; never throws for a status. */
+export type SendOpen = (options: TransportRequest) => Promise<RedfishAnswer>;
+
+export function createCredentials(
+  connection: RedfishConnection,
+  transport: Transport,
+  sendOpen: SendOpen,
+  log: Log,
+): Credentials {
+  const { username, password = '', authType } = connection;
+  if (username === undefined) return { headers: async () => ({}), refused: () => false, close: async () => undefined };
+  const basic = { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
+  let useBasic = authType === 'basic';
+  let session: Promise<Session> | undefined;
+  let current: Session | undefined;
+
+  const login = async (): Promise<Session> => {
+    // several requests may wait for this login, so none of them may take it down with its own signal
+    const signal = AbortSignal.timeout(loginTimeoutMs);
+    const path = await findSessionsPath(sendOpen, signal);
+    const what = `login at ${connection.origin}`;
+    if (path === undefined) {
+      throw new AppError('not_supported', `${what}: the BMC has no session service`, { details: { status: 404 } });
+    }
+    const answer = await sendOpen({
+      method: 'POST',
+      path,
+      body: { UserName: username, Password: password },
+      signal,
+    });
+    if (answer.status >= 300) throw statusError(what, answer.status, answer.body);
+    const token = answer.headers['x-auth-token'];
+    if (token === undefined)
+      throw new AppError('bmc_error', `${what} gave no X-Auth-Token`, { details: { status: 501 } });
+    return { token, path: sessionPath(answer, connection.origin) };
+  };
+
+  return {
+    headers: async (signal) => {
+      if (useBasic) return basic;
+      // requests that start together share one login
+      session ??= login();
+      try {
+        current = await unlessAborted(session, signal, `login at ${connection.origin}`);
+        return { 'x-auth-token': current.token };
+      } catch (error) {
+        if (signal?.aborted) throw error;
+        session = undefined;
+        const status = httpStatusOf(error);
+        if (authType === 'session' || status === undefined || status === 401) throw error;
+        log.info({ bmc: connection.origin, status }, 'no Redfish session to be had, using HTTP Basic');
+        useBasic = true;
+        return basic;
+      }
+    },
+    refused: (headers) => {
+      if (headers['x-auth-token'] === undefined) return false;
+      if (headers['x-auth-token'] === current?.token) {
+        session = undefined;
+        current = undefined;
+      }
+      return true;
+    },
+    close: async () => {
+      const ended = current;
+      session = undefined;
+      current = undefined;
+      if (ended?.path === undefined) return;
+      await transport
+        .send({
+          method: 'DELETE',
+          path: ended.path,
+          headers: { 'x-auth-token': ended.token },
+          signal: AbortSignal.timeout(5000),
+        })
+        .catch((error: unknown) => {
+          // the BMC forgets the session by itself after its timeout
+          log.debug({ err: error, bmc: connection.origin }, 'Redfish session could not be ended');
+        });
+    },
+  };
+}
+
+/**
+ * Where sessions are made: `Links.Sessions` of the root, else the SessionService's; the usual path when the root can't
+ * be read. `undefined` when the root names neither: such a BMC answers 401 to a login, too, as to everything.
+ */
+async function findSessionsPath(sendOpen: SendOpen, signal: AbortSignal): Promise<string | undefined> {
+  const usual = '/redfish/v1/SessionService/Sessions';
+  const get = (path: string): Promise<RedfishAnswer> => sendOpen({ method: 'GET', path, signal });
+  const root = ServiceRoot.safeParse((await get('/redfish/v1/')).body);
+  if (!root.success) return usual;
+  const linked = root.data.Links?.Sessions?.['@odata.id'];
+  if (linked !== undefined) return linked;
+  const servicePath = root.data.SessionService?.['@odata.id'];
+  if (servicePath === undefined) return undefined;
+  // many services want credentials for this one; then the path is guessed from the service's own
+  const service = SessionService.safeParse((await get(servicePath)).body);
+  return (service.success && service.data.Sessions?.['@odata.id']) || `${servicePath.replace(/\/$/, '')}/Sessions`;
+}
+
+/** The session's own path, from `Location` (path or URL) or, where a BMC forgets that, from the body. */
+function sessionPath(answer: RedfishAnswer, origin: string): string | undefined {
+  const body = answer.body as { '@odata.id'?: unknown } | undefined;
+  const place = answer.headers['location'] ?? body?.['@odata.id'];
+  if (typeof place !== 'string' || !URL.canParse(place, origin)) return undefined;
+  return new URL(place, origin).pathname;
+}
+
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined, what: string): Promise<T> {
+  if (!signal) return promise;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(stoppedError(signal, what));
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,122 @@
+import { Agent, request } from 'undici';
+import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+export interface TransportRequest {
+  readonly method: Method;
+  /** Absolute path on the BMC. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+export interface RedfishAnswer {
+  readonly status: number;
+  /** Lower-case names; of a repeated header the first. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Parsed JSON whatever the content type says; else the text; `undefined` when empty. */
+  readonly body: unknown;
+}
+
+/** One HTTP exchange without authentication, retries or judgement of the status. */
+export interface Transport {
+  send(options: TransportRequest): Promise<RedfishAnswer>;
+  close(): Promise<void>;
+}
+
+export interface TransportLimits {
+  /** Milliseconds to connect, TLS included. */
+  readonly connectMs: number;
+  /** Milliseconds until the answer's header, and between two parts of its body. */
+  readonly answerMs: number;
+}
+
+const maxAnswerBytes = 4 * 1024 * 1024;
+
+export function createTransport(
+  connection: Pick<RedfishConnection, 'origin' | 'verifyCa'>,
+  limits: TransportLimits,
+): Transport {
+  const { origin, verifyCa } = connection;
+  const agent = new Agent({
+    // BMCs have few sockets, and some of them announce HTTP/2 and break on it
+    connections: 2,
+    allowH2: false,
+    // idle connections are ours to close, early: a POST on one that the BMC just closed could not be repeated safely
+    keepAliveTimeout: 2000,
+    keepAliveMaxTimeout: 2000,
+    headersTimeout: limits.answerMs,
+    bodyTimeout: limits.answerMs,
+    maxResponseSize: maxAnswerBytes,
+    connect: {
+      timeout: limits.connectMs,
+      rejectUnauthorized: verifyCa !== false,
+      ...(typeof verifyCa === 'string' ? { ca: verifyCa } : {}),
+    },
+  });
+  return {
+    send: async (options) => {
+      const what = `${options.method} ${origin}${options.path}`;
+      try {
+        const response = await request(new URL(options.path, origin), {
+          dispatcher: agent,
+          method: options.method,
+          headers: {
+            accept: 'application/json',
+            'odata-version': '4.0',
+            ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...options.headers,
+          },
+          ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+          ...(options.signal ? { signal: options.signal } : {}),
+        });
+        const text = await response.body.text();
+        return { status: response.statusCode, headers: firstValues(response.headers), body: parseBody(text) };
+      } catch (cause) {
+        throw transportError(what, cause, options.signal);
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function transportError(what: string, cause: unknown, signal: AbortSignal | undefined): AppError {
+  if (signal?.aborted) return stoppedError(signal, what);
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  if (/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)) {
+    return new AppError('timeout', `${what} was not answered in time`, { cause });
+  }
+  if (/CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS/.test(code)) {
+    return new AppError('bmc_error', `${what}: the certificate does not fit redfish_verify_ca`, { cause });
+  }
+  return new AppError('unavailable', `${what} got no answer`, { cause, details: { sent: wasSent(code) } });
+}
+
+/** Whether the BMC may have seen the request: then one that acts must not be repeated blindly. */
+function wasSent(code: string): boolean {
+  const neverConnected = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTDOWN'];
+  return code !== 'UND_ERR_CONNECT_TIMEOUT' && !neverConnected.includes(code);
+}
+
+function firstValues(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => {
+      const first = Array.isArray(value) ? value[0] : value;
+      return first === undefined ? [] : [[name, first]];
+    }),
+  );
+}
+
+function parseBody(text: string): unknown {
+  if (text.trim() === '') return undefined;
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
+  } catch (error) {
+    if (error instanceof SyntaxError) return text;
+    throw error;
+  }
+}

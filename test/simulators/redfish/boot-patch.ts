@@ -1,0 +1,48 @@
+import { type Answer, errorAnswer } from '#test/simulators/redfish/answers.ts';
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import { type SimulatedBoot, simulatedBootDevices } from '#test/simulators/redfish/machine.ts';
+import { bootTargets } from '#test/simulators/redfish/resources.ts';
+
+const writable = ['BootSourceOverrideEnabled', 'BootSourceOverrideTarget', 'BootSourceOverrideMode'];
+
+/** What a PATCH body means for the boot override, or the error to answer. Values are checked as DMTF lists them. */
+export function patchedBoot(body: unknown, current: SimulatedBoot, quirks: Quirks): SimulatedBoot | Answer {
+  const parts = isRecord(body) ? body : {};
+  const unknown = Object.keys(parts).find((key) => key !== 'Boot');
+  const boot = parts['Boot'];
+  if (unknown !== undefined || !isRecord(boot)) return notWritable(unknown ?? 'Boot');
+  const readOnly = Object.keys(boot).find((key) => !writable.includes(key));
+  if (readOnly !== undefined) return notWritable(readOnly);
+  const mode = boot['BootSourceOverrideMode'];
+  if (mode !== undefined && quirks.rejectBootMode) return notWritable('BootSourceOverrideMode');
+  if (mode !== undefined && mode !== 'UEFI' && mode !== 'Legacy') return notInList('BootSourceOverrideMode', mode);
+  const enabled = boot['BootSourceOverrideEnabled'];
+  if (enabled !== undefined && !['Disabled', 'Once', 'Continuous'].includes(String(enabled))) {
+    return notInList('BootSourceOverrideEnabled', enabled);
+  }
+  const target = boot['BootSourceOverrideTarget'];
+  const device =
+    target === undefined ? current.device : simulatedBootDevices.find((each) => bootTargets[each] === target);
+  if (device === undefined) return notInList('BootSourceOverrideTarget', target);
+  return {
+    device: enabled === 'Disabled' ? 'none' : device,
+    once: enabled === undefined ? current.once : enabled === 'Once',
+    mode: mode === undefined ? current.mode : mode === 'UEFI' ? 'uefi' : 'bios',
+  };
+}
+
+function notWritable(property: string): Answer {
+  return errorAnswer(400, 'PropertyNotWritable', {
+    text: `The property ${property} is a read only property and cannot be assigned a value.`,
+  });
+}
+
+function notInList(property: string, value: unknown): Answer {
+  return errorAnswer(400, 'PropertyValueNotInList', {
+    text: `The value ${String(value)} for the property ${property} is not in the list of acceptable values.`,
+  });
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

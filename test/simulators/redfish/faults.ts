@@ -1,0 +1,109 @@
+/** Faults put between a client and the simulated service. */
+
+export interface Fault {
+  /** Any method when absent. */
+  readonly method?: string;
+  readonly path: RegExp;
+  /** Answer with this status instead of handling the request. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The body to answer with, as JSON, or as it is when text; with `status` 200 by default. */
+  readonly body?: unknown;
+  /** Never answer (until the simulator closes). */
+  readonly hang?: boolean;
+  /** Cut the connection without an answer. */
+  readonly drop?: boolean;
+  /** Handle the request and then cut the connection: the client can't know that it worked. */
+  readonly dropAnswer?: boolean;
+  /** How many requests it hits; default 1. */
+  readonly times?: number;
+}
+
+export interface FaultList {
+  inject(fault: Fault): void;
+  /** The first fault that fits, used up by one. */
+  take(method: string, path: string): Fault | undefined;
+  clear(): void;
+}
+
+export function createFaultList(): FaultList {
+  let faults: { fault: Fault; left: number }[] = [];
+  return {
+    inject: (fault) => {
+      faults.push({ fault, left: fault.times ?? 1 });
+    },
+    take: (method, path) => {
+      const hit = faults.find(({ fault }) => (fault.method ?? method) === method && fault.path.test(path));
+      if (!hit) return undefined;
+      hit.left -= 1;
+      if (hit.left <= 0) faults = faults.filter((each) => each !== hit);
+      return hit.fault;
+    },
+    clear: () => {
+      faults = [];
+    },
+  };
+}
+
+/** How real BMCs differ from the standard; each can be switched at any time. */
+export interface Quirks {
+  /** No ETag header and no `@odata.etag`. */
+  noEtag: boolean;
+  /** ETags are weak in answers and compared as strong: `W/"x"` never fits, `"x"` does. */
+  weakEtagOnly: boolean;
+  /** Every If-Match is a 412. */
+  rejectIfMatch: boolean;
+  /** PATCH without If-Match is a 428. */
+  requireIfMatch: boolean;
+  /** No `@Redfish.AllowableValues` anywhere. */
+  noAllowableValues: boolean;
+  /** The reset action names its values in an ActionInfo resource. */
+  actionInfo: boolean;
+  /** The legal reset types. */
+  resetTypes: readonly string[];
+  /** The boot override is writable in the Settings resource only. */
+  bootViaSettings: boolean;
+  /** PATCH with BootSourceOverrideMode is a 400. */
+  rejectBootMode: boolean;
+  /** Actions and PATCHes answer 202 with a task monitor. */
+  tasks: boolean;
+  /** How often a task monitor answers 202 before it is done. */
+  taskPolls: number;
+  /** Tasks end as failed, without effect. */
+  failTasks: boolean;
+  /** Milliseconds that a power change takes, PoweringOn or PoweringOff meanwhile. */
+  slowPowerMs: number;
+  /** The first power actions are accepted and forgotten. */
+  ignoredPowerActions: number;
+  /** 200 with a body where 204 is usual. */
+  answerWithBody: boolean;
+  /** JSON under this content type. */
+  contentType: string;
+  /** No SessionService. */
+  noSessions: boolean;
+  /** `/redfish/v1/` answers 301 to the path without the slash, and the other way round for the rest. */
+  redirectSlash: boolean;
+  manufacturer: string;
+}
+
+export const standardQuirks: Readonly<Quirks> = {
+  noEtag: false,
+  weakEtagOnly: false,
+  rejectIfMatch: false,
+  requireIfMatch: false,
+  noAllowableValues: false,
+  actionInfo: false,
+  resetTypes: ['On', 'ForceOff', 'GracefulShutdown', 'GracefulRestart', 'ForceRestart', 'ForceOn', 'PushPowerButton'],
+  bootViaSettings: false,
+  rejectBootMode: false,
+  tasks: false,
+  taskPolls: 1,
+  failTasks: false,
+  slowPowerMs: 0,
+  ignoredPowerActions: 0,
+  answerWithBody: false,
+  contentType: 'application/json; charset=utf-8',
+  noSessions: false,
+  redirectSlash: false,
+  manufacturer: 'Baton',
+};

@@ -1,0 +1,282 @@
+import { baseRegistryMessages } from '#test/simulators/redfish/answers.ts';
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
+
+/** The resources as JSON, after DMTF's schemas (versions in `@odata.type`). */
+
+export const systemPath = '/redfish/v1/Systems/1';
+export const settingsPath = '/redfish/v1/Systems/1/Settings';
+export const resetPath = '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset';
+export const sessionsPath = '/redfish/v1/SessionService/Sessions';
+export const accountPath = '/redfish/v1/AccountService/Accounts/1';
+const systemUuid = '38947555-7742-3448-3784-823347823834';
+
+export type SystemPowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
+
+export const bootTargets: Readonly<Record<SimulatedBootDevice, string>> = {
+  none: 'None',
+  pxe: 'Pxe',
+  disk: 'Hdd',
+  cdrom: 'Cd',
+  bios: 'BiosSetup',
+};
+
+export interface SystemState {
+  readonly power: SystemPowerState;
+  readonly boot: SimulatedBoot;
+}
+
+export function bootObject(boot: SimulatedBoot, quirks: Quirks): Record<string, unknown> {
+  const enabled = boot.device === 'none' ? 'Disabled' : boot.once ? 'Once' : 'Continuous';
+  return {
+    BootSourceOverrideEnabled: enabled,
+    BootSourceOverrideTarget: bootTargets[boot.device],
+    BootSourceOverrideMode: boot.mode === 'uefi' ? 'UEFI' : 'Legacy',
+    ...(quirks.noAllowableValues
+      ? {}
+      : {
+          'BootSourceOverrideTarget@Redfish.AllowableValues': Object.values(bootTargets),
+          'BootSourceOverrideEnabled@Redfish.AllowableValues': ['Disabled', 'Once', 'Continuous'],
+          'BootSourceOverrideMode@Redfish.AllowableValues': ['UEFI', 'Legacy'],
+        }),
+  };
+}
+
+function resetAction(quirks: Quirks): Record<string, unknown> {
+  return {
+    target: resetPath,
+    ...(quirks.noAllowableValues || quirks.actionInfo
+      ? {}
+      : { 'ResetType@Redfish.AllowableValues': quirks.resetTypes }),
+    ...(quirks.actionInfo ? { '@Redfish.ActionInfo': `${systemPath}/ResetActionInfo` } : {}),
+  };
+}
+
+function computerSystem(state: SystemState, quirks: Quirks): Record<string, unknown> {
+  return {
+    '@odata.type': '#ComputerSystem.v1_13_0.ComputerSystem',
+    Id: '1',
+    Name: 'System',
+    SystemType: 'Physical',
+    Manufacturer: quirks.manufacturer,
+    Model: 'Simulated machine',
+    SerialNumber: 'SIM-1',
+    UUID: systemUuid,
+    BiosVersion: '1.0.0',
+    IndicatorLED: 'Off',
+    PowerState: state.power,
+    Status: { State: 'Enabled', Health: 'OK', HealthRollup: 'OK' },
+    Boot: bootObject(state.boot, quirks),
+    ...(quirks.bootViaSettings
+      ? {
+          '@Redfish.Settings': {
+            '@odata.type': '#Settings.v1_3_1.Settings',
+            SettingsObject: { '@odata.id': settingsPath },
+            SupportedApplyTimes: ['Immediate', 'OnReset'],
+          },
+        }
+      : {}),
+    ProcessorSummary: { Count: 1, Model: 'Simulated', Status: { State: 'Enabled', Health: 'OK' } },
+    MemorySummary: { TotalSystemMemoryGiB: 2, Status: { State: 'Enabled', Health: 'OK' } },
+    Links: {
+      Chassis: [{ '@odata.id': '/redfish/v1/Chassis/1' }],
+      ManagedBy: [{ '@odata.id': '/redfish/v1/Managers/1' }],
+    },
+    Actions: { '#ComputerSystem.Reset': resetAction(quirks) },
+  };
+}
+
+function serviceRoot(quirks: Quirks): Record<string, unknown> {
+  return {
+    '@odata.type': '#ServiceRoot.v1_9_0.ServiceRoot',
+    Id: 'RootService',
+    Name: 'Root Service',
+    RedfishVersion: '1.11.0',
+    UUID: '92384634-2938-2342-8820-489239905423',
+    Vendor: quirks.manufacturer,
+    ProtocolFeaturesSupported: { ExcerptQuery: false, ExpandQuery: {}, FilterQuery: false, SelectQuery: false },
+    Systems: { '@odata.id': '/redfish/v1/Systems' },
+    Chassis: { '@odata.id': '/redfish/v1/Chassis' },
+    Managers: { '@odata.id': '/redfish/v1/Managers' },
+    AccountService: { '@odata.id': '/redfish/v1/AccountService' },
+    Registries: { '@odata.id': '/redfish/v1/Registries' },
+    Tasks: { '@odata.id': '/redfish/v1/TaskService' },
+    ...(quirks.noSessions ? {} : { SessionService: { '@odata.id': '/redfish/v1/SessionService' } }),
+    Links: quirks.noSessions ? {} : { Sessions: { '@odata.id': sessionsPath } },
+  };
+}
+
+function collection(type: string, name: string, members: readonly string[]): Record<string, unknown> {
+  return {
+    '@odata.type': `#${type}.${type}`,
+    Name: name,
+    'Members@odata.count': members.length,
+    Members: members.map((path) => ({ '@odata.id': path })),
+  };
+}
+
+const enabled = { State: 'Enabled', Health: 'OK' };
+
+function services(context: ResourceContext): Record<string, Record<string, unknown>> {
+  const { quirks } = context;
+  return {
+    ...(quirks.noSessions
+      ? {}
+      : {
+          '/redfish/v1/SessionService': {
+            '@odata.type': '#SessionService.v1_1_8.SessionService',
+            Id: 'SessionService',
+            Name: 'Session Service',
+            ServiceEnabled: true,
+            SessionTimeout: 1800,
+            Status: enabled,
+            Sessions: { '@odata.id': sessionsPath },
+          },
+          [sessionsPath]: collection(
+            'SessionCollection',
+            'Sessions',
+            context.sessionIds.map((id) => `${sessionsPath}/${id}`),
+          ),
+        }),
+    ...Object.fromEntries(
+      context.sessionIds.map((id) => [
+        `${sessionsPath}/${id}`,
+        {
+          '@odata.type': '#Session.v1_3_0.Session',
+          Id: id,
+          Name: `Session ${id}`,
+          UserName: context.username,
+        },
+      ]),
+    ),
+    '/redfish/v1/AccountService': {
+      '@odata.type': '#AccountService.v1_9_0.AccountService',
+      Id: 'AccountService',
+      Name: 'Account Service',
+      ServiceEnabled: true,
+      Status: enabled,
+      Accounts: { '@odata.id': '/redfish/v1/AccountService/Accounts' },
+    },
+    '/redfish/v1/AccountService/Accounts': collection('ManagerAccountCollection', 'Accounts', [accountPath]),
+    [accountPath]: {
+      '@odata.type': '#ManagerAccount.v1_8_0.ManagerAccount',
+      Id: '1',
+      Name: 'Account 1',
+      UserName: context.username,
+      Password: null,
+      RoleId: 'Administrator',
+      Enabled: true,
+      Locked: false,
+      Links: {},
+    },
+    '/redfish/v1/TaskService': {
+      '@odata.type': '#TaskService.v1_2_0.TaskService',
+      Id: 'TaskService',
+      Name: 'Task Service',
+      ServiceEnabled: true,
+      Status: enabled,
+      Tasks: { '@odata.id': '/redfish/v1/TaskService/Tasks' },
+    },
+    '/redfish/v1/TaskService/Tasks': collection('TaskCollection', 'Tasks', []),
+  };
+}
+
+function registries(): Record<string, Record<string, unknown>> {
+  return {
+    '/redfish/v1/Registries': collection('MessageRegistryFileCollection', 'Registries', [
+      '/redfish/v1/Registries/Base.1.8',
+    ]),
+    '/redfish/v1/Registries/Base.1.8': {
+      '@odata.type': '#MessageRegistryFile.v1_1_3.MessageRegistryFile',
+      Id: 'Base.1.8',
+      Name: 'Base Message Registry File',
+      Registry: 'Base.1.8',
+      Languages: ['en'],
+      Location: [{ Language: 'en', Uri: '/redfish/v1/Registries/Base.1.8.json' }],
+    },
+    '/redfish/v1/Registries/Base.1.8.json': {
+      '@odata.type': '#MessageRegistry.v1_4_0.MessageRegistry',
+      Id: 'Base.1.8.0',
+      Name: 'Base Message Registry',
+      Language: 'en',
+      RegistryPrefix: 'Base',
+      RegistryVersion: '1.8.0',
+      OwningEntity: 'DMTF',
+      Messages: baseRegistryMessages(),
+    },
+  };
+}
+
+export interface ResourceContext {
+  readonly quirks: Quirks;
+  readonly username: string;
+  readonly sessionIds: readonly string[];
+  readonly system: SystemState;
+  /** The boot override that waits in the Settings resource. */
+  readonly pendingBoot: SimulatedBoot;
+}
+
+/** Every resource of the service by its path, without `@odata.id` and `@odata.etag`. */
+export function renderResources(context: ResourceContext): Record<string, Record<string, unknown>> {
+  const { quirks } = context;
+  return {
+    '/redfish': { v1: '/redfish/v1/' },
+    '/redfish/v1': serviceRoot(quirks),
+    '/redfish/v1/odata': {
+      '@odata.context': '/redfish/v1/$metadata',
+      value: [{ name: 'Service', kind: 'Singleton', url: '/redfish/v1/' }],
+    },
+    '/redfish/v1/Systems': collection('ComputerSystemCollection', 'Systems', [systemPath]),
+    [systemPath]: computerSystem(context.system, quirks),
+    ...(quirks.bootViaSettings
+      ? {
+          [settingsPath]: {
+            '@odata.type': '#ComputerSystem.v1_13_0.ComputerSystem',
+            Id: 'Settings',
+            Name: 'Pending settings',
+            Boot: bootObject(context.pendingBoot, quirks),
+          },
+        }
+      : {}),
+    ...(quirks.actionInfo
+      ? {
+          [`${systemPath}/ResetActionInfo`]: {
+            '@odata.type': '#ActionInfo.v1_1_2.ActionInfo',
+            Id: 'ResetActionInfo',
+            Name: 'Reset Action Info',
+            Parameters: [{ Name: 'ResetType', Required: true, DataType: 'String', AllowableValues: quirks.resetTypes }],
+          },
+        }
+      : {}),
+    '/redfish/v1/Chassis': collection('ChassisCollection', 'Chassis', ['/redfish/v1/Chassis/1']),
+    '/redfish/v1/Chassis/1': {
+      '@odata.type': '#Chassis.v1_14_0.Chassis',
+      Id: '1',
+      Name: 'Chassis',
+      ChassisType: 'RackMount',
+      Manufacturer: quirks.manufacturer,
+      PowerState: context.system.power,
+      Status: enabled,
+      Links: {
+        ComputerSystems: [{ '@odata.id': systemPath }],
+        ManagedBy: [{ '@odata.id': '/redfish/v1/Managers/1' }],
+      },
+    },
+    '/redfish/v1/Managers': collection('ManagerCollection', 'Managers', ['/redfish/v1/Managers/1']),
+    '/redfish/v1/Managers/1': {
+      '@odata.type': '#Manager.v1_11_0.Manager',
+      Id: '1',
+      Name: 'Manager',
+      ManagerType: 'BMC',
+      FirmwareVersion: '1.0.0',
+      PowerState: 'On',
+      Status: enabled,
+      Links: {
+        ManagerForServers: [{ '@odata.id': systemPath }],
+        ManagerForChassis: [{ '@odata.id': '/redfish/v1/Chassis/1' }],
+      },
+    },
+    ...services(context),
+    ...registries(),
+  };
+}

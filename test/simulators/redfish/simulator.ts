@@ -1,0 +1,131 @@
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { type Answer, readBody } from '#test/simulators/redfish/answers.ts';
+import { createFaultList, type Fault, type Quirks, standardQuirks } from '#test/simulators/redfish/faults.ts';
+import type { SimulatedMachine } from '#test/simulators/redfish/machine.ts';
+import { type Counters, createService } from '#test/simulators/redfish/service.ts';
+
+export interface RedfishSimulatorOptions {
+  /** Default `127.0.0.1`. */
+  readonly host?: string;
+  /** Default: any free port. */
+  readonly port?: number;
+  readonly machine: SimulatedMachine;
+  readonly username: string;
+  readonly password: string;
+  /** HTTPS with this key and certificate (PEM); HTTP without. */
+  readonly tls?: { readonly key: string; readonly cert: string };
+  readonly quirks?: Partial<Quirks>;
+}
+
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+export interface RedfishSimulator {
+  /** `redfish_address`: `https://127.0.0.1:38211`. */
+  readonly address: string;
+  /** Change a quirk at any time: `simulator.quirks.noEtag = true`. */
+  readonly quirks: Quirks;
+  readonly counters: Readonly<Counters>;
+  /** Every request in order, those hit by a fault included. */
+  readonly requests: readonly SeenRequest[];
+  inject(fault: Fault): void;
+  /** From now on requests are taken and not answered until `thaw`. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends every session, as a BMC does when it restarts. */
+  dropSessions(): void;
+  sessionCount(): number;
+  close(): Promise<void>;
+}
+
+/** Starts a BMC that speaks Redfish for one machine; any number may run in one process. */
+export async function startRedfishSimulator(options: RedfishSimulatorOptions): Promise<RedfishSimulator> {
+  const quirks: Quirks = { ...standardQuirks, ...options.quirks };
+  const counters: Counters = { requests: 0, logins: 0, logouts: 0, powerChanges: 0, bootChanges: 0 };
+  const faults = createFaultList();
+  const requests: SeenRequest[] = [];
+  const service = createService({ ...options, quirks, counters });
+  let frozen: PromiseWithResolvers<void> | undefined;
+
+  const answerRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const method = request.method ?? 'GET';
+    const path = new URL(request.url ?? '/', 'http://bmc').pathname;
+    const body = await readBody(request);
+    counters.requests += 1;
+    requests.push({ method, path, headers: request.headers, body });
+    await frozen?.promise;
+    const fault = faults.take(method, path);
+    if (fault?.hang) return;
+    if (fault?.drop) {
+      request.socket.destroy();
+      return;
+    }
+    if (fault && !fault.dropAnswer) {
+      send(response, method, quirks, {
+        status: fault.status ?? 200,
+        ...(fault.headers ? { headers: fault.headers } : {}),
+        ...('body' in fault ? { body: fault.body } : {}),
+      });
+      return;
+    }
+    const answer = await service.handle({ method, path, headers: request.headers, body });
+    if (fault?.dropAnswer) request.socket.destroy();
+    else send(response, method, quirks, answer);
+  };
+
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    answerRequest(request, response).catch((error: unknown) => {
+      // a machine behind the simulator that fails is an internal error of the BMC
+      if (response.headersSent) response.destroy();
+      else send(response, 'GET', quirks, { status: 500, body: String(error) });
+    });
+  };
+  const server = options.tls ? createHttpsServer(options.tls, listener) : createHttpServer(listener);
+  const host = options.host ?? '127.0.0.1';
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? 0, host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const authority = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  return {
+    address: `${options.tls ? 'https' : 'http'}://${authority}`,
+    quirks,
+    counters,
+    requests,
+    inject: faults.inject,
+    freeze: () => {
+      frozen ??= Promise.withResolvers<void>();
+    },
+    thaw: () => {
+      frozen?.resolve();
+      frozen = undefined;
+    },
+    dropSessions: service.dropSessions,
+    sessionCount: service.sessionCount,
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function send(response: ServerResponse, method: string, quirks: Quirks, answer: Answer): void {
+  const text =
+    answer.body === undefined ? '' : typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+  response.writeHead(answer.status, {
+    'OData-Version': '4.0',
+    'Cache-Control': 'no-cache',
+    ...(text === '' ? {} : { 'Content-Type': quirks.contentType }),
+    ...(answer.status === 204 ? {} : { 'Content-Length': String(Buffer.byteLength(text)) }),
+    ...answer.headers,
+  });
+  response.end(method === 'HEAD' || answer.status === 204 ? undefined : text);
+}
