@@ -1,0 +1,146 @@
+import type { BootMode } from '#conductor/drivers/interfaces.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * iPXE scripts, as text. iPXE splits lines at blanks, expands `${…}` everywhere and knows no quotes, so that values are
+ * refused rather than escaped. Written for iPXE of 2019 too, which is in QEMU's network cards.
+ */
+
+/** What a machine that asks over the network shall boot. */
+export type BootAnswer =
+  | {
+      readonly kind: 'ramdisk';
+      /** The node's own kernel parameters: `driver_info.kernel_append_params`. */
+      readonly kernelParams?: string | undefined;
+      /** For the console: the node's name or UUID. */
+      readonly nodeName?: string | undefined;
+    }
+  | { readonly kind: 'local disk'; readonly bootMode: BootMode | undefined; readonly nodeName?: string | undefined }
+  | { readonly kind: 'unknown' };
+
+const retrySeconds = 5;
+/** Then the machine goes on to its next boot device: a running system must come back up without a conductor. */
+const maxTries = 60;
+
+/** The first script, the same for every machine: asks what to boot, again while nobody answers. */
+export function firstScript(publicUrl: string): string {
+  const base = checkUrl('publicUrl', publicUrl);
+  return lines([
+    '#!ipxe',
+    'set tries:int32 0',
+    ':ask',
+    'echo Baton: asking what to boot (${netX/mac})',
+    // --replace: the answer's own exit status must reach the firmware, not this script
+    `chain --replace ${base}/boot/node.ipxe?mac=\${netX/mac:hexhyp}&platform=\${platform} || goto failed`,
+    ':failed',
+    'inc tries',
+    `iseq \${tries} ${maxTries} && goto give_up ||`,
+    `echo Baton: no answer, trying again in ${retrySeconds} s (\${tries} of ${maxTries})`,
+    `sleep ${retrySeconds}`,
+    'goto ask',
+    ':give_up',
+    'echo Baton: no answer, going on to the next boot device',
+    'exit 1',
+  ]);
+}
+
+/**
+ * Boots the agent's ramdisk.
+ * @param mac lower-case, with colons
+ * @throws AppError `invalid_argument` naming the value that can't stand in a script.
+ */
+export function ramdiskScript(options: {
+  readonly publicUrl: string;
+  readonly mac: string;
+  readonly nodeName?: string | undefined;
+  /** Parameters for every node, from the configuration. */
+  readonly defaultKernelParams: string;
+  /** The node's own; they replace the defaults, which `%default%` in them stands for, as in Ironic. */
+  readonly kernelParams?: string | undefined;
+}): string {
+  const base = checkUrl('publicUrl', options.publicUrl);
+  const extra = joinKernelParams(options.defaultKernelParams, options.kernelParams);
+  const kernelLine = [
+    `ipa-api-url=${base}`,
+    `BOOTIF=${options.mac}`,
+    'console=tty0 console=ttyS0,115200',
+    // UEFI kernels find the ramdisk by this name; BIOS ones don't need it
+    'initrd=initrd.img',
+    extra,
+  ].filter((part) => part !== '');
+  return lines([
+    '#!ipxe',
+    `echo Baton: booting the ramdisk for ${consoleText(options.nodeName ?? 'an unknown machine')} (${options.mac})`,
+    // images of an earlier attempt would be handed to the kernel too
+    'imgfree',
+    `kernel --name vmlinuz ${base}/boot/vmlinuz ${kernelLine.join(' ')} || goto failed`,
+    `initrd --name initrd.img ${base}/boot/initrd.img || goto failed`,
+    'boot vmlinuz || goto failed',
+    ':failed',
+    `echo Baton: the ramdisk could not be booted, asking again in ${retrySeconds} s`,
+    'imgfree',
+    `sleep ${retrySeconds}`,
+    `chain --replace ${base}/boot/boot.ipxe || exit 1`,
+  ]);
+}
+
+/**
+ * Boots from the machine's own disk.
+ * - UEFI: a boot option that ends with another status than success makes the firmware try the next one; after success
+ *   it may stop in its menu (UEFI 2.10 §3.1.1), hence `exit 1`.
+ * - BIOS: the first disk is started from here, because many BIOSes don't go on to the next device once a boot ROM has
+ *   returned; where that fails, leaving is all that is left.
+ */
+export function localDiskScript(options: {
+  readonly bootMode: BootMode | undefined;
+  readonly message: string;
+}): string {
+  const message = `echo Baton: ${consoleText(options.message)}`;
+  const bios = ['sanboot --no-describe --drive 0x80 || exit 1'];
+  if (options.bootMode === 'uefi') return lines(['#!ipxe', message, 'exit 1']);
+  if (options.bootMode === 'bios') return lines(['#!ipxe', message, ...bios]);
+  return lines(['#!ipxe', message, 'iseq ${platform} pcbios || exit 1', ...bios]);
+}
+
+/**
+ * The parameters that are added to the kernel's command line; `%default%` in the node's stands for the configuration's.
+ * @throws AppError `invalid_argument` naming `kernel_append_params` (or the configuration's setting) and the fault.
+ */
+export function joinKernelParams(defaults: string, own: string | undefined): string {
+  const checkedDefaults = checkKernelParams('BATON_KERNEL_PARAMS', defaults);
+  if (own === undefined) return checkedDefaults;
+  return checkKernelParams('driver_info.kernel_append_params', own)
+    .replaceAll('%default%', () => checkedDefaults)
+    .trim();
+}
+
+function checkKernelParams(field: string, params: string): string {
+  const bad = (why: string): AppError =>
+    new AppError('invalid_argument', `${field} must be printable ASCII in one line without iPXE syntax: it has ${why}`);
+  if (/[\r\n]/.test(params)) throw bad('a line break');
+  if (/[^\x20-\x7e]/.test(params)) throw bad('a character that is not printable ASCII');
+  if (params.includes('${')) throw bad('${, which iPXE would expand');
+  const words = params.trim().split(/ +/);
+  const operator = words.find((word) => word === '||' || word === '&&' || word.startsWith('#'));
+  if (operator !== undefined) throw bad(`the word ${operator}, at which iPXE would end the command`);
+  return words.join(' ');
+}
+
+function checkUrl(field: string, url: string): string {
+  if (!/^https?:\/\/[^\s/?#${}]+(\/[^\s?#${}]*)?$/.test(url) || !URL.canParse(url)) {
+    throw new AppError(
+      'invalid_argument',
+      `${field} must be an http(s) URL without query and blanks; it is ${JSON.stringify(url)}`,
+    );
+  }
+  return url.replace(/\/+$/, '');
+}
+
+/** Text for `echo`: what iPXE would act on is left out. */
+function consoleText(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9 .,:_~()/-]/g, '?').slice(0, 200);
+}
+
+function lines(script: readonly string[]): string {
+  return `${script.join('\n')}\n`;
+}

@@ -1,0 +1,162 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ByteRange, parseByteRange } from '#conductor/boot/byte-range.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+const chunkBytes = 256 * 1024;
+
+export interface SendFileOptions {
+  /** Only files below it are sent; links that an operator put there are followed. */
+  readonly directory: string;
+  /** As it stands in the URL, percent-encoded: `debian%2012.raw.zst`. */
+  readonly urlPath: string;
+  readonly log: Log;
+}
+
+/**
+ * Answers GET or HEAD with a file: 200, 206 (one range, `If-Range`), 304, 404 or 416, with `ETag`, `Last-Modified` and
+ * `Content-Length`. The body is read piece by piece as the client takes it. (hono's own `serveStatic` knows neither
+ * `ETag` nor `If-Range`.)
+ */
+export async function sendFile(request: Request, options: SendFileOptions): Promise<Response> {
+  const name = safeRelativePath(options.urlPath);
+  if (name === undefined) return notFound();
+  const file = await openRegularFile(join(options.directory, name));
+  if (file === undefined) return notFound();
+  try {
+    return await answer(request, file, name, options.log);
+  } catch (error) {
+    await file.handle.close();
+    throw error;
+  }
+}
+
+/**
+ * The path below the directory, or `undefined` for one that could lead elsewhere or to a hidden file.
+ * An encoded slash stays inside its segment's name, where no file name may have it.
+ */
+export function safeRelativePath(urlPath: string): string | undefined {
+  try {
+    const segments = urlPath.split('/').map((segment) => decodeURIComponent(segment));
+    const bad = segments.some((segment) => segment === '' || segment.startsWith('.') || /[/\\\0]/.test(segment));
+    return bad ? undefined : segments.join('/');
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
+}
+
+interface OpenFile {
+  readonly handle: FileHandle;
+  readonly size: number;
+  readonly etag: string;
+  readonly lastModified: string;
+}
+
+async function openRegularFile(path: string): Promise<OpenFile | undefined> {
+  // without O_NONBLOCK the open of a named pipe would wait for its writer
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+    if (isAbsence(error)) return undefined;
+    throw new AppError('internal', `file ${path} could not be opened`, { cause: error });
+  });
+  if (handle === undefined) return undefined;
+  const stat = await handle.stat({ bigint: true });
+  if (!stat.isFile()) {
+    await handle.close();
+    return undefined;
+  }
+  return {
+    handle,
+    size: Number(stat.size),
+    etag: `"${stat.ino.toString(36)}-${stat.size.toString(36)}-${stat.mtimeNs.toString(36)}"`,
+    lastModified: new Date(Number(stat.mtimeMs)).toUTCString(),
+  };
+}
+
+async function answer(request: Request, file: OpenFile, name: string, log: Log): Promise<Response> {
+  const common = {
+    etag: file.etag,
+    'last-modified': file.lastModified,
+    'accept-ranges': 'bytes',
+    'cache-control': 'no-cache',
+  };
+  const bodiless = async (status: number, headers: Record<string, string>): Promise<Response> => {
+    await file.handle.close();
+    return new Response(null, { status, headers });
+  };
+  if (isUnchanged(request, file)) return bodiless(304, common);
+  const type = { 'content-type': 'application/octet-stream' };
+  // a range is for GET alone (RFC 9110 §14.2)
+  if (request.method === 'HEAD') return bodiless(200, { ...common, ...type, 'content-length': String(file.size) });
+  const header = ifRangeHolds(request, file) ? (request.headers.get('range') ?? undefined) : undefined;
+  const range = parseByteRange(header, file.size);
+  if (range === 'unsatisfiable') return bodiless(416, { ...common, 'content-range': `bytes */${file.size}` });
+  const sent = range === 'whole' ? { first: 0, last: file.size - 1 } : range;
+  const headers = { ...common, ...type, 'content-length': String(sent.last - sent.first + 1) };
+  const body = readRange(file.handle, sent, name, log);
+  if (range === 'whole') return new Response(body, { status: 200, headers });
+  return new Response(body, {
+    status: 206,
+    headers: { ...headers, 'content-range': `bytes ${sent.first}-${sent.last}/${file.size}` },
+  });
+}
+
+function isUnchanged(request: Request, file: OpenFile): boolean {
+  const known = request.headers.get('if-none-match');
+  if (known !== null) {
+    return known.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === file.etag);
+  }
+  const since = request.headers.get('if-modified-since');
+  return since !== null && Date.parse(file.lastModified) <= Date.parse(since);
+}
+
+/** Whether the client's part is of this very file; otherwise it gets the whole. */
+function ifRangeHolds(request: Request, file: OpenFile): boolean {
+  const condition = request.headers.get('if-range');
+  return condition === null || condition === file.etag || condition === file.lastModified;
+}
+
+/** Reads only when the client has taken what was read before; closes the file in every case. */
+function readRange(handle: FileHandle, range: ByteRange, name: string, log: Log): ReadableStream<Uint8Array> {
+  let position = range.first;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const left = range.last + 1 - position;
+        if (left === 0) {
+          await handle.close();
+          controller.close();
+          return;
+        }
+        try {
+          const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(Math.min(chunkBytes, left)), {
+            position,
+          });
+          // the length has been promised: ending the body early would leave the client waiting for the rest
+          if (bytesRead === 0) throw new AppError('internal', `file ${name} became shorter while it was sent`);
+          position += bytesRead;
+          controller.enqueue(buffer.subarray(0, bytesRead));
+        } catch (error) {
+          log.warn({ err: error, file: name }, 'sending a file failed');
+          await handle.close();
+          throw error;
+        }
+      },
+      async cancel() {
+        await handle.close();
+      },
+    },
+    { highWaterMark: 2 },
+  );
+}
+
+function isAbsence(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ENXIO', 'EISDIR'].includes(code);
+}
+
+function notFound(): Response {
+  return new Response('no such file\n', { status: 404, headers: { 'content-type': 'text/plain' } });
+}

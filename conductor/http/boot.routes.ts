@@ -1,0 +1,87 @@
+import { Hono } from 'hono';
+import {
+  type BootAnswer,
+  firstScript,
+  joinKernelParams,
+  localDiskScript,
+  ramdiskScript,
+} from '#conductor/boot/ipxe-script.ts';
+import { sendFile } from '#conductor/boot/send-file.ts';
+import type { Log } from '#shared/log.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
+
+export interface BootRoutesOptions {
+  /** What the machine with this MAC address (lower-case, colons) shall boot. */
+  readonly answer: (mac: string) => Promise<BootAnswer>;
+  /** Holds `vmlinuz` and `initrd.img`. */
+  readonly ramdiskDirectory: string;
+  /** Everything in it is served below `/images/`. */
+  readonly imagesDirectory: string;
+  /** Holds `snponly.efi` and `undionly.kpxe`; default Debian's `/usr/lib/ipxe`. */
+  readonly ipxeDirectory?: string;
+  /** Scheme, host and port under which machines reach this server. */
+  readonly publicUrl: string;
+  /** Kernel parameters of every ramdisk. */
+  readonly kernelParams: string;
+  /** Whether machines of unknown MAC address boot the ramdisk. */
+  readonly discovery: boolean;
+  readonly log: Log;
+}
+
+const ramdiskFiles: readonly string[] = ['vmlinuz', 'initrd.img'];
+const ipxeFiles: readonly string[] = ['snponly.efi', 'undionly.kpxe', 'ipxe.efi'];
+
+/**
+ * What machines fetch while they boot: `/boot/boot.ipxe`, `/boot/node.ipxe?mac=`, the ramdisk, iPXE itself, `/images/*`.
+ * Open to everyone on the network, as firmware can't authenticate: nothing secret is served.
+ * @throws AppError `invalid_argument` at once for a public URL or kernel parameters that can't stand in a script.
+ */
+export function bootRoutes(options: BootRoutesOptions): Hono {
+  const { log } = options;
+  const app = new Hono();
+  const first = firstScript(options.publicUrl);
+  joinKernelParams(options.kernelParams, undefined);
+
+  app.get('/boot/boot.ipxe', () => script(first));
+
+  app.get('/boot/node.ipxe', async (c) => {
+    const given = c.req.query('mac') ?? '';
+    const mac = parseMacAddress(given);
+    if (mac === undefined) {
+      return c.text(`mac must be a MAC address such as 52-54-00-12-34-56, and is ${JSON.stringify(given)}\n`, 400);
+    }
+    const answer = await options.answer(mac);
+    log.info({ mac, answer: answer.kind, platform: c.req.query('platform') }, 'boot script asked for');
+    return script(nodeScript(answer, mac, options));
+  });
+
+  const files = [
+    ...ramdiskFiles.map((name) => ({ name, directory: options.ramdiskDirectory })),
+    ...ipxeFiles.map((name) => ({ name, directory: options.ipxeDirectory ?? '/usr/lib/ipxe' })),
+  ];
+  for (const { name, directory } of files) {
+    app.get(`/boot/${name}`, (c) => sendFile(c.req.raw, { directory, urlPath: name, log }));
+  }
+  app.get('/images/*', (c) => {
+    const urlPath = new URL(c.req.url).pathname.replace(/^\/images\//, '');
+    return sendFile(c.req.raw, { directory: options.imagesDirectory, urlPath, log });
+  });
+  return app;
+}
+
+function nodeScript(answer: BootAnswer, mac: string, options: BootRoutesOptions): string {
+  const common = { publicUrl: options.publicUrl, mac, defaultKernelParams: options.kernelParams };
+  if (answer.kind === 'ramdisk') {
+    return ramdiskScript({ ...common, kernelParams: answer.kernelParams, nodeName: answer.nodeName });
+  }
+  if (answer.kind === 'local disk') {
+    return localDiskScript({ bootMode: answer.bootMode, message: `${answer.nodeName ?? mac} boots from its disk` });
+  }
+  if (options.discovery) return ramdiskScript(common);
+  const message = `no node has a port with address ${mac}, and discovery is off: booting from disk`;
+  return localDiskScript({ bootMode: undefined, message });
+}
+
+function script(text: string): Response {
+  return new Response(text, { headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' } });
+}
