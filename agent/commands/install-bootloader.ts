@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { installBootloader } from '#agent/boot/install-bootloader.ts';
 import { defineCommand } from '#agent/commands/command.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** `image.install_bootloader`: makes the written disk boot (agent-protocol.md §6.4). */
 export const installBootloaderCommand = defineCommand({
@@ -12,5 +12,9 @@ export const installBootloaderCommand = defineCommand({
     target_boot_mode: z.enum(['bios', 'uefi']).default('bios'),
     ignore_bootloader_failure: z.boolean().nullish(),
   }),
-  run: () => Promise.reject(new AppError('not_supported', 'this agent has no bootloader installer')),
+  run: async (services, params) => {
+    const { run, log, writtenImage } = services;
+    await installBootloader({ run, log, writtenImage, node: services.node() }, params);
+    return null;
+  },
 });
