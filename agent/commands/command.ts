@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AgentFault } from '#agent/commands/agent-fault.ts';
 import type { AgentContext, CommandNode } from '#agent/context.ts';
 import type { ActiveHardware } from '#agent/hardware/active-hardware.ts';
+import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
@@ -16,11 +17,13 @@ export interface CommandServices {
   /** Aborts when the agent stops. */
   readonly signal: AbortSignal;
   readonly hardware: ActiveHardware;
+  /** MAC address of the NIC that the machine booted from. */
+  readonly bootMac: string | undefined;
   /** The node as the last lookup told it, for commands that come without one. */
   readonly node: () => CommandNode;
   readonly reportProgress: (commandId: string) => AgentContext['reportProgress'];
-  /** What `standby.get_partition_uuids` answers: set by a step that wrote an image. */
-  readonly partitionUuids: { current: Readonly<Record<string, unknown>> };
+  /** The image that a step wrote: `standby.get_partition_uuids` and `image.install_bootloader` ask for it. */
+  readonly writtenImage: WrittenImageRecord;
   /** The agent's latest log lines. */
   readonly recentLog: () => string;
   /** Stops serving and takes the network down, after the answer to this command is sent. */

@@ -5,5 +5,5 @@ import { readInventory } from '#agent/hardware/inventory.ts';
 export const getHardwareInfo = defineCommand({
   kind: 'sync',
   params: z.strictObject({}),
-  run: ({ run }) => readInventory({ run }),
+  run: ({ run, bootMac }) => readInventory({ run, bootMac }),
 });

@@ -13,6 +13,9 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+/** For the answers under way when the server stops. */
+const closeGraceMs = 2000;
+
 /**
  * Serves the app, over TLS when there is a certificate.
  * @throws AppError `unavailable` when the port can't be had.
@@ -56,7 +59,8 @@ export async function startServer(
     close: () =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()));
-        if ('closeIdleConnections' in server) server.closeIdleConnections();
+        // someone who waits for a command's end (`wait=true`) must not hold up the agent's own
+        setTimeout(() => 'closeAllConnections' in server && server.closeAllConnections(), closeGraceMs).unref();
       }),
   };
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { mismatches, parseHints } from '#agent/storage/root-device-hints.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { wipeDisk } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -32,8 +33,8 @@ export async function eraseMetadata(
   list: (run: Run) => Promise<readonly BlockDevice[]>,
 ): Promise<readonly string[]> {
   const { run, log } = context;
-  refuseSkipList(context.node.properties['skip_block_devices']);
-  const disks = (await list(run)).filter(isErasable);
+  const isSkipped = skipTest(context.node.properties['skip_block_devices']);
+  const disks = (await list(run)).filter((device) => isErasable(device) && !isSkipped(device));
   // before the first disk is touched: an error must not leave some disks wiped for no reason
   for (const disk of disks) refuseMounted(disk);
   await stopArrays(run, disks);
@@ -56,13 +57,28 @@ function isErasable(device: BlockDevice): boolean {
   return device.type === 'disk' && !isMemory && !device.readOnly && !device.removable && device.sizeBytes > 0;
 }
 
-/** Wiping a disk that the operator asked to leave alone can't be undone: rather nothing at all. */
-function refuseSkipList(skipList: unknown): void {
-  if (skipList === undefined || skipList === null || (Array.isArray(skipList) && skipList.length === 0)) return;
-  throw new AppError(
-    'not_supported',
-    'erase_devices_metadata does not know how to leave out disks yet: properties.skip_block_devices must be empty',
-  );
+const SkipList = z.array(z.record(z.string(), z.unknown())).nullish();
+
+/**
+ * Whether the operator asked to leave a disk alone: `properties.skip_block_devices`, a list of hint objects
+ * (agent-protocol.md §6.6). A list that can't be understood stops everything: a wipe can't be undone.
+ */
+function skipTest(skipList: unknown): (disk: BlockDevice) => boolean {
+  const source = 'properties.skip_block_devices';
+  const parsed = SkipList.safeParse(skipList);
+  if (!parsed.success) {
+    throw new AppError('invalid_argument', `${source} must be a list of objects of root device hints`);
+  }
+  const entries = (parsed.data ?? []).map((hints, index) => {
+    if ('volume_name' in hints) {
+      throw new AppError(
+        'not_supported',
+        `${source}[${index}]: this agent can't leave out RAID volumes by volume_name`,
+      );
+    }
+    return parseHints(hints, `${source}[${index}]`);
+  });
+  return (disk) => entries.some((hints) => mismatches(disk, hints).length === 0);
 }
 
 function refuseMounted(disk: BlockDevice): void {

@@ -1,0 +1,85 @@
+import type { ApiClient } from '#agent/api/api-client.ts';
+import { faultText } from '#agent/api/fault-text.ts';
+import { microversions } from '#agent/api/microversion.ts';
+import type { CommandNode } from '#agent/context.ts';
+import { sendHeartbeat } from '#agent/heartbeat.ts';
+import { type FoundNode, type LookupDependencies, lookupOnce } from '#agent/lookup.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Progress, ProgressReport } from '#shared/wire/progress.ts';
+
+/** What the latest lookup told: a fresh one replaces it while the server runs. */
+export interface Session {
+  node: FoundNode;
+  /** How the last heartbeat went, so that only changes are told on the console; `undefined` before the first. */
+  accepted: boolean | undefined;
+}
+
+/** The node in the form that commands have it. */
+export function sessionNode({ node }: Session): CommandNode {
+  return {
+    uuid: node.uuid,
+    properties: node.properties,
+    instance_info: node.instanceInfo,
+    driver_internal_info: node.driverInternalInfo,
+  };
+}
+
+/**
+ * One heartbeat; whether it was accepted. Never rejects. A refused token is looked up afresh where the conductor gives
+ * out new ones.
+ */
+export async function beat(
+  session: Session,
+  announced: Parameters<typeof sendHeartbeat>[2],
+  looking: LookupDependencies,
+  onRenewed: () => Promise<void>,
+): Promise<boolean> {
+  const { api, log, say, signal } = looking;
+  try {
+    await sendHeartbeat(api, session.node, announced);
+    log.debug({ node: session.node.uuid }, 'heartbeat accepted');
+    if (session.accepted !== true) say(`heartbeat accepted by ${api.currentUrl()}`);
+    session.accepted = true;
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    log.warn({ err: error }, 'heartbeat failed');
+    if (session.accepted !== false) say(`heartbeat failed: ${errorChain(error)}`);
+    session.accepted = false;
+    if (error instanceof AppError && error.code === 'unauthorized') await renew(session, looking, onRenewed);
+    return false;
+  }
+}
+
+/** Ironic never gives out a second token in a boot, Baton may: only there a fresh lookup makes sense. */
+async function renew(session: Session, looking: LookupDependencies, onRenewed: () => Promise<void>): Promise<void> {
+  if (session.node.baton === undefined) {
+    looking.log.error('the conductor refuses our token; only a reboot by the conductor mends that, trying on');
+    return;
+  }
+  try {
+    session.node = await lookupOnce(looking);
+    await onRenewed();
+  } catch (error) {
+    looking.log.error({ err: error }, 'fresh lookup after a refused token failed');
+    looking.say(`fresh lookup failed: ${errorChain(error)}`);
+  }
+}
+
+/** @throws AppError `unavailable` or `agent_error` */
+export async function sendProgress(
+  api: ApiClient,
+  { node }: Session,
+  commandId: string,
+  progress: Progress,
+): Promise<void> {
+  if (node.token === undefined) return;
+  const body: ProgressReport = { agent_token: node.token, command_id: commandId, progress };
+  const answer = await api.request({
+    method: 'POST',
+    path: `/v1/progress/${node.uuid}`,
+    version: Math.min(node.apiVersion, microversions.heartbeat),
+    body,
+  });
+  if (answer.status >= 300) throw new AppError('agent_error', `the conductor refused progress: ${faultText(answer)}`);
+}

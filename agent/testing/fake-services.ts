@@ -1,0 +1,50 @@
+import type { CommandServices } from '#agent/commands/command.ts';
+import type { ActiveHardware } from '#agent/hardware/active-hardware.ts';
+import { type AgentStep, type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
+import { createInstantClock } from '#agent/testing/fake-clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import type { RunResult } from '#shared/process/run.ts';
+
+/** A hardware manager with the same steps for every kind of flow. */
+export function fakeHardware(
+  steps: readonly AgentStep[],
+  overrides: Partial<HardwareManager> = {},
+  support: 1 | 2 | 3 = hardwareSupport.generic,
+): ActiveHardware[number] {
+  const offered = steps.map((step) => ({ step, priority: step.priority }));
+  return {
+    support,
+    manager: {
+      className: 'FakeHardware',
+      name: 'fake_hardware',
+      version: '1',
+      evaluateSupport: () => Promise.resolve(support),
+      steps: { deploy: offered, clean: offered, service: offered },
+      ...overrides,
+    },
+  };
+}
+
+/** What commands need, on a machine that has no programs. */
+export function fakeServices(overrides: Partial<CommandServices> = {}): CommandServices {
+  return {
+    run: (command) => Promise.reject(new AppError('command_failed', `${command} could not be started`)),
+    clock: createInstantClock(),
+    log: silentLog,
+    say: () => undefined,
+    signal: new AbortController().signal,
+    hardware: [fakeHardware([])],
+    bootMac: undefined,
+    node: () => ({ uuid: 'looked-up', properties: {}, instance_info: {}, driver_internal_info: {} }),
+    reportProgress: () => () => undefined,
+    writtenImage: { current: undefined },
+    recentLog: () => '',
+    lockdown: () => undefined,
+    ...overrides,
+  };
+}
+
+export function ranWell(stdout = ''): RunResult {
+  return { stdout, stderr: '', exitCode: 0, durationMs: 1 };
+}
