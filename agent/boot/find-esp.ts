@@ -1,4 +1,4 @@
-import type { BlockDevice, Partition } from '#agent/storage/block-device.ts';
+import type { ProbedPartition } from '#agent/storage/block-device.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The type of an EFI system partition in a GPT and in an MBR. */
@@ -8,12 +8,12 @@ const espTypes: ReadonlySet<string> = new Set(['c12a7328-f81f-11d2-ba4b-00a0c93e
  * The EFI system partition of a disk.
  * @throws AppError `not_found` naming the partitions that are there.
  */
-export function findEsp(device: BlockDevice): Partition {
-  const esp = device.partitions.find(({ partType }) => partType !== null && espTypes.has(partType));
+export function findEsp(deviceName: string, partitions: readonly ProbedPartition[]): ProbedPartition {
+  const esp = partitions.find(({ partType }) => partType !== null && espTypes.has(partType));
   if (esp) return esp;
-  const there = device.partitions.map(({ name, partType }) => `${name} (type ${partType ?? 'unknown'})`);
+  const there = partitions.map(({ name, partType }) => `${name} (type ${partType ?? 'unknown'})`);
   throw new AppError(
     'not_found',
-    `disk ${device.name} has no EFI system partition: it has ${there.join(', ') || 'no partitions'}`,
+    `disk ${deviceName} has no EFI system partition: it has ${there.join(', ') || 'no partitions'}`,
   );
 }

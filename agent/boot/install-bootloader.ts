@@ -10,6 +10,7 @@ import type { BlockDevice, Partition } from '#agent/storage/block-device.ts';
 import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
+import { probePartitions } from '#agent/storage/probe-partitions.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -69,7 +70,7 @@ async function installUefi(context: Context, device: BlockDevice): Promise<void>
       'a UEFI boot entry is wanted, but this ramdisk was booted by a BIOS: there are no EFI variables',
     );
   }
-  const esp = findEsp(device);
+  const esp = findEsp(device.name, await probePartitions(context.run, device.name));
   const loaders = await withMounted(context.run, esp, findLoaders);
   await writeBootEntries(context.run, device, esp, loaders);
   context.log.info({ device: device.name, esp: esp.name, loaders }, 'boot entries written');

@@ -4,10 +4,10 @@ import { decodeConfigDrive, maxConfigDriveBytes } from '#agent/image/config-driv
 import { openExclusive } from '#agent/image/disk.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
 import { createSlotPool } from '#agent/image/slot-pool.ts';
-import type { BlockDevice, Partition } from '#agent/storage/block-device.ts';
-import { runLsblk } from '#agent/storage/lsblk.ts';
+import type { Partition, ProbedPartition } from '#agent/storage/block-device.ts';
 import { addLastMsdosPartition } from '#agent/storage/parted.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
+import { probePartitions } from '#agent/storage/probe-partitions.ts';
 import { addLastGptPartition } from '#agent/storage/sgdisk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -36,8 +36,8 @@ export async function writeConfigDrive(context: Context, deviceName: string, ima
   context.reportProgress({ phase: 'writing config drive' });
   const { run } = context;
   try {
-    const device = await describe(run, deviceName);
-    const partition = device.partitions.find(isConfigDrive) ?? (await addPartition(run, device));
+    const partitions = await probePartitions(run, deviceName);
+    const partition = partitions.find(isConfigDrive) ?? (await addPartition(run, deviceName, partitions));
     if (image.length > partition.sizeBytes) {
       throw new AppError(
         'storage_error',
@@ -56,24 +56,18 @@ export async function writeConfigDrive(context: Context, deviceName: string, ima
   }
 }
 
-function isConfigDrive(partition: Partition): boolean {
+function isConfigDrive(partition: ProbedPartition): boolean {
   return [partition.fsLabel, partition.partLabel].some((each) => each?.toLowerCase() === label);
 }
 
-async function describe(run: Run, name: string): Promise<BlockDevice> {
-  const [device] = await runLsblk(run, [name]);
-  if (device === undefined) throw new AppError('not_found', `disk ${name} is missing`);
-  return device;
-}
-
-async function addPartition(run: Run, before: BlockDevice): Promise<Partition> {
-  if ((await tableKind(before.name)) === 'gpt') await addLastGptPartition(run, before.name, partitionMib, label);
-  else await addLastMsdosPartition(run, before, partitionMib);
-  await rereadPartitions(run, before.name);
-  const known = new Set(before.partitions.map(({ number }) => number));
-  const added = (await describe(run, before.name)).partitions.filter(({ number }) => !known.has(number));
+async function addPartition(run: Run, deviceName: string, before: readonly Partition[]): Promise<Partition> {
+  if ((await tableKind(deviceName)) === 'gpt') await addLastGptPartition(run, deviceName, partitionMib, label);
+  else await addLastMsdosPartition(run, deviceName, partitionMib);
+  await rereadPartitions(run, deviceName);
+  const known = new Set(before.map(({ number }) => number));
+  const added = (await probePartitions(run, deviceName)).filter(({ number }) => !known.has(number));
   if (added.length !== 1 || added[0] === undefined) {
-    throw new AppError('storage_error', `${added.length} new partitions on ${before.name} where one was made`);
+    throw new AppError('storage_error', `${added.length} new partitions on ${deviceName} where one was made`);
   }
   return added[0];
 }

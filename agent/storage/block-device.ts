@@ -34,6 +34,10 @@ export interface Partition {
   readonly name: string;
   readonly number: number;
   readonly sizeBytes: number;
+}
+
+/** A partition with what stands in the partition table and at its beginning. */
+export interface ProbedPartition extends Partition {
   /** File system type: `vfat`, `iso9660`… */
   readonly fsType: string | null;
   readonly fsLabel: string | null;

@@ -3,9 +3,7 @@ import type { BlockDevice, Partition } from '#agent/storage/block-device.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-const columns =
-  'NAME,PATH,TYPE,SIZE,MODEL,VENDOR,SERIAL,WWN,HCTL,ROTA,TRAN,RO,RM,' +
-  'LOG-SEC,PHY-SEC,MOUNTPOINTS,FSTYPE,LABEL,PARTLABEL,PARTTYPE';
+const columns = 'NAME,PATH,TYPE,SIZE,MODEL,VENDOR,SERIAL,WWN,HCTL,ROTA,TRAN,RO,RM,LOG-SEC,PHY-SEC,MOUNTPOINTS';
 
 const text = z
   .string()
@@ -30,10 +28,6 @@ const LsblkNode = z.looseObject({
   'log-sec': z.number().nullish(),
   'phy-sec': z.number().nullish(),
   mountpoints: z.array(z.string().nullable()).nullish(),
-  fstype: text,
-  label: text,
-  partlabel: text,
-  parttype: text,
   get children() {
     return z.array(LsblkNode).optional();
   },
@@ -103,9 +97,5 @@ function toPartition(node: LsblkNode): Partition {
     // PARTN came with util-linux 2.39; the kernel's own names end in the number
     number: Number(/(\d+)$/.exec(node.name)?.[1] ?? 0),
     sizeBytes: node.size ?? 0,
-    fsType: node.fstype,
-    fsLabel: node.label,
-    partLabel: node.partlabel,
-    partType: node.parttype?.toLowerCase() ?? null,
   };
 }

@@ -40,6 +40,9 @@ export async function rereadPartitions(run: Run, device: string): Promise<void> 
       await waitForUdev(run);
     }
   }
+  // names the partitions to a kernel without a parser for this table, and does nothing where they agree;
+  // exit code 1: the disk has no table
+  await run('partx', ['--update', device], { okExitCodes: [0, 1] });
   await waitForUdev(run);
 }
 
