@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import { violatedUnique } from '#conductor/db/violated-constraint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -25,14 +26,55 @@ export async function getNode(db: Queryable, ident: string): Promise<NodeRow> {
   return row;
 }
 
+/**
+ * The row, locked until the transaction ends, so that what is decided from it still holds when it is written.
+ * @throws AppError `not_found`.
+ */
+export async function lockNode(tx: Transaction, nodeUuid: string): Promise<NodeRow> {
+  const [row] = await tx.select().from(nodes).where(eq(nodes.uuid, nodeUuid)).for('update');
+  if (!row) throw new AppError('not_found', `Node ${nodeUuid} could not be found.`);
+  return row;
+}
+
+/** @throws AppError `conflict` in Ironic's words when uuid, name or instance is another node's. */
+export async function insertNode(db: Queryable, node: NodeInsert): Promise<NodeRow> {
+  const [row] = await refusingDuplicates(node, () => db.insert(nodes).values(node).returning());
+  if (!row) throw new AppError('internal', `insert node ${node.uuid}: the database answered no row`);
+  return row;
+}
+
+export async function deleteNode(db: Queryable, nodeUuid: string): Promise<void> {
+  await db.delete(nodes).where(eq(nodes.uuid, nodeUuid));
+}
+
 /** Everything but `provisionState`, which only `apply-event.ts` writes. */
 export type NodeChange = Partial<Omit<NodeInsert, 'id' | 'uuid' | 'provisionState' | 'createdAt' | 'updatedAt'>>;
 
+/** @throws AppError `conflict` when name or instance is another node's. */
 export async function updateNode(db: Queryable, nodeUuid: string, change: NodeChange): Promise<void> {
-  await db
-    .update(nodes)
-    .set({ ...change, updatedAt: sql`now()` })
-    .where(eq(nodes.uuid, nodeUuid));
+  await refusingDuplicates({ uuid: nodeUuid, ...change }, () =>
+    db
+      .update(nodes)
+      .set({ ...change, updatedAt: sql`now()` })
+      .where(eq(nodes.uuid, nodeUuid)),
+  );
+}
+
+async function refusingDuplicates<Result>(
+  node: Pick<NodeInsert, 'uuid' | 'name' | 'instanceUuid'>,
+  write: () => PromiseLike<Result>,
+): Promise<Result> {
+  try {
+    return await write();
+  } catch (cause) {
+    const constraint = violatedUnique(cause);
+    if (constraint === undefined) throw cause;
+    if (/instance_?uuid/i.test(constraint)) {
+      throw new AppError('conflict', `Instance ${node.instanceUuid} is already associated with another node.`);
+    }
+    if (constraint.includes('name')) throw new AppError('conflict', `A node with name ${node.name} already exists.`);
+    throw new AppError('conflict', `A node with UUID ${node.uuid} already exists.`);
+  }
 }
 
 export async function saveConfigDrive(db: Queryable, nodeUuid: string, content: string): Promise<void> {

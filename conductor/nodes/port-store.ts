@@ -1,10 +1,140 @@
-import { eq } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { type PortRow, ports, switchPorts } from '#conductor/db/schema/port.ts';
+import { and, eq, ilike, inArray, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { nodes } from '#conductor/db/schema/node.ts';
+import { type PortInsert, type PortRow, ports, switchPorts } from '#conductor/db/schema/port.ts';
+import { violatedUnique } from '#conductor/db/violated-constraint.ts';
+import { pageOf } from '#conductor/nodes/page-of.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** A node's ports in order of creation. */
 export function listNodePorts(db: Queryable, nodeUuid: string): Promise<PortRow[]> {
   return db.select().from(ports).where(eq(ports.nodeUuid, nodeUuid)).orderBy(ports.id);
+}
+
+/** Filters of `GET /v1/ports` (ironic-api.md §4); an absent one does not filter. */
+export interface PortFilter {
+  readonly nodeUuid?: string | undefined;
+  /** Lower case. */
+  readonly address?: string | undefined;
+  readonly descriptionContains?: string | undefined;
+  /** Of the ports' nodes; one or several, with commas between them. */
+  readonly shard?: string | undefined;
+}
+
+const sortColumns: Readonly<Record<string, PgColumn>> = {
+  uuid: ports.uuid,
+  address: ports.address,
+  name: ports.name,
+  node_uuid: ports.nodeUuid,
+  description: ports.description,
+  pxe_enabled: ports.pxeEnabled,
+  physical_network: ports.physicalNetwork,
+  is_smartnic: ports.isSmartnic,
+  created_at: ports.createdAt,
+  updated_at: ports.updatedAt,
+};
+
+/**
+ * One page of ports.
+ * @throws AppError `invalid_argument` for an unknown sort key.
+ */
+export function listPorts(
+  db: Queryable,
+  filter: PortFilter,
+  page: {
+    readonly limit: number;
+    readonly marker?: string | undefined;
+    /** A field of the API, or `id` for the order of creation. */
+    readonly sortKey: string;
+    readonly descending: boolean;
+  },
+): Promise<PortRow[]> {
+  const sortBy = sortColumns[page.sortKey];
+  if (!sortBy && page.sortKey !== 'id') {
+    throw new AppError('invalid_argument', `The sort_key value ${page.sortKey} is an invalid field for sorting`);
+  }
+  const { order, after } = pageOf({
+    table: sql`${ports}`,
+    uuid: ports.uuid,
+    id: ports.id,
+    sortBy,
+    descending: page.descending,
+    marker: page.marker,
+  });
+  return db
+    .select()
+    .from(ports)
+    .where(and(...conditions(db, filter), after))
+    .orderBy(...order)
+    .limit(page.limit);
+}
+
+function conditions(db: Queryable, filter: PortFilter): (SQL | undefined)[] {
+  const { nodeUuid, address, descriptionContains, shard } = filter;
+  return [
+    nodeUuid === undefined ? undefined : eq(ports.nodeUuid, nodeUuid),
+    address === undefined ? undefined : eq(ports.address, address),
+    descriptionContains === undefined
+      ? undefined
+      : ilike(ports.description, `%${descriptionContains.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`),
+    shard === undefined
+      ? undefined
+      : inArray(
+          ports.nodeUuid,
+          db
+            .select({ uuid: nodes.uuid })
+            .from(nodes)
+            .where(inArray(nodes.shard, shard.split(','))),
+        ),
+  ];
+}
+
+/** @throws AppError `not_found` in Ironic's words. */
+export async function getPort(db: Queryable, portUuid: string): Promise<PortRow> {
+  const [row] = await db.select().from(ports).where(eq(ports.uuid, portUuid));
+  if (!row) throw new AppError('not_found', `Port ${portUuid} could not be found.`);
+  return row;
+}
+
+/** @throws AppError `conflict` when uuid, address or name is another port's. */
+export async function insertPort(db: Queryable, port: PortInsert): Promise<PortRow> {
+  const [row] = await refusingDuplicates(port, () => db.insert(ports).values(port).returning());
+  if (!row) throw new AppError('internal', `insert port ${port.uuid}: the database answered no row`);
+  return row;
+}
+
+export type PortChange = Partial<Omit<PortInsert, 'id' | 'uuid' | 'createdAt' | 'updatedAt'>>;
+
+/** @throws AppError `conflict` when address or name is another port's. */
+export async function updatePort(tx: Transaction, portUuid: string, change: PortChange): Promise<void> {
+  await refusingDuplicates({ uuid: portUuid, ...change }, () =>
+    tx
+      .update(ports)
+      .set({ ...change, updatedAt: sql`now()` })
+      .where(eq(ports.uuid, portUuid)),
+  );
+}
+
+export async function deletePort(db: Queryable, portUuid: string): Promise<void> {
+  await db.delete(ports).where(eq(ports.uuid, portUuid));
+}
+
+async function refusingDuplicates<Result>(
+  port: Partial<Pick<PortInsert, 'uuid' | 'address' | 'name'>>,
+  write: () => PromiseLike<Result>,
+): Promise<Result> {
+  try {
+    return await write();
+  } catch (cause) {
+    const constraint = violatedUnique(cause);
+    if (constraint === undefined) throw cause;
+    if (constraint.includes('address')) {
+      throw new AppError('conflict', `A port with MAC address ${port.address} already exists.`);
+    }
+    if (constraint.includes('name')) throw new AppError('conflict', `A port with name ${port.name} already exists.`);
+    throw new AppError('conflict', `A port with UUID ${port.uuid} already exists.`);
+  }
 }
 
 /** Where switch ports were last put and read back. */

@@ -1,0 +1,124 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import { lookupNode } from '#conductor/agents/lookup-node.ts';
+import { recordHeartbeat } from '#conductor/agents/record-heartbeat.ts';
+import { recordProgress } from '#conductor/agents/record-progress.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { isUuid } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
+import { Heartbeat } from '#shared/wire/heartbeat.ts';
+import { ProgressReport } from '#shared/wire/progress.ts';
+
+const tags = ['agent'];
+const agentVersion = 22;
+
+const lookup = createRoute({
+  method: 'get',
+  path: '/v1/lookup',
+  tags,
+  summary: 'Tell a ramdisk which node it runs on',
+  request: { query: z.strictObject({ addresses: z.string().optional(), node_uuid: z.string().optional() }) },
+  responses: answers(200, 'node and config, with the boot token the first time'),
+});
+
+const heartbeat = createRoute({
+  method: 'post',
+  path: '/v1/heartbeat/{node}',
+  tags,
+  summary: "Take an agent's heartbeat",
+  request: { params: NodeParams, body: jsonBody(z.record(z.string(), z.unknown())) },
+  responses: answers(202, 'accepted'),
+});
+
+const progress = createRoute({
+  method: 'post',
+  path: '/v1/progress/{node}',
+  tags,
+  summary: "Take an agent's progress report (Baton's own)",
+  request: { params: NodeParams, body: jsonBody(ProgressReport) },
+  responses: answers(204, 'taken'),
+});
+
+/** Fields newer than the first heartbeats, with Ironic's texts (agent-protocol.md §2.3). */
+const gatedFields: readonly {
+  readonly fields: readonly (keyof Heartbeat)[];
+  readonly since: number;
+  readonly text: string;
+}[] = [
+  { fields: ['agent_version'], since: 36, text: 'Field "agent_version" not recognised' },
+  { fields: ['agent_token'], since: 62, text: 'Field "agent_token" not recognised' },
+  { fields: ['agent_verify_ca'], since: 68, text: 'Field "agent_verify_ca" not recognised in this version' },
+  {
+    fields: ['agent_status', 'agent_status_message'],
+    since: 72,
+    text: 'Fields "agent_status" and "agent_status_message" not recognised.',
+  },
+];
+
+/**
+ * The heartbeat in a request body.
+ * @throws AppError `invalid_argument` in the texts that agents and their operators know.
+ */
+export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version: number): Heartbeat {
+  const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  const unexpected = Object.keys(given).filter((key) => !(key in Heartbeat.shape));
+  if (unexpected.length > 0) throw new AppError('invalid_argument', `Unexpected arguments: ${unexpected.join(', ')}`);
+  if (given['callback_url'] === undefined) {
+    throw new AppError('invalid_argument', 'Missing mandatory parameter: callback_url');
+  }
+  for (const gate of gatedFields) {
+    if (version < gate.since && gate.fields.some((field) => given[field] !== undefined)) {
+      throw new AppError('invalid_argument', gate.text);
+    }
+  }
+  const parsed = Heartbeat.safeParse(given);
+  if (parsed.success) return parsed.data;
+  if (parsed.error.issues.some((issue) => issue.path[0] === 'agent_status')) {
+    throw new AppError('invalid_argument', 'Agent status is invalid. Valid states are start,end,error.');
+  }
+  throw new AppError(
+    'invalid_argument',
+    parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; '),
+  );
+}
+
+/** What a ramdisk calls. No authentication: lookups tell strangers nothing, the rest needs the boot's token. */
+export function agentRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(lookup, async (c) => {
+    const version = c.get('version');
+    requireEndpoint(version, agentVersion);
+    const { addresses: list, node_uuid: nodeUuid } = c.req.valid('query');
+    // dash forms are ignored without a word, as in Ironic
+    const macs = (list ?? '').split(',').filter((text) => !text.includes('-'));
+    const addresses = macs.map((text) => parseMacAddress(text.trim())).filter((mac) => mac !== undefined);
+    if (addresses.length === 0 && !nodeUuid) {
+      throw new AppError(
+        'invalid_argument',
+        "At least one of 'addresses' and 'node_uuid' parameters must be specified",
+      );
+    }
+    if (nodeUuid && !isUuid(nodeUuid)) {
+      throw new AppError('invalid_argument', `Expected UUID for node_uuid: ${nodeUuid}`);
+    }
+    return c.json(await lookupNode(context, { addresses, nodeUuid, version }));
+  });
+
+  app.openapi(heartbeat, async (c) => {
+    requireEndpoint(c.get('version'), agentVersion);
+    await recordHeartbeat(context, c.req.valid('param').node, parseHeartbeat(c.req.valid('json'), c.get('version')));
+    return c.body(null, 202);
+  });
+
+  app.openapi(progress, async (c) => {
+    await recordProgress(context, c.req.valid('param').node, c.req.valid('json'));
+    return c.body(null, 204);
+  });
+
+  return app;
+}

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { bodyLimit } from 'hono/body-limit';
+import type { ConductorContext } from '#conductor/context.ts';
+import { agentRoutes } from '#conductor/http/agent.routes.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { bootRoutes } from '#conductor/http/boot.routes.ts';
+import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
+import { driverRoutes } from '#conductor/http/drivers.routes.ts';
+import { answerError, answerNoPath } from '#conductor/http/error-handler.ts';
+import { applicationFault } from '#conductor/http/fault.ts';
+import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
+import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
+import { nodeStateRoutes } from '#conductor/http/node-states.routes.ts';
+import { nodeTraitRoutes } from '#conductor/http/node-traits.routes.ts';
+import { nodeVifRoutes } from '#conductor/http/node-vifs.routes.ts';
+import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
+import { portRoutes } from '#conductor/http/ports.routes.ts';
+import { rootRoutes } from '#conductor/http/root.routes.ts';
+import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
+import { maximumMinor, microversions } from '#conductor/http/versions.ts';
+import { answerBoot } from '#conductor/nodes/boot-answer.ts';
+
+const mebibyte = 1024 * 1024;
+/** A config drive comes in the body of a provision request; everything else is small (ironic-api.md §1.2). */
+const provisionBodyLimit = 64 * mebibyte;
+const bodyLimitBytes = mebibyte;
+
+/** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
+const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
+  rootRoutes,
+  nodeManagementRoutes,
+  nodeRoutes,
+  nodeStateRoutes,
+  nodeVifRoutes,
+  nodeTraitRoutes,
+  nodeHistoryRoutes,
+  portRoutes,
+  driverRoutes,
+  conductorRoutes,
+  agentRoutes,
+  unbuiltRoutes,
+];
+
+/**
+ * Everything on the conductor's port: Ironic's REST API, whose paths work with and without `/v1` in front and with a
+ * slash behind, its description at `/openapi.json`, and what machines fetch while they boot.
+ */
+export function createApp(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+  app.onError(answerError(context.log));
+  app.notFound(answerNoPath);
+
+  app.use('*', async (c, next) => {
+    const requestId = `req-${randomUUID()}`;
+    c.set('requestId', requestId);
+    await next();
+    c.header('X-OpenStack-Request-ID', requestId);
+  });
+  const limitBody = (maxSize: number) =>
+    bodyLimit({ maxSize, onError: (c) => applicationFault(c, 413, `The body is larger than ${maxSize} bytes.`) });
+  const limitProvisionBody = limitBody(provisionBodyLimit);
+  const limitOtherBody = limitBody(bodyLimitBytes);
+  const limitByPath: ReturnType<typeof bodyLimit> = (c, next) =>
+    (/\/states\/provision\/?$/.test(c.req.path) ? limitProvisionBody : limitOtherBody)(c, next);
+  app.use('/v1/*', limitByPath);
+  app.use('/v1/*', microversions);
+
+  for (const routes of routeTables) app.route('/', routes(context));
+  app.doc31('/openapi.json', {
+    openapi: '3.1.0',
+    info: { title: "Baton: OpenStack Ironic's bare-metal API", version: `1.${maximumMinor}` },
+  });
+  const { config } = context;
+  app.route(
+    '/',
+    bootRoutes({
+      answer: (mac) => answerBoot(context, mac),
+      ramdiskDirectory: config.ramdiskDirectory,
+      imagesDirectory: config.imagesDirectory,
+      publicUrl: config.publicUrl,
+      kernelParams: config.kernelParams,
+      discovery: config.discovery,
+      log: context.log,
+    }),
+  );
+  return app;
+}

@@ -1,0 +1,95 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { HardwareType } from '#conductor/drivers/interfaces.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { linksTo, originOf } from '#conductor/http/links.ts';
+import { answers, queryFlag } from '#conductor/http/query-values.ts';
+import { interfaceKinds, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['drivers'];
+const DriverParams = z.object({ driver: z.string() });
+const dynamicVersion = 30;
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/drivers',
+  tags,
+  summary: 'List the hardware types',
+  request: { query: z.strictObject({ type: z.string().optional(), detail: queryFlag, fields: z.string().optional() }) },
+  responses: answers(200, 'drivers'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: '/v1/drivers/{driver}',
+  tags,
+  summary: 'Show a hardware type and the interfaces of its nodes',
+  request: { params: DriverParams, query: z.strictObject({ fields: z.string().optional() }) },
+  responses: answers(200, 'the driver'),
+});
+
+const properties = createRoute({
+  method: 'get',
+  path: '/v1/drivers/{driver}/properties',
+  tags,
+  summary: 'Explain the driver_info of a hardware type',
+  request: { params: DriverParams },
+  responses: answers(200, 'meaning by property'),
+});
+
+/** Microversions that added kinds to a driver's answer. */
+const kindVersions: Readonly<Record<string, number>> = { bios: 40, firmware: 86, rescue: 38, storage: 33 };
+
+function viewDriver(
+  type: HardwareType,
+  options: { readonly origin: string; readonly host: string; readonly version: number; readonly detail: boolean },
+): Record<string, unknown> {
+  const { origin, version } = options;
+  const view = {
+    name: type.name,
+    hosts: [options.host],
+    links: linksTo(origin, `drivers/${type.name}`),
+    properties: linksTo(origin, `drivers/${type.name}/properties`),
+  };
+  if (version < dynamicVersion) return view;
+  if (!options.detail) return { ...view, type: 'dynamic' };
+  const kinds = interfaceKinds.filter((kind) => (kindVersions[kind] ?? dynamicVersion) <= version);
+  const interfaces = kinds.flatMap((kind) => {
+    const names = supportedInterfaces(type.name, kind);
+    return [
+      [`default_${kind}_interface`, names[0]],
+      [`enabled_${kind}_interfaces`, names],
+    ];
+  });
+  return { ...view, type: 'dynamic', ...Object.fromEntries(interfaces) };
+}
+
+/** `/v1/drivers`. */
+export function driverRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+  const host = context.config.conductorName;
+  const find = (name: string): HardwareType => {
+    const type = context.drivers.hardwareTypes.find((each) => each.name === name);
+    if (!type) throw new AppError('not_found', `Could not find the following driver(s) or hardware type(s): ${name}.`);
+    return type;
+  };
+
+  app.openapi(list, (c) => {
+    const { type: wanted, detail = false } = c.req.valid('query');
+    // all hardware types are what Ironic calls dynamic
+    const types = wanted === undefined || wanted === 'dynamic' ? context.drivers.hardwareTypes : [];
+    const options = { origin: originOf(c), host, version: c.get('version'), detail };
+    return c.json({ drivers: types.map((type) => viewDriver(type, options)) });
+  });
+
+  app.openapi(show, (c) => {
+    const type = find(c.req.valid('param').driver);
+    return c.json(viewDriver(type, { origin: originOf(c), host, version: c.get('version'), detail: true }));
+  });
+
+  app.openapi(properties, (c) => c.json(find(c.req.valid('param').driver).properties));
+
+  return app;
+}

@@ -1,0 +1,51 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { ApiEnv } from '#conductor/http/api-app.ts';
+import { applicationFault, frameworkFault } from '#conductor/http/fault.ts';
+import { AppError, type ErrorCode, errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+/** HTTP status of each code (ironic-api.md §1.3). Clients try again by themselves on 409 and 503. */
+export const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
+  invalid_argument: 400,
+  not_supported: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  not_acceptable: 406,
+  conflict: 409,
+  node_locked: 409,
+  lease_lost: 409,
+  aborted: 409,
+  version_mismatch: 409,
+  busy: 503,
+  unavailable: 503,
+  bmc_error: 502,
+  switch_error: 502,
+  agent_error: 502,
+  timeout: 504,
+  command_failed: 500,
+  image_error: 500,
+  storage_error: 500,
+  internal: 500,
+};
+
+/** The one place where a request's errors become answers. Unexpected ones are logged whole and told without detail. */
+export function answerError(log: Log): (error: Error, c: Context<ApiEnv>) => Response {
+  return (error, c) => {
+    if (error instanceof HTTPException) return applicationFault(c, error.status, error.message);
+    if (error instanceof AppError && error.code !== 'internal') {
+      const status = statusOfCode[error.code];
+      if (status >= 500) log.warn({ err: error, method: c.req.method, path: c.req.path }, 'request failed');
+      return applicationFault(c, status, errorChain(error));
+    }
+    const requestId = c.get('requestId');
+    log.error({ err: error, stack: error.stack, requestId, method: c.req.method, path: c.req.path }, 'request crashed');
+    return applicationFault(c, 500, `Internal error; the conductor's log has it under request ${requestId}.`);
+  };
+}
+
+export function answerNoPath(c: Context<ApiEnv>): Response {
+  return frameworkFault(c, 404, '');
+}

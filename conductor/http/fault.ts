@@ -1,0 +1,20 @@
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { ApiEnv } from '#conductor/http/api-app.ts';
+
+/** Ironic's error bodies: a JSON document as text inside a JSON document, which clients unpack twice (ironic-api.md §1.3). */
+function answer(c: Context<ApiEnv>, status: ContentfulStatusCode, inner: Record<string, unknown>): Response {
+  return c.json({ error_message: JSON.stringify(inner) }, status);
+}
+
+/** An error of the application: the text is for the operator. */
+export function applicationFault(c: Context<ApiEnv>, status: ContentfulStatusCode, text: string): Response {
+  return answer(c, status, { faultcode: status < 500 ? 'Client' : 'Server', faultstring: text, debuginfo: null });
+}
+
+const titles: Readonly<Partial<Record<ContentfulStatusCode, string>>> = { 404: 'Not Found', 406: 'Not Acceptable' };
+
+/** An error that comes before any resource: no such path, no such version. */
+export function frameworkFault(c: Context<ApiEnv>, status: 404 | 406, description: string): Response {
+  return answer(c, status, { code: status, title: titles[status], description });
+}

@@ -1,0 +1,20 @@
+import type { Context } from 'hono';
+import type { ApiEnv } from '#conductor/http/api-app.ts';
+
+export interface Link {
+  readonly href: string;
+  readonly rel: string;
+}
+
+/** Scheme, host and port as the client wrote them. */
+export function originOf(c: Context<ApiEnv>): string {
+  return new URL(c.req.url).origin;
+}
+
+/** Ironic's pair: the versioned address and the one without `/v1`. */
+export function linksTo(origin: string, path: string): Link[] {
+  return [
+    { href: `${origin}/v1/${path}`, rel: 'self' },
+    { href: `${origin}/${path}`, rel: 'bookmark' },
+  ];
+}

@@ -1,0 +1,91 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { latestFlow } from '#conductor/flows/flow-view.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { originOf } from '#conductor/http/links.ts';
+import { answers, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { listHistory } from '#conductor/nodes/node-history.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { apiTime } from '#conductor/nodes/node-view.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['node history'];
+const historyVersion = 78;
+/** A list cuts its texts; the entry itself has the whole. */
+const shortEvent = 255;
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/nodes/{node}/history',
+  tags,
+  summary: 'List what happened to the node',
+  request: { params: NodeParams, query: z.strictObject({ detail: queryFlag }) },
+  responses: answers(200, 'history, oldest first'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: '/v1/nodes/{node}/history/{entry}',
+  tags,
+  summary: 'Show one entry',
+  request: { params: NodeParams.extend({ entry: z.string() }) },
+  responses: answers(200, 'the entry'),
+});
+
+const flow = createRoute({
+  method: 'get',
+  path: '/v1/nodes/{node}/flow',
+  tags,
+  summary: "Show the node's current or latest flow with all its steps (Baton's own)",
+  request: { params: NodeParams },
+  responses: answers(200, 'the flow'),
+});
+
+type HistoryRow = Awaited<ReturnType<typeof listHistory>>[number];
+
+function viewEntry(entry: HistoryRow, nodeUuid: string, origin: string, options: { detail: boolean; whole: boolean }) {
+  const event =
+    options.whole || entry.event.length <= shortEvent ? entry.event : `${entry.event.slice(0, shortEvent - 3)}...`;
+  return {
+    uuid: entry.uuid,
+    created_at: apiTime(entry.createdAt),
+    severity: entry.severity,
+    event,
+    ...(options.detail ? { event_type: entry.eventType, conductor: entry.conductor, user: entry.user } : {}),
+    links: [{ href: `${origin}/v1/nodes/${nodeUuid}/history/${entry.uuid}`, rel: 'self' }],
+  };
+}
+
+/** `/v1/nodes/{node}/history` and `/flow`. */
+export function nodeHistoryRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(list, async (c) => {
+    requireEndpoint(c.get('version'), historyVersion);
+    const { uuid } = await getNode(context.db, c.req.valid('param').node);
+    const detail = c.req.valid('query').detail ?? false;
+    const entries = (await listHistory(context.db, uuid)).toReversed();
+    const origin = originOf(c);
+    return c.json({ history: entries.map((entry) => viewEntry(entry, uuid, origin, { detail, whole: detail })) });
+  });
+
+  app.openapi(show, async (c) => {
+    requireEndpoint(c.get('version'), historyVersion);
+    const { node, entry: entryUuid } = c.req.valid('param');
+    const { uuid } = await getNode(context.db, node);
+    const entry = (await listHistory(context.db, uuid)).find((each) => each.uuid === entryUuid);
+    if (!entry) throw new AppError('not_found', `Node history entry ${entryUuid} could not be found.`);
+    return c.json(viewEntry(entry, uuid, originOf(c), { detail: true, whole: true }));
+  });
+
+  app.openapi(flow, async (c) => {
+    const { uuid } = await getNode(context.db, c.req.valid('param').node);
+    const view = await latestFlow(context.db, uuid);
+    if (!view) throw new AppError('not_found', `Node ${uuid} has had no flow yet.`);
+    return c.json(view);
+  });
+
+  return app;
+}

@@ -1,0 +1,171 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { originOf } from '#conductor/http/links.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requireVersion } from '#conductor/http/versions.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { apiTime } from '#conductor/nodes/node-view.ts';
+import { type PowerTarget, powerTargets } from '#conductor/nodes/power-states.ts';
+import { legalVerbs, type ProvisionVerb, provisionVerbs } from '#conductor/nodes/provision-states.ts';
+import { requestPower } from '#conductor/nodes/request-power.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { stepInterfaces } from '#shared/wire/step.ts';
+
+const tags = ['node states'];
+
+const show = createRoute({
+  method: 'get',
+  path: '/v1/nodes/{node}/states',
+  tags,
+  summary: 'Show where the node is and where it is going',
+  request: { params: NodeParams },
+  responses: answers(200, 'the states'),
+});
+
+const PowerBody = z.strictObject({
+  target: z.string(),
+  timeout: z.number().int().min(1, 'timeout has to be positive integer').nullish(),
+});
+
+const setPower = createRoute({
+  method: 'put',
+  path: '/v1/nodes/{node}/states/power',
+  tags,
+  summary: 'Ask for a power action',
+  request: { params: NodeParams, body: jsonBody(PowerBody) },
+  responses: answers(202, 'accepted; the state changes later'),
+});
+
+const stepArgs = z.record(z.string(), z.unknown());
+const stepInterface = z.enum(stepInterfaces, { error: `must be one of ${stepInterfaces.join(', ')}` });
+const priority = z.union([z.number().int().min(0), z.string().regex(/^\d+$/).transform(Number)], {
+  error: 'must be an integer of 0 or more',
+});
+
+const ProvisionBody = z.strictObject({
+  target: z.string(),
+  configdrive: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
+  clean_steps: z.unknown().optional(),
+  deploy_steps: z
+    .array(z.strictObject({ interface: stepInterface, step: z.string().min(1), args: stepArgs, priority }))
+    .nullish(),
+  service_steps: z.unknown().optional(),
+  runbook: z.unknown().optional(),
+  rescue_password: z.unknown().optional(),
+  disable_ramdisk: z.unknown().optional(),
+});
+type ProvisionBody = z.infer<typeof ProvisionBody>;
+
+const provision = createRoute({
+  method: 'put',
+  path: '/v1/nodes/{node}/states/provision',
+  tags,
+  summary: 'Ask for a provision state',
+  request: { params: NodeParams, body: jsonBody(ProvisionBody) },
+  responses: answers(202, 'accepted; target_provision_state is set'),
+});
+
+/** Keys of the request that not every version has, and the verbs that they go with (ironic-api.md §3.8). */
+const provisionKeys: Readonly<
+  Partial<Record<keyof ProvisionBody, { since: number; verbs: readonly ProvisionVerb[] }>>
+> = {
+  deploy_steps: { since: 69, verbs: ['active', 'deploy', 'rebuild'] },
+  configdrive: { since: 1, verbs: ['active', 'deploy', 'rebuild'] },
+};
+const unbuiltKeys = ['clean_steps', 'service_steps', 'runbook', 'rescue_password', 'disable_ramdisk'] as const;
+
+function isVerb(target: string): target is ProvisionVerb {
+  return Object.hasOwn(provisionVerbs, target);
+}
+
+/** @throws AppError `invalid_argument`, `not_acceptable`, `not_supported` naming the key. */
+function checkProvisionKeys(body: ProvisionBody, verb: ProvisionVerb, version: number): void {
+  requireVersion(version, provisionVerbs[verb].since, `target '${verb}'`);
+  for (const [key, rule] of Object.entries(provisionKeys)) {
+    const value = body[key as keyof ProvisionBody];
+    if (value === undefined || value === null) continue;
+    requireVersion(version, rule.since, `'${key}'`);
+    if (!rule.verbs.includes(verb)) {
+      throw new AppError(
+        'invalid_argument',
+        `${key}: it goes with target ${rule.verbs.join(', ')}, not with '${verb}'.`,
+      );
+    }
+  }
+  if (typeof body.configdrive === 'object' && body.configdrive)
+    requireVersion(version, 56, "'configdrive' as an object");
+  if (body.configdrive && verb === 'rebuild') requireVersion(version, 35, "'configdrive' for target 'rebuild'");
+  for (const key of unbuiltKeys) {
+    if (body[key] !== undefined && body[key] !== null)
+      throw new AppError('not_supported', `${key}: Baton does not support it yet.`);
+  }
+}
+
+const softPowerVersion = 27;
+
+/** `/v1/nodes/{node}/states`: show, power, provision. */
+export function nodeStateRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(show, async (c) => {
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const version = c.get('version');
+    return c.json({
+      power_state: node.powerState,
+      target_power_state: node.targetPowerState,
+      provision_state: node.provisionState,
+      target_provision_state: node.targetProvisionState,
+      provision_updated_at: apiTime(node.provisionUpdatedAt),
+      last_error: node.lastError,
+      console_enabled: false,
+      ...(version >= 12 ? { raid_config: {}, target_raid_config: {} } : {}),
+      ...(version >= 75 ? { boot_mode: null, secure_boot: null } : {}),
+    });
+  });
+
+  app.openapi(setPower, async (c) => {
+    const { target, timeout } = c.req.valid('json');
+    const ident = c.req.valid('param').node;
+    const version = c.get('version');
+    const node = await getNode(context.db, ident);
+    const known: PowerTarget | undefined = powerTargets.find((each) => each === target);
+    if (!known) {
+      throw new AppError(
+        'invalid_argument',
+        `The requested action "${target}" can not be performed on node "${ident}" while it is in state ` +
+          `"${node.powerState}"; the targets are ${powerTargets.join(', ')}.`,
+      );
+    }
+    if (known.startsWith('soft')) requireVersion(version, softPowerVersion, `target '${known}'`);
+    if (typeof timeout === 'number') requireVersion(version, softPowerVersion, "'timeout'");
+    await requestPower(context, node, { target: known, ...(timeout ? { timeoutMs: timeout * 1000 } : {}) });
+    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
+    return c.body(null, 202);
+  });
+
+  app.openapi(provision, async (c) => {
+    const body = c.req.valid('json');
+    const ident = c.req.valid('param').node;
+    const node = await getNode(context.db, ident);
+    if (!isVerb(body.target)) {
+      throw new AppError(
+        'invalid_argument',
+        `The requested action "${body.target}" can not be performed on node "${node.uuid}" while it is in state ` +
+          `"${node.provisionState}". Possible now: ${legalVerbs(node.provisionState).join(', ')}.`,
+      );
+    }
+    checkProvisionKeys(body, body.target, c.get('version'));
+    await requestProvision(context, node, {
+      verb: body.target,
+      ...(body.configdrive ? { configDrive: body.configdrive } : {}),
+      ...(body.deploy_steps ? { deploySteps: body.deploy_steps } : {}),
+    });
+    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
+    return c.body(null, 202);
+  });
+
+  return app;
+}

@@ -1,0 +1,122 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { originOf } from '#conductor/http/links.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { refuseLocked } from '#conductor/nodes/node-lock.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { addTraits, deleteTrait, deleteTraits, listTraits, replaceTraits } from '#conductor/nodes/trait-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['node traits'];
+const traitVersion = 37;
+const maximumTraits = 50;
+
+/** CUSTOM_… or one of the os-traits families; the families' own lists grow with every release and are not repeated here. */
+const Trait = z
+  .string()
+  .max(255)
+  .regex(/^(CUSTOM|HW|COMPUTE|MISC|OWNER|STORAGE)_[A-Z0-9_]+$/, 'must be CUSTOM_ and A-Z 0-9 _, or a standard trait');
+
+const path = '/v1/nodes/{node}/traits';
+const OneTrait = NodeParams.extend({ trait: Trait });
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: 'List the traits of a node',
+  request: { params: NodeParams },
+  responses: answers(200, 'traits'),
+});
+
+const replace = createRoute({
+  method: 'put',
+  path,
+  tags,
+  summary: 'Replace the traits of a node',
+  request: { params: NodeParams, body: jsonBody(z.strictObject({ traits: z.array(Trait).max(maximumTraits) })) },
+  responses: answers(204, 'done'),
+});
+
+const add = createRoute({
+  method: 'put',
+  path: `${path}/{trait}`,
+  tags,
+  summary: 'Add a trait',
+  request: { params: OneTrait },
+  responses: answers(204, 'done'),
+});
+
+const removeAll = createRoute({
+  method: 'delete',
+  path,
+  tags,
+  summary: 'Remove all traits',
+  request: { params: NodeParams },
+  responses: answers(204, 'done'),
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: `${path}/{trait}`,
+  tags,
+  summary: 'Remove a trait',
+  request: { params: OneTrait },
+  responses: answers(204, 'done'),
+});
+
+/** `/v1/nodes/{node}/traits`. */
+export function nodeTraitRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+  const { db } = context;
+  /** The node's uuid, once it may be changed. */
+  const changeable = async (version: number, ident: string): Promise<string> => {
+    requireEndpoint(version, traitVersion);
+    const { uuid } = await getNode(db, ident);
+    await refuseLocked(db, uuid);
+    return uuid;
+  };
+
+  app.openapi(list, async (c) => {
+    requireEndpoint(c.get('version'), traitVersion);
+    const { uuid } = await getNode(db, c.req.valid('param').node);
+    return c.json({ traits: (await listTraits(db, [uuid])).get(uuid) ?? [] });
+  });
+
+  app.openapi(replace, async (c) => {
+    const uuid = await changeable(c.get('version'), c.req.valid('param').node);
+    await db.transaction((tx) => replaceTraits(tx, uuid, c.req.valid('json').traits));
+    return c.body(null, 204);
+  });
+
+  app.openapi(add, async (c) => {
+    const { node, trait } = c.req.valid('param');
+    const uuid = await changeable(c.get('version'), node);
+    const present = (await listTraits(db, [uuid])).get(uuid) ?? [];
+    if (present.length >= maximumTraits && !present.includes(trait)) {
+      throw new AppError('invalid_argument', `Node ${uuid} has ${maximumTraits} traits already, which is the maximum.`);
+    }
+    await addTraits(db, uuid, [trait]);
+    c.header('Location', `${originOf(c)}/v1/nodes/${node}/traits/${trait}`);
+    return c.body(null, 204);
+  });
+
+  app.openapi(removeAll, async (c) => {
+    await deleteTraits(db, await changeable(c.get('version'), c.req.valid('param').node));
+    return c.body(null, 204);
+  });
+
+  app.openapi(remove, async (c) => {
+    const { node, trait } = c.req.valid('param');
+    const uuid = await changeable(c.get('version'), node);
+    if (!(await deleteTrait(db, uuid, trait))) {
+      throw new AppError('not_found', `Node ${uuid} doesn't have a trait '${trait}'`);
+    }
+    return c.body(null, 204);
+  });
+
+  return app;
+}

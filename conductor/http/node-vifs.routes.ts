@@ -1,0 +1,82 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { deleteVif, insertVif, listVifs } from '#conductor/nodes/vif-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['node networks'];
+const vifVersion = 28;
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/nodes/{node}/vifs',
+  tags,
+  summary: 'List the networks attached to the node',
+  request: { params: NodeParams },
+  responses: answers(200, 'vifs'),
+});
+
+const attach = createRoute({
+  method: 'post',
+  path: '/v1/nodes/{node}/vifs',
+  tags,
+  summary: 'Attach a tenant network: the id is its name in the networks file',
+  request: { params: NodeParams, body: jsonBody(z.looseObject({ id: z.string().min(1).max(255) })) },
+  responses: answers(204, 'attached; the next deploy puts the node there'),
+});
+
+const detach = createRoute({
+  method: 'delete',
+  path: '/v1/nodes/{node}/vifs/{vif}',
+  tags,
+  summary: 'Detach a tenant network',
+  request: { params: NodeParams.extend({ vif: z.string() }) },
+  responses: answers(204, 'detached'),
+});
+
+/** `/v1/nodes/{node}/vifs`. As in Ironic, the noop network interface accepts everything and keeps nothing. */
+export function nodeVifRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(list, async (c) => {
+    requireEndpoint(c.get('version'), vifVersion);
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const vifs = await listVifs(context.db, node.uuid);
+    return c.json({ vifs: vifs.map((id) => ({ id })) });
+  });
+
+  app.openapi(attach, async (c) => {
+    requireEndpoint(c.get('version'), vifVersion);
+    const { id } = c.req.valid('json');
+    const node = await getNode(context.db, c.req.valid('param').node);
+    if (node.networkInterface !== 'noop' && !(await insertVif(context.db, node.uuid, id))) {
+      const [attached] = await listVifs(context.db, node.uuid);
+      throw new AppError(
+        'conflict',
+        attached === id
+          ? `Unable to attach VIF ${id} to node ${node.uuid}: it is attached already.`
+          : `Unable to attach VIF ${id} to node ${node.uuid}: all its switch ports are on one network, and ${attached} is attached. Detach that first.`,
+      );
+    }
+    return c.body(null, 204);
+  });
+
+  app.openapi(detach, async (c) => {
+    requireEndpoint(c.get('version'), vifVersion);
+    const { node: ident, vif } = c.req.valid('param');
+    const node = await getNode(context.db, ident);
+    if (node.networkInterface !== 'noop' && !(await deleteVif(context.db, node.uuid, vif))) {
+      throw new AppError(
+        'invalid_argument',
+        `Unable to detach VIF ${vif} from node ${node.uuid}: it is not attached to it.`,
+      );
+    }
+    return c.body(null, 204);
+  });
+
+  return app;
+}

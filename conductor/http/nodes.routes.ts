@@ -1,0 +1,154 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { originOf } from '#conductor/http/links.ts';
+import {
+  allNodeFields,
+  answerNode,
+  answerNodes,
+  type NodeFieldChoice,
+  parseFields,
+} from '#conductor/http/node-answer.ts';
+import { NodeFilterQuery, requireKnownNodeFilters, toNodeFilter } from '#conductor/http/node-filter-query.ts';
+import { nextPage, parsePaging } from '#conductor/http/paging.ts';
+import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
+import { requireVersion } from '#conductor/http/versions.ts';
+import { changeNode } from '#conductor/nodes/change-node.ts';
+import { createNode } from '#conductor/nodes/create-node.ts';
+import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
+import { listNodes } from '#conductor/nodes/list-nodes.ts';
+import { defaultListFields, isNodeField, NodeDescription, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { removeNode } from '#conductor/nodes/remove-node.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['nodes'];
+const detailVersion = 43;
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/nodes',
+  tags,
+  summary: 'List nodes',
+  request: { query: NodeFilterQuery },
+  responses: answers(200, 'nodes, and the address of the next page when this one is full'),
+});
+
+const listDetail = createRoute({
+  method: 'get',
+  path: '/v1/nodes/detail',
+  tags,
+  summary: 'List nodes with all fields',
+  request: { query: NodeFilterQuery },
+  responses: answers(200, 'nodes'),
+});
+
+const CreateBody = NodeDescription.extend({ uuid: z.guid({ error: 'must be a UUID' }).optional() });
+
+const create = createRoute({
+  method: 'post',
+  path: '/v1/nodes',
+  tags,
+  summary: 'Enroll a node',
+  request: { body: jsonBody(CreateBody) },
+  responses: answers(201, 'the node'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: '/v1/nodes/{node}',
+  tags,
+  summary: 'Show a node',
+  request: { params: NodeParams, query: z.strictObject({ fields: z.string().optional() }) },
+  responses: answers(200, 'the node'),
+});
+
+const change = createRoute({
+  method: 'patch',
+  path: '/v1/nodes/{node}',
+  tags,
+  summary: 'Change a node by JSON patch',
+  request: { params: NodeParams, query: z.strictObject({ reset_interfaces: queryFlag }), body: jsonBody(JsonPatch) },
+  responses: answers(200, 'the whole node'),
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: '/v1/nodes/{node}',
+  tags,
+  summary: 'Forget a node',
+  request: { params: NodeParams },
+  responses: answers(204, 'gone'),
+});
+
+/** @throws AppError `not_acceptable` for a field that the version in use does not have. */
+function requireFields(names: readonly string[], version: number): void {
+  for (const name of names) {
+    if (isNodeField(name)) requireVersion(version, nodeFieldVersions[name], `field '${name}'`);
+  }
+}
+
+function chooseListFields(query: z.infer<typeof NodeFilterQuery>, version: number): NodeFieldChoice {
+  if (query.detail !== undefined) requireVersion(version, detailVersion, "query argument 'detail'");
+  if (query.detail && query.fields !== undefined) {
+    throw new AppError('invalid_argument', 'Can not specify ?detail=True and fields in the same request.');
+  }
+  if (query.detail) return allNodeFields;
+  return query.fields === undefined
+    ? { fields: defaultListFields, subResources: [] }
+    : parseFields(query.fields, version);
+}
+
+/** `/v1/nodes`: create, list, show, change, delete. */
+export function nodeRoutes(context: ConductorContext): ApiApp {
+  const answerList = async (
+    c: Parameters<typeof answerNodes>[1],
+    query: z.infer<typeof NodeFilterQuery>,
+    choice: NodeFieldChoice,
+  ): Promise<Response> => {
+    requireKnownNodeFilters(query, c.get('version'));
+    const paging = parsePaging(query);
+    const filter = toNodeFilter(query);
+    const matchesNothing =
+      filter === undefined || (query.conductor !== undefined && query.conductor !== context.config.conductorName);
+    const rows = matchesNothing ? [] : await listNodes(context.db, filter, paging);
+    const nodes = await answerNodes(context, c, rows, choice);
+    return c.json({ nodes, ...nextPage(c.req.url, '/v1/nodes', paging, rows) });
+  };
+
+  const app = newApiApp();
+  app.openapi(list, (c) => {
+    const query = c.req.valid('query');
+    return answerList(c, query, chooseListFields(query, c.get('version')));
+  });
+  app.openapi(listDetail, (c) => answerList(c, c.req.valid('query'), allNodeFields));
+  app.openapi(create, async (c) => {
+    const body = c.req.valid('json');
+    const version = c.get('version');
+    requireFields(Object.keys(body), version);
+    const node = await createNode(context, body, version);
+    c.header('Location', `${originOf(c)}/v1/nodes/${node.uuid}`);
+    return c.json(await answerNode(context, c, node), 201);
+  });
+  app.openapi(show, async (c) => {
+    const { fields } = c.req.valid('query');
+    const choice = fields === undefined ? allNodeFields : parseFields(fields, c.get('version'));
+    const node = await getNode(context.db, c.req.valid('param').node);
+    return c.json(await answerNode(context, c, node, choice));
+  });
+  app.openapi(change, async (c) => {
+    const patch = c.req.valid('json');
+    const version = c.get('version');
+    requireFields(patchRoots(patch), version);
+    const { uuid } = await getNode(context.db, c.req.valid('param').node);
+    const node = await changeNode(context, uuid, patch, version);
+    return c.json(await answerNode(context, c, node));
+  });
+  app.openapi(remove, async (c) => {
+    const { uuid } = await getNode(context.db, c.req.valid('param').node);
+    await removeNode(context, uuid);
+    return c.body(null, 204);
+  });
+  return app;
+}

@@ -1,0 +1,103 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * Collections of Ironic's that Baton does not have: the list is empty, which is true and is what clients expect that
+ * look through all of them (openstacksdk, exporters, web interfaces); making one is refused in words.
+ */
+const emptyCollections = [
+  { path: '/v1/chassis', key: 'chassis', since: 1 },
+  { path: '/v1/portgroups', key: 'portgroups', since: 23 },
+  { path: '/v1/volume/connectors', key: 'connectors', since: 32 },
+  { path: '/v1/volume/targets', key: 'targets', since: 32 },
+  { path: '/v1/allocations', key: 'allocations', since: 52 },
+  { path: '/v1/deploy_templates', key: 'deploy_templates', since: 55 },
+  { path: '/v1/runbooks', key: 'runbooks', since: 92 },
+  { path: '/v1/inspection_rules', key: 'inspection_rules', since: 96 },
+] as const;
+
+/** The same below a node. */
+const emptyOfNode = [
+  { path: 'portgroups', key: 'portgroups', since: 24 },
+  { path: 'volume/connectors', key: 'connectors', since: 32 },
+  { path: 'volume/targets', key: 'targets', since: 32 },
+  { path: 'bios', key: 'bios', since: 40 },
+  { path: 'firmware', key: 'firmware', since: 86 },
+  { path: 'children', key: 'children', since: 83 },
+] as const;
+
+/** Below a node: one thing that it does not have, and Ironic's words for that. */
+const absentOfNode = [
+  { path: 'inventory', since: 81, what: 'Node inventory record' },
+  { path: 'allocation', since: 52, what: 'Allocation' },
+] as const;
+
+const unbuiltOfNode = [
+  'states/raid',
+  'states/console',
+  'states/boot_mode',
+  'states/secure_boot',
+  'management/indicators',
+  'management/inject_nmi',
+  'vendor_passthru',
+  'vmedia',
+  'bios',
+  'firmware',
+  'volume',
+  'allocation',
+] as const;
+
+const unbuilt = [
+  'chassis',
+  'portgroups',
+  'volume',
+  'allocations',
+  'deploy_templates',
+  'runbooks',
+  'inspection_rules',
+  'events',
+  'continue_inspection',
+  'shards',
+] as const;
+
+/** What Baton has not built: empty lists, absent things, and refusals that say so. Mounted last. */
+export function unbuiltRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  for (const { path, key, since } of emptyCollections) {
+    app.get(path, (c) => {
+      requireEndpoint(c.get('version'), since);
+      return c.json({ [key]: [] });
+    });
+  }
+  for (const { path, key, since } of emptyOfNode) {
+    app.get(`/v1/nodes/:node/${path}`, async (c) => {
+      requireEndpoint(c.get('version'), since);
+      await getNode(context.db, c.req.param('node'));
+      return c.json({ [key]: [] });
+    });
+  }
+  for (const { path, since, what } of absentOfNode) {
+    app.get(`/v1/nodes/:node/${path}`, async (c) => {
+      requireEndpoint(c.get('version'), since);
+      const { uuid } = await getNode(context.db, c.req.param('node'));
+      throw new AppError('not_found', `${what} for node ${uuid} could not be found.`);
+    });
+  }
+  const refuse = (what: string): never => {
+    throw new AppError('not_supported', `${what}: Baton does not support it yet.`);
+  };
+  for (const path of unbuiltOfNode) {
+    app.all(`/v1/nodes/:node/${path}`, () => refuse(path));
+    app.all(`/v1/nodes/:node/${path}/*`, () => refuse(path));
+  }
+  for (const path of unbuilt) {
+    app.all(`/v1/${path}`, () => refuse(path));
+    app.all(`/v1/${path}/*`, () => refuse(path));
+  }
+  app.get('/v1/drivers/:driver/*', (c) => refuse(c.req.path.replace('/v1/', '')));
+  return app;
+}

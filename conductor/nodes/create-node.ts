@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { NodeInsert, NodeRow } from '#conductor/db/schema/node.ts';
+import { type NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { checkInterface, interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
+import { insertNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Nodes start in `enroll` since this microversion; before it they were `available` at once. */
+const enrollVersion = 11;
+
+/**
+ * Enrolls a node (ironic-api.md §3.2).
+ * @throws AppError `invalid_argument` naming the field, `conflict` for a duplicate.
+ */
+export async function createNode(
+  context: Pick<ConductorContext, 'db' | 'config' | 'drivers'>,
+  description: NodeDescription & { readonly uuid?: string | undefined },
+  version: number,
+): Promise<NodeRow> {
+  const { config, drivers } = context;
+  const driver = description.driver;
+  if (driver === undefined)
+    throw new AppError('invalid_argument', "Schema error for node: 'driver' is a required property");
+  const known = drivers.hardwareTypes.map((type) => type.name);
+  if (!known.includes(driver)) {
+    throw new AppError(
+      'invalid_argument',
+      `No valid host was found. Reason: No conductor service registered which supports driver ${driver}; there are ${known.join(', ')}.`,
+    );
+  }
+  checkName(description.name, version);
+  for (const kind of interfaceKinds) {
+    const name = description[`${kind}_interface`];
+    if (name) checkInterface(driver, kind, name);
+  }
+  const state = version >= enrollVersion ? 'enroll' : 'available';
+  const columns = Object.entries(nodeColumns)
+    .map(([field, column]) => [column, description[field as keyof typeof nodeColumns]] as const)
+    .filter(([, value]) => value !== undefined && value !== null);
+  const row: NodeInsert = {
+    ...(Object.fromEntries(columns) as Partial<NodeInsert>),
+    driver,
+    uuid: description.uuid?.toLowerCase() ?? randomUUID(),
+    networkInterface: description.network_interface ?? config.defaultNetworkInterface,
+    provisionState: state,
+  };
+  return context.db.transaction(async (tx) => {
+    const node = await insertNode(tx, row);
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: 'INFO',
+      eventType: 'provisioning',
+      event: `created in ${state}`,
+      conductor: config.conductorName,
+    });
+    return node;
+  });
+}
+
+function checkName(name: string | null | undefined, version: number): void {
+  const fault = typeof name === 'string' ? nodeNameFault(name, version) : undefined;
+  if (fault) throw new AppError('invalid_argument', `Cannot create node with invalid name '${name}': ${fault}.`);
+}

@@ -1,0 +1,64 @@
+import { applyPatch } from 'rfc6902';
+import { z } from 'zod';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * Ironic's subset of RFC 6902 (ironic-api.md §1.5): no test, move or copy. Its paths have no `~` escapes up to
+ * microversion 1.97.
+ */
+export const JsonPatch = z.array(
+  z.strictObject({
+    op: z.enum(['add', 'replace', 'remove'], { error: 'must be add, replace or remove' }),
+    path: z.string().regex(/^(\/[\w-]+)+$/, "does not match '^(/[\\w-]+)+$'"),
+    value: z.unknown().optional(),
+  }),
+  { error: 'must be a JSON array of operations' },
+);
+export type JsonPatch = z.infer<typeof JsonPatch>;
+
+/** `extra` of `/extra/a/b`. */
+export function patchRoots(patch: JsonPatch): string[] {
+  return [...new Set(patch.map((operation) => operation.path.split('/')[1] ?? ''))];
+}
+
+/**
+ * The document after the patch; the given one is left as it is.
+ * @throws AppError `invalid_argument` naming the first operation that can't be applied, or a root that may not be
+ * changed with those that may.
+ */
+export function applyJsonPatch(
+  document: Readonly<Record<string, unknown>>,
+  patch: JsonPatch,
+  writable: readonly string[],
+): Record<string, unknown> {
+  for (const root of patchRoots(patch)) {
+    if (!writable.includes(root)) {
+      throw new AppError(
+        'invalid_argument',
+        `Cannot patch /${root}. Only the following can be updated: ${[...writable].sort().join(', ')}`,
+      );
+    }
+  }
+  const result = structuredClone(document) as Record<string, unknown>;
+  for (const operation of patch) {
+    const { op, path } = operation;
+    const needsValue = op !== 'remove';
+    if (needsValue && operation.value === undefined) throw refused(operation, 'value is missing');
+    const [fault] = applyPatch(result, [needsValue ? { op, path, value: operation.value } : { op: 'remove', path }]);
+    if (fault) throw refused(operation, explain(op, path));
+  }
+  return result;
+}
+
+function refused(operation: JsonPatch[number], reason: string): AppError {
+  // the value is not repeated: it may be a password
+  return new AppError(
+    'invalid_argument',
+    `Couldn't apply patch '${operation.op} ${operation.path}'. Reason: ${reason}`,
+  );
+}
+
+function explain(op: string, path: string): string {
+  if (op === 'add') return 'the object or list to add it to does not exist';
+  return `can't ${op} a non-existent object '${path.split('/').at(-1)}'`;
+}

@@ -1,0 +1,139 @@
+import { and, eq, ilike, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import type { Queryable } from '#conductor/db/open.ts';
+import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import { pageOf } from '#conductor/nodes/page-of.ts';
+import { type ProvisionState, provisionStates } from '#conductor/nodes/provision-states.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Filters of `GET /v1/nodes` (ironic-api.md §3.5); an absent one does not filter. */
+export interface NodeFilter {
+  readonly uuid?: string | undefined;
+  readonly instanceUuid?: string | undefined;
+  /** Has an `instance_uuid`, or has none. */
+  readonly associated?: boolean | undefined;
+  readonly maintenance?: boolean | undefined;
+  readonly retired?: boolean | undefined;
+  readonly provisionState?: string | undefined;
+  readonly driver?: string | undefined;
+  readonly resourceClass?: string | undefined;
+  readonly fault?: string | undefined;
+  readonly conductorGroup?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly lessee?: string | undefined;
+  /** Owner or lessee. */
+  readonly project?: string | undefined;
+  readonly descriptionContains?: string | undefined;
+  /** One or several, with commas between them. */
+  readonly shard?: string | undefined;
+  readonly sharded?: boolean | undefined;
+}
+
+/** Columns that a list can be sorted by: all but JSON documents. */
+const sortColumns: Readonly<Record<string, PgColumn>> = {
+  uuid: nodes.uuid,
+  name: nodes.name,
+  driver: nodes.driver,
+  instance_uuid: nodes.instanceUuid,
+  resource_class: nodes.resourceClass,
+  network_interface: nodes.networkInterface,
+  conductor_group: nodes.conductorGroup,
+  owner: nodes.owner,
+  lessee: nodes.lessee,
+  description: nodes.description,
+  shard: nodes.shard,
+  automated_clean: nodes.automatedClean,
+  protected: nodes.protected,
+  retired: nodes.retired,
+  disable_power_off: nodes.disablePowerOff,
+  provision_state: nodes.provisionState,
+  target_provision_state: nodes.targetProvisionState,
+  provision_updated_at: nodes.provisionUpdatedAt,
+  power_state: nodes.powerState,
+  target_power_state: nodes.targetPowerState,
+  last_error: nodes.lastError,
+  maintenance: nodes.maintenance,
+  maintenance_reason: nodes.maintenanceReason,
+  fault: nodes.fault,
+  inspection_started_at: nodes.inspectionStartedAt,
+  inspection_finished_at: nodes.inspectionFinishedAt,
+  created_at: nodes.createdAt,
+  updated_at: nodes.updatedAt,
+};
+
+/**
+ * One page of nodes.
+ * @throws AppError `invalid_argument` for an unknown provision state or sort key.
+ */
+export function listNodes(
+  db: Queryable,
+  filter: NodeFilter,
+  page: {
+    readonly limit: number;
+    readonly marker?: string | undefined;
+    /** A field of the API, or `id` for the order of creation. */
+    readonly sortKey: string;
+    readonly descending: boolean;
+  },
+): Promise<NodeRow[]> {
+  const sortBy = sortColumns[page.sortKey];
+  if (!sortBy && page.sortKey !== 'id') {
+    throw new AppError('invalid_argument', `The sort_key value ${page.sortKey} is an invalid field for sorting`);
+  }
+  const { order, after } = pageOf({
+    table: sql`${nodes}`,
+    uuid: nodes.uuid,
+    id: nodes.id,
+    sortBy,
+    descending: page.descending,
+    marker: page.marker,
+  });
+  return db
+    .select()
+    .from(nodes)
+    .where(and(...conditions(filter), after))
+    .orderBy(...order)
+    .limit(page.limit);
+}
+
+function conditions(filter: NodeFilter): (SQL | undefined)[] {
+  const same = (column: PgColumn, value: string | boolean | undefined): SQL | undefined =>
+    value === undefined ? undefined : eq(column, value);
+  return [
+    same(nodes.uuid, filter.uuid),
+    same(nodes.instanceUuid, filter.instanceUuid),
+    present(nodes.instanceUuid, filter.associated),
+    same(nodes.maintenance, filter.maintenance),
+    same(nodes.retired, filter.retired),
+    same(nodes.provisionState, provisionStateOf(filter.provisionState)),
+    same(nodes.driver, filter.driver),
+    same(nodes.resourceClass, filter.resourceClass),
+    same(nodes.fault, filter.fault),
+    same(nodes.conductorGroup, filter.conductorGroup),
+    same(nodes.owner, filter.owner),
+    same(nodes.lessee, filter.lessee),
+    filter.project === undefined ? undefined : or(eq(nodes.owner, filter.project), eq(nodes.lessee, filter.project)),
+    filter.descriptionContains === undefined
+      ? undefined
+      : ilike(nodes.description, `%${filter.descriptionContains.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`),
+    filter.shard === undefined ? undefined : or(...filter.shard.split(',').map((shard) => eq(nodes.shard, shard))),
+    present(nodes.shard, filter.sharded),
+  ];
+}
+
+function present(column: PgColumn, wanted: boolean | undefined): SQL | undefined {
+  if (wanted === undefined) return undefined;
+  return wanted ? isNotNull(column) : isNull(column);
+}
+
+function provisionStateOf(name: string | undefined): ProvisionState | undefined {
+  if (name === undefined) return undefined;
+  const state = provisionStates.find((each) => each === name);
+  if (!state) {
+    throw new AppError(
+      'invalid_argument',
+      `Provision state "${name}" is not valid; the states are ${provisionStates.join(', ')}`,
+    );
+  }
+  return state;
+}

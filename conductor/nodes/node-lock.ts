@@ -1,0 +1,37 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import { claimLease, leaseHolder, releaseLease } from '#conductor/nodes/node-lease.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** In Ironic's words, which clients match on; they try again by themselves. */
+function nodeLocked(nodeUuid: string, holder: string): AppError {
+  return new AppError(
+    'node_locked',
+    `Node ${nodeUuid} is locked by host ${holder}, please retry after the current operation is completed.`,
+  );
+}
+
+/** @throws AppError `node_locked` while a conductor works on the node. */
+export async function refuseLocked(db: Queryable, nodeUuid: string): Promise<void> {
+  const holder = await leaseHolder(db, nodeUuid);
+  if (holder !== undefined) throw nodeLocked(nodeUuid, holder);
+}
+
+/**
+ * Acts on the node's BMC for an operator, alone.
+ * @throws AppError `node_locked` while a conductor works on the node.
+ */
+export async function withNodeLock<Result>(
+  context: Pick<ConductorContext, 'db' | 'config'>,
+  nodeUuid: string,
+  act: () => Promise<Result>,
+): Promise<Result> {
+  const { db, config } = context;
+  const lease = await claimLease(db, nodeUuid, { holder: config.conductorName, leaseMs: config.leaseMs });
+  if (!lease) throw nodeLocked(nodeUuid, (await leaseHolder(db, nodeUuid)) ?? 'another conductor');
+  try {
+    return await act();
+  } finally {
+    await releaseLease(db, lease);
+  }
+}

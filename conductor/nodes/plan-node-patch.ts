@@ -1,0 +1,197 @@
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
+import { NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import { checkInterface, interfaceKinds, nodeInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import type { NodeChange } from '#conductor/nodes/node-store.ts';
+import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const mask = '******';
+
+/** States in which a node may be described anew although it has not arrived (ironic-api.md §3.3). */
+const patchableInTransition: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+  'deploy failed',
+  'inspecting',
+  'inspect failed',
+  'inspect wait',
+  'clean failed',
+  'error',
+  'verifying',
+  'adopt failed',
+  'rescue failed',
+  'unrescue failed',
+  'service failed',
+  'service hold',
+]);
+
+/** States in which driver and interfaces may change. */
+const reinterfaceable: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+  'enroll',
+  'inspecting',
+  'inspect wait',
+  'manageable',
+  'available',
+]);
+
+const writableFields = Object.keys(NodeDescription.shape);
+
+/**
+ * The columns that a PATCH changes. Pure.
+ * @throws AppError `invalid_argument` naming the field, `conflict` when the node's state forbids it now.
+ */
+export function planNodePatch(
+  node: NodeRow,
+  patch: JsonPatch,
+  options: {
+    readonly version: number;
+    readonly defaultNetworkInterface: string;
+    readonly knownDrivers: readonly string[];
+  },
+): NodeChange {
+  if (node.targetProvisionState && !patchableInTransition.has(node.provisionState)) {
+    throw new AppError(
+      'conflict',
+      `Node ${node.uuid} can not be updated while a state transition is in progress ` +
+        `(${node.provisionState} → ${node.targetProvisionState}).`,
+    );
+  }
+  const before = describeNode(node);
+  const after = parseDescription(applyJsonPatch(before, patch, writableFields));
+  if (after.driver === undefined)
+    throw new AppError('invalid_argument', 'Cannot remove /driver: it is a required property');
+  if (!options.knownDrivers.includes(after.driver)) {
+    throw new AppError(
+      'invalid_argument',
+      `driver: no hardware type '${after.driver}'; there are ${options.knownDrivers.join(', ')}`,
+    );
+  }
+  const filled = withDefaults(after, options.defaultNetworkInterface);
+  checkInterfaces({ ...filled, driver: after.driver }, node);
+  checkName(filled.name, node, options.version);
+  checkInstance(filled.instance_uuid, node);
+  checkReasons(patch, after);
+  checkFlags(filled, node);
+  return { ...changedColumns(node, filled), ...leavingMaintenance(node, filled) };
+}
+
+type Description = ReturnType<typeof NodeDescription.parse>;
+
+/** The node as clients write it, secrets in clear. */
+function describeNode(node: NodeRow): Record<string, unknown> {
+  const columns = Object.entries(nodeColumns).map(([field, column]) => [field, node[column]]);
+  const interfaces = Object.entries(nodeInterfaces(node)).map(([kind, name]) => [`${kind}_interface`, name]);
+  return { ...Object.fromEntries(columns), ...Object.fromEntries(interfaces), chassis_uuid: null, parent_node: null };
+}
+
+function parseDescription(document: Record<string, unknown>): Description {
+  const parsed = NodeDescription.safeParse(document);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map((issue) => `/${issue.path.join('/')}: ${issue.message}`);
+  throw new AppError('invalid_argument', `Schema error for patch: ${faults.join('; ')}`);
+}
+
+/** A removed field is back at its default. */
+function withDefaults(given: Description, defaultNetworkInterface: string) {
+  return {
+    ...given,
+    name: given.name ?? null,
+    driver_info: given.driver_info ?? {},
+    properties: given.properties ?? {},
+    extra: given.extra ?? {},
+    instance_info: given.instance_info ?? {},
+    network_data: given.network_data ?? {},
+    instance_uuid: given.instance_uuid?.toLowerCase() ?? null,
+    instance_name: given.instance_name ?? null,
+    resource_class: given.resource_class ?? null,
+    conductor_group: given.conductor_group ?? '',
+    owner: given.owner ?? null,
+    lessee: given.lessee ?? null,
+    description: given.description ?? null,
+    shard: given.shard ?? null,
+    automated_clean: given.automated_clean ?? null,
+    protected: given.protected ?? false,
+    protected_reason: given.protected ? (given.protected_reason ?? null) : null,
+    retired: given.retired ?? false,
+    retired_reason: given.retired ? (given.retired_reason ?? null) : null,
+    disable_power_off: given.disable_power_off ?? false,
+    maintenance: given.maintenance ?? false,
+    network_interface: given.network_interface ?? defaultNetworkInterface,
+  };
+}
+type FilledDescription = ReturnType<typeof withDefaults>;
+
+function checkInterfaces(after: FilledDescription & { driver: string }, node: NodeRow): void {
+  const unchangedDriver = after.driver === node.driver;
+  const unchanged = unchangedDriver && after.network_interface === node.networkInterface;
+  for (const kind of interfaceKinds) {
+    const name = after[`${kind}_interface`];
+    // a new driver brings its own interfaces along, as Ironic does with reset_interfaces
+    const inherited = !unchangedDriver && name === nodeInterfaces(node)[kind];
+    if (name && !inherited) checkInterface(after.driver, kind, name);
+  }
+  if (unchanged || node.maintenance || reinterfaceable.has(node.provisionState)) return;
+  throw new AppError(
+    'conflict',
+    `Node ${node.uuid}: driver and interfaces can only be changed in maintenance or in ${[...reinterfaceable].join(', ')}; ` +
+      `it is in '${node.provisionState}'.`,
+  );
+}
+
+function checkName(name: string | null, node: NodeRow, version: number): void {
+  const fault = name !== null && name !== node.name ? nodeNameFault(name, version) : undefined;
+  if (fault) throw new AppError('invalid_argument', `Cannot change name of node ${node.uuid} to '${name}': ${fault}.`);
+}
+
+function checkInstance(instanceUuid: string | null, node: NodeRow): void {
+  if (instanceUuid === null || node.instanceUuid === null || instanceUuid === node.instanceUuid) return;
+  throw new AppError(
+    'conflict',
+    `Node ${node.uuid} is associated with instance ${node.instanceUuid}; remove that first.`,
+  );
+}
+
+function checkReasons(patch: JsonPatch, after: Description): void {
+  for (const flag of ['protected', 'retired'] as const) {
+    if (after[`${flag}_reason`] && !after[flag] && patchRoots(patch).includes(`${flag}_reason`)) {
+      throw new AppError('invalid_argument', `${flag}_reason: it can only be set while ${flag} is true.`);
+    }
+  }
+}
+
+function checkFlags(after: FilledDescription, node: NodeRow): void {
+  if (after.protected && !node.protected && node.provisionState !== 'active' && node.provisionState !== 'rescue') {
+    throw new AppError(
+      'conflict',
+      `Node ${node.uuid} can only be protected in 'active' or 'rescue', it is in '${node.provisionState}'.`,
+    );
+  }
+  if (after.retired && !node.retired && node.provisionState === 'available') {
+    throw new AppError('conflict', `Node ${node.uuid} can not be retired in 'available': make it 'manageable' first.`);
+  }
+}
+
+function changedColumns(node: NodeRow, after: FilledDescription): NodeChange {
+  const secretsKept = {
+    ...after,
+    driver_info: keepMasked(after.driver_info, node.driverInfo),
+    instance_info: keepMasked(after.instance_info, node.instanceInfo),
+  };
+  const changes = Object.entries(nodeColumns)
+    .map(([field, column]) => [column, secretsKept[field as keyof typeof nodeColumns]] as const)
+    .filter(([column, value]) => JSON.stringify(value) !== JSON.stringify(node[column]));
+  return Object.fromEntries(changes) as NodeChange;
+}
+
+/** A client that read `******` and wrote it back did not mean to change the secret. */
+function keepMasked(
+  after: Record<string, unknown>,
+  before: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(after).map(([key, value]) => [key, value === mask && key in before ? before[key] : value]),
+  );
+}
+
+function leavingMaintenance(node: NodeRow, after: FilledDescription): NodeChange {
+  return node.maintenance && !after.maintenance ? { maintenanceReason: null, fault: null } : {};
+}
