@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { firstScript, joinKernelParams, localDiskScript, ramdiskScript } from '#conductor/boot/ipxe-script.ts';
+
+const publicUrl = 'http://192.0.2.1:6385';
+const mac = '52:54:00:12:34:56';
+const ramdisk = (options: Partial<Parameters<typeof ramdiskScript>[0]> = {}): string =>
+  ramdiskScript({ publicUrl, mac, defaultKernelParams: '', ...options });
+
+describe('firstScript', () => {
+  test('asks with the address of the card that is booting, and again until it gives up', () => {
+    const lines = firstScript(`${publicUrl}/`).split('\n');
+    expect(lines[0]).toBe('#!ipxe');
+    expect(lines).toContain(
+      'chain --replace http://192.0.2.1:6385/boot/node.ipxe?mac=${netX/mac:hexhyp}&platform=${platform} || goto failed',
+    );
+    expect(lines).toContain('goto ask');
+    expect(lines.slice(-3)).toEqual([expect.stringContaining('next boot device'), 'exit 1', '']);
+  });
+
+  test.each(['ftp://x', 'http://a b', 'http://x/?q=1', 'http://x/${y}', 'http://x/\nexit', '', 'http://x/#y'])(
+    'refuses the public URL %j',
+    (url) => {
+      expect(() => firstScript(url)).toThrow('publicUrl must be an http(s) URL without query and blanks');
+    },
+  );
+});
+
+describe('ramdiskScript', () => {
+  test('loads kernel and ramdisk with what the agent reads', () => {
+    expect(ramdisk({ nodeName: 'rack 7 / n1', defaultKernelParams: 'nofb  vga=normal' })).toBe(
+      [
+        '#!ipxe',
+        'echo Baton: booting the ramdisk for rack 7 / n1 (52:54:00:12:34:56)',
+        'imgfree',
+        'kernel --name vmlinuz http://192.0.2.1:6385/boot/vmlinuz ipa-api-url=http://192.0.2.1:6385 BOOTIF=52:54:00:12:34:56 console=tty0 console=ttyS0,115200 initrd=initrd.img nofb vga=normal || goto failed',
+        'initrd --name initrd.img http://192.0.2.1:6385/boot/initrd.img || goto failed',
+        'boot vmlinuz || goto failed',
+        ':failed',
+        'echo Baton: the ramdisk could not be booted, asking again in 5 s',
+        'imgfree',
+        'sleep 5',
+        'chain --replace http://192.0.2.1:6385/boot/boot.ipxe || exit 1',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('lets no name act as a command', () => {
+    const lines = ramdisk({ nodeName: 'x || poweroff\n${net0/mac}' }).split('\n');
+    expect(lines[1]).toBe('echo Baton: booting the ramdisk for x ?? poweroff???net0/mac? (52:54:00:12:34:56)');
+    expect(lines.filter((line) => line.includes('poweroff'))).toHaveLength(1);
+  });
+
+  test.each([
+    ['a\nb', 'a line break'],
+    ['a\rb', 'a line break'],
+    ['a\tb', 'not printable ASCII'],
+    ['ä', 'not printable ASCII'],
+    ['x=${net0/mac}', '${, which iPXE would expand'],
+    ['a || shell', 'the word ||'],
+    ['a && shell', 'the word &&'],
+    ['a #b', 'the word #b'],
+  ])('refuses the kernel parameters %j', (kernelParams, says) => {
+    expect(() => ramdisk({ kernelParams })).toThrow(`driver_info.kernel_append_params must be printable ASCII`);
+    expect(() => ramdisk({ kernelParams })).toThrow(says);
+    expect(() => ramdisk({ defaultKernelParams: kernelParams })).toThrow('BATON_KERNEL_PARAMS must be printable');
+  });
+});
+
+describe('joinKernelParams', () => {
+  test.each([
+    ['a=1', undefined, 'a=1'],
+    ['a=1', 'b=2', 'b=2'],
+    ['a=1', '%default% b=2', 'a=1 b=2'],
+    ['a=$& b', '%default% c', 'a=$& b c'],
+    ['', '%default%', ''],
+    ['a=1', '', ''],
+    ['', undefined, ''],
+  ])('%j and %j', (defaults, own, joined) => {
+    expect(joinKernelParams(defaults, own)).toBe(joined);
+  });
+});
+
+describe('localDiskScript', () => {
+  const lines = (bootMode: 'uefi' | 'bios' | undefined) => localDiskScript({ bootMode, message: 'hi' }).split('\n');
+
+  test('UEFI: leaves with a failure, so that the firmware tries its next boot option', () => {
+    expect(lines('uefi')).toEqual(['#!ipxe', 'echo Baton: hi', 'exit 1', '']);
+  });
+
+  test('BIOS: starts the first disk', () => {
+    expect(lines('bios')).toEqual(['#!ipxe', 'echo Baton: hi', 'sanboot --no-describe --drive 0x80 || exit 1', '']);
+  });
+
+  test('unknown: the machine decides', () => {
+    expect(lines(undefined)[2]).toBe('iseq ${platform} pcbios || exit 1');
+    expect(lines(undefined)[3]).toContain('sanboot');
+  });
+});
