@@ -44,11 +44,13 @@ async function guestRunsWithKvm(kernel: string, directory: string): Promise<bool
     input: 'bin\nbin/busybox\ninit\n',
   });
   const guest = start(
- 'qemu-system-x86_64', [
-    ['-accel', 'kvm', '-cpu', 'host', '-machine', 'q35', '-m', '256', '-nodefaults', '-display', 'none'],
-    ['-kernel', kernel, '-initrd', join(directory, 'initrd'), '-append', 'console=ttyS0 quiet panic=-1'],
-    ['-serial', 'stdio', '-no-reboot'],
-  ].flat());
+    'qemu-system-x86_64',
+    [
+      ['-accel', 'kvm', '-cpu', 'host', '-machine', 'q35', '-m', '256', '-nodefaults', '-display', 'none'],
+      ['-kernel', kernel, '-initrd', join(directory, 'initrd'), '-append', 'console=ttyS0 quiet panic=-1'],
+      ['-serial', 'stdio', '-no-reboot'],
+    ].flat(),
+  );
   let output = '';
   guest.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString('latin1');

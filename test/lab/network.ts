@@ -17,7 +17,10 @@ export const labAddresses = {
   bmc: { prefix: '10.90.0.0/24', first: 11 },
 } as const;
 
-export const switchName = 'labswitch';
+const switchName = 'labswitch';
+
+/** How ports name the switch in their `local_link_connection`. */
+export const switchId = '02:00:00:00:00:01';
 
 export interface LabNetwork {
   readonly namespace: string;
@@ -30,7 +33,9 @@ export interface LabNetwork {
   vsctl(...args: readonly string[]): Promise<string>;
   /** The switch's MAC table: MAC address → VLAN in which it was seen last. */
   learnedAddresses(): Promise<{ readonly mac: string; readonly vlan: number }[]>;
-  inside(command: string, ...args: readonly string[]): Promise<string>;
+  forgetLearnedAddresses(): Promise<void>;
+  /** Runs a command inside; returns its exit code, whatever it is. */
+  tryInside(command: string, ...args: readonly string[]): Promise<number>;
 }
 
 /**
@@ -46,6 +51,8 @@ export async function startLabNetwork(lab: LabDirectory, cleanUp: AsyncDisposabl
   };
   await ip('link', 'set', 'lo', 'up');
   const vsctl = await startSwitch(lab, cleanUp);
+  const appctl = async (command: string): Promise<string> =>
+    (await run('ovs-appctl', ['-t', join(lab.sockets, 'vswitchd.ctl'), command, switchName])).stdout;
 
   for (const net of [labAddresses.provisioning, labAddresses.tenant]) {
     await vsctl('add-port', switchName, net.device, `tag=${net.vlan}`);
@@ -71,18 +78,20 @@ export async function startLabNetwork(lab: LabDirectory, cleanUp: AsyncDisposabl
     addMachinePort: async (name) => {
       await ip('tuntap', 'add', 'dev', name, 'mode', 'tap');
       await ip('link', 'set', name, 'up');
-      await vsctl('add-port', switchName, name);
+      // isolated, as a port is that Baton has taken off every network
+      await vsctl('add-port', switchName, name, 'vlan_mode=trunk', 'trunks=4095', 'protected=true');
     },
     addBmcAddress: async (index) => {
       const address = labAddresses.bmc.prefix.replace(/0\/24$/, String(labAddresses.bmc.first + index));
       await ip('addr', 'add', `${address}/32`, 'dev', 'lo');
       return address;
     },
-    learnedAddresses: async () => {
-      const { stdout } = await run('ovs-appctl', ['-t', join(lab.sockets, 'vswitchd.ctl'), 'fdb/show', switchName]);
-      return parseAddressTable(stdout);
+    learnedAddresses: async () => parseAddressTable(await appctl('fdb/show')),
+    forgetLearnedAddresses: async () => void (await appctl('fdb/flush')),
+    tryInside: async (command, ...args) => {
+      const okExitCodes = Array.from({ length: 256 }, (_, code) => code);
+      return (await run('ip', ['netns', 'exec', namespace, command, ...args], { okExitCodes })).exitCode;
     },
-    inside: async (command, ...args) => (await run('ip', ['netns', 'exec', namespace, command, ...args])).stdout,
   };
 }
 

@@ -11,7 +11,7 @@ export interface QmpEvent {
 
 export interface QmpConnection {
   /** @throws AppError `command_failed` with QEMU's description. */
-  execute(command: string, args?: Readonly<Record<string, unknown>>): Promise<unknown>;
+  readonly execute: (command: string, args?: Readonly<Record<string, unknown>>) => Promise<unknown>;
   close(): void;
 }
 

@@ -2,13 +2,7 @@ import { appendFileSync, copyFileSync, truncateSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import {
-  type BootSource,
-  type DiskBus,
-  type Firmware,
-  type QemuMachine,
-  qemuArguments,
-} from '#test/lab/qemu-arguments.ts';
+import { type BootSource, type DiskBus, type Firmware, type QemuMachine } from '#test/lab/qemu-arguments.ts';
 import { type QemuRun, startQemu } from '#test/lab/qemu-run.ts';
 import type { SimulatedBoot, SimulatedMachine, SimulatedPowerAction } from '#test/simulators/redfish/machine.ts';
 
@@ -24,6 +18,8 @@ export interface VirtualMachineOptions {
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
 }
 
+export type PowerOnHook = (bootOrder: readonly BootSource[]) => Promise<void>;
+
 /** A machine as its BMC sees it: it has a power button and a boot order whether or not QEMU runs. */
 export interface VirtualMachine extends SimulatedMachine {
   readonly name: string;
@@ -33,7 +29,7 @@ export interface VirtualMachine extends SimulatedMachine {
   readonly diskFiles: readonly string[];
   readonly serialLog: string;
   /** Called at power-on before the machine starts; the BMC says "on" meanwhile. Gives proofs a still disk to look at. */
-  onPowerOn(hook: () => Promise<void>): void;
+  onPowerOn(hook: PowerOnHook): void;
   /** Power-ons and resets so far, with the boot order of each. */
   readonly boots: readonly (readonly BootSource[])[];
   qmp(command: string, args?: Readonly<Record<string, unknown>>): Promise<unknown>;
@@ -46,7 +42,7 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
   let boot: SimulatedBoot = { device: 'none', once: false, mode: options.firmware };
   let wantsPower = false;
   let running: QemuRun | undefined;
-  const hooks: (() => Promise<void>)[] = [];
+  const hooks: PowerOnHook[] = [];
   const boots: (readonly BootSource[])[] = [];
   // one action after another, in the order in which they were asked for
   let queue: Promise<void> = Promise.resolve();
@@ -58,8 +54,8 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
 
   const powerOn = async (): Promise<void> => {
     if (running || !wantsPower) return;
-    for (const hook of hooks) await hook();
     const order = bootOrder(boot);
+    for (const hook of hooks) await hook(order);
     if (boot.once) boot = { ...boot, device: 'none', once: false };
     boots.push(order);
     const started = await startQemu(lab, machine, order);

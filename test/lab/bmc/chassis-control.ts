@@ -41,6 +41,7 @@ async function write(machine: SimulatedMachine, name: string, value: string): Pr
   if (name === 'power') await machine.setPower(value === '1' ? 'on' : 'off');
   else if (name === 'reset') await machine.setPower('reset');
   else if (name === 'shutdown') await machine.setPower('graceful');
-  else if (name === 'boot' && device) await machine.setBoot({ device, once: true, mode: (await machine.getBoot()).mode });
+  else if (name === 'boot' && device)
+    await machine.setBoot({ device, once: true, mode: (await machine.getBoot()).mode });
   else throw new AppError('not_supported', `chassis control: set ${name} ${value}`);
 }

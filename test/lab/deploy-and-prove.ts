@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Lab, LabNode } from '#test/lab/lab.ts';
+import { labAddresses } from '#test/lab/network.ts';
+import { type DemoImage, enrollNode, type Flow, getFlow, getNode, requestDeploy } from '#test/lab/operator.ts';
+import { type BeaconAnswer, tryBothNetworks, waitForBeacon } from '#test/lab/proofs/beacon.ts';
+import { compareImageBytes, comparePartitionTables } from '#test/lab/proofs/compare-disk.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+
+export interface Proof {
+  readonly what: string;
+  readonly holds: boolean;
+  /** What was seen. */
+  readonly seen: string;
+}
+
+export interface DeployReport {
+  readonly node: string;
+  readonly flow: Flow;
+  readonly proofs: readonly Proof[];
+  readonly beacon: BeaconAnswer;
+  /** From the request for `active` on, in milliseconds. */
+  readonly activeAfterMs: number;
+  readonly beaconAfterMs: number;
+}
+
+export interface DeployHooks {
+  /** Told about the flow whenever it has been looked at. */
+  readonly onFlow?: (flow: Flow) => void;
+  /** Told in a line of text what happens outside of the flow. */
+  readonly report?: (line: string) => void;
+}
+
+const deployLimitMs = 12 * 60_000;
+const bootLimitMs = 4 * 60_000;
+
+/**
+ * Enrolls the machine, deploys the image on it as an operator does, and proves the result by looking at disk, switch
+ * and beacon. A proof that does not hold is reported, not thrown.
+ * @throws AppError when the deploy itself fails: `agent_error` with the node's `last_error`, or `timeout`.
+ */
+export async function deployAndProve(
+  lab: Lab,
+  node: LabNode,
+  image: DemoImage,
+  hooks: DeployHooks = {},
+): Promise<DeployReport> {
+  const report = hooks.report ?? (() => undefined);
+  await enrollNode(lab, node);
+  report(`${node.name} is enrolled and available (${node.machine.firmware}, ${node.bmc.driver})`);
+  const diskProofs = proveDiskBeforeBoot(node, image);
+  const hostName = `${node.name}-${lab.directory.id}`;
+  const instanceUuid = randomUUID();
+  const started = performance.now();
+  await requestDeploy(lab, node, { image, hostName, instanceUuid });
+  const flow = await followDeploy(lab, node, hooks);
+  const activeAfterMs = performance.now() - started;
+  report(`${node.name} is active; waiting for its beacon on the tenant network`);
+  const beacon = await waitForBeacon(lab, node, bootLimitMs);
+  const beaconAfterMs = performance.now() - started;
+  report(`${node.name}: its own system answers at ${beacon.address}`);
+  const proofs = [
+    ...(await diskProofs()),
+    ...proveIdentity(beacon, hostName, instanceUuid),
+    ...(await proveNetwork(lab, node, beacon.address)),
+  ];
+  return { node: node.name, flow, proofs, beacon, activeAfterMs, beaconAfterMs };
+}
+
+async function followDeploy(lab: Lab, node: LabNode, hooks: DeployHooks): Promise<Flow> {
+  return waitUntil(
+    `${node.name} to become active`,
+    async () => {
+      const [view, flow] = [await getNode(lab, node), await getFlow(lab, node)];
+      if (flow) hooks.onFlow?.(flow);
+      if (view.provision_state === 'active' && flow) return { view, flow };
+      return view.provision_state === 'deploy failed' ? { view, flow } : undefined;
+    },
+    { timeoutMs: deployLimitMs, everyMs: 500 },
+  ).then(({ view, flow }) => {
+    if (view.provision_state === 'active' && flow) return flow;
+    throw new AppError('agent_error', `the deploy of ${node.name} failed: ${view.last_error}`);
+  });
+}
+
+/**
+ * The disk is looked at when the machine is powered on from it, before its system can change a byte: the launcher holds
+ * the power-on back for that second or two.
+ */
+function proveDiskBeforeBoot(node: LabNode, image: DemoImage): () => Promise<Proof[]> {
+  let proofs: Promise<Proof[]> | undefined;
+  const disk = node.machine.diskFiles[0] ?? '';
+  node.machine.onPowerOn(async (order) => {
+    if (order[0] !== 'disk' || proofs) return;
+    proofs = lookAtDisk(disk, image);
+    await proofs;
+  });
+  return async () =>
+    (await proofs) ?? [
+      { what: 'disk as written', holds: false, seen: 'the machine was never powered on from its disk' },
+    ];
+}
+
+async function lookAtDisk(disk: string, image: DemoImage): Promise<Proof[]> {
+  const table = await comparePartitionTables(image.rawFile, disk);
+  const bytes = compareImageBytes(image.rawFile, disk);
+  const names = table.partitions.map(({ number, name }) => `${number} ${name}`).join(', ');
+  return [
+    {
+      what: 'partition table as in the image',
+      holds: table.faults.length === 0,
+      seen: table.faults.join('; ') || `${names}; sgdisk finds no problems`,
+    },
+    {
+      what: 'config drive partition',
+      holds: table.added.includes('config-2'),
+      seen: `added: ${table.added.join(', ')}`,
+    },
+    {
+      what: 'image bytes as written, before the first boot',
+      holds: bytes.firstDifference === undefined,
+      seen:
+        bytes.firstDifference === undefined
+          ? `${bytes.comparedBytes} of ${bytes.imageBytes} bytes compared and equal (the rest is the partition table)`
+          : `byte ${bytes.firstDifference} differs`,
+    },
+  ];
+}
+
+function proveIdentity(beacon: BeaconAnswer, hostName: string, instanceUuid: string): Proof[] {
+  return [
+    { what: 'host name from the config drive', holds: beacon.hostname === hostName, seen: beacon.hostname },
+    {
+      what: 'instance UUID from the config drive',
+      holds: beacon.instanceUuid === instanceUuid,
+      seen: beacon.instanceUuid,
+    },
+  ];
+}
+
+async function proveNetwork(lab: Lab, node: LabNode, address: string): Promise<Proof[]> {
+  const reach = await tryBothNetworks(lab, node, address);
+  const { tenant, provisioning } = labAddresses;
+  const tag = (await lab.network.vsctl('get', 'Port', node.name, 'tag')).trim();
+  return [
+    { what: 'beacon answers on the tenant VLAN', holds: reach.tenant, seen: `from ${tenant.device} at ${address}` },
+    {
+      what: 'no answer on the provisioning VLAN',
+      holds: !reach.provisioning && !reach.vlans.includes(provisioning.vlan),
+      seen: `from ${provisioning.device}: ${reach.provisioning ? 'an answer' : 'no answer'}; the switch sees the machine in VLAN ${reach.vlans.join(', ') || 'none'}`,
+    },
+    { what: 'switch port on the tenant VLAN', holds: tag === String(tenant.vlan), seen: `tag ${tag}` },
+  ];
+}

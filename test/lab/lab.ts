@@ -1,0 +1,144 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Agent } from 'undici';
+import { stringify } from 'yaml';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Accelerator, chooseAccelerator } from '#test/lab/accelerator.ts';
+import { type Bmc, startIpmiBmc } from '#test/lab/bmc/ipmi-bmc.ts';
+import { serveMachine } from '#test/lab/bmc/machine-control.ts';
+import { startRedfishBmc } from '#test/lab/bmc/redfish-bmc.ts';
+import { type ConductorClient, conductorClient } from '#test/lab/conductor-client.ts';
+import { type ConductorProcess, conductorUrl, startConductor } from '#test/lab/conductor-process.ts';
+import { startProvisioningDhcp, startTenantDhcp } from '#test/lab/dnsmasq.ts';
+import { openGate } from '#test/lab/gate.ts';
+import { createLabDirectory, type LabDirectory, removeLab, sweepDeadLabs } from '#test/lab/lab-directory.ts';
+import { type LabNetwork, labAddresses, startLabNetwork, switchId } from '#test/lab/network.ts';
+import type { DiskBus, Firmware } from '#test/lab/qemu-arguments.ts';
+import { createVirtualMachine, type VirtualMachine } from '#test/lab/virtual-machine.ts';
+
+export interface LabNodeOptions {
+  readonly firmware: Firmware;
+  readonly bmc: 'redfish' | 'ipmi';
+  readonly memoryMib?: number;
+  readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
+}
+
+/** A machine with its BMC, cabled to the switch; not known to the conductor yet. */
+export interface LabNode {
+  /** Also the name of its switch port. */
+  readonly name: string;
+  readonly machine: VirtualMachine;
+  readonly bmc: Bmc;
+}
+
+export interface LabOptions {
+  readonly nodes: readonly LabNodeOptions[];
+  /** Told what is being started, as a line of text. */
+  readonly report?: (line: string) => void;
+  readonly ramdiskDirectory?: string;
+  readonly imagesDirectory?: string;
+  readonly conductorSettings?: Readonly<Record<string, string>>;
+}
+
+export interface Lab {
+  readonly directory: LabDirectory;
+  readonly network: LabNetwork;
+  readonly accelerator: Accelerator;
+  /** Connections from inside the namespace. */
+  readonly gate: Agent;
+  readonly conductor: ConductorProcess;
+  readonly api: ConductorClient;
+  readonly nodes: readonly LabNode[];
+  /** Ends and removes everything but the logs; may be called again. */
+  close(): Promise<void>;
+}
+
+/**
+ * Brings up a whole data centre in a network namespace: switch, DHCP, conductor, machines that are off.
+ * Whatever fails, nothing of it stays behind.
+ */
+export async function startLab(options: LabOptions): Promise<Lab> {
+  const report = options.report ?? (() => undefined);
+  const kernel = resolve(options.ramdiskDirectory ?? 'build/ramdisk', 'vmlinuz');
+  if (!existsSync(kernel))
+    throw new AppError('not_found', `there is no ramdisk at ${kernel}: run npm run set-up first`);
+  for (const id of await sweepDeadLabs()) report(`removed what the killed lab ${id} had left`);
+  const directory = createLabDirectory();
+  const cleanUp = new AsyncDisposableStack();
+  cleanUp.defer(() => removeLab(directory));
+  try {
+    const accelerator = await chooseAccelerator(kernel);
+    report(`QEMU with ${accelerator.kind.toUpperCase()}: ${accelerator.reason}`);
+    const network = await startLabNetwork(directory, cleanUp);
+    report(`network namespace ${directory.namespace}, switch ${switchId} with VLANs 100 (provisioning), 200 (tenant)`);
+    startProvisioningDhcp(directory, conductorUrl, cleanUp);
+    startTenantDhcp(directory, cleanUp);
+    const gate = await openGate(directory, cleanUp);
+    const conductor = await startConductor(directory, gate, {
+      ...options,
+      networksFile: writeNetworksFile(directory, network.switchEndpoint),
+      ...(options.conductorSettings ? { settings: options.conductorSettings } : {}),
+    });
+    cleanUp.defer(() => conductor.stop());
+    report(`conductor at ${conductor.url}`);
+    const nodes: LabNode[] = [];
+    for (const [index, node] of options.nodes.entries()) {
+      nodes.push(await startNode({ directory, network, accelerator, index, options: node }, cleanUp));
+    }
+    return {
+      directory,
+      network,
+      accelerator,
+      gate,
+      conductor,
+      api: conductorClient(conductor.url, gate),
+      nodes,
+      close: () => cleanUp.disposeAsync(),
+    };
+  } catch (error) {
+    await cleanUp.disposeAsync();
+    throw error;
+  }
+}
+
+interface NodePlan {
+  readonly directory: LabDirectory;
+  readonly network: LabNetwork;
+  readonly accelerator: Accelerator;
+  readonly index: number;
+  readonly options: LabNodeOptions;
+}
+
+async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise<LabNode> {
+  const { directory, network, index, options } = plan;
+  const name = `node${index}`;
+  const byte = index.toString(16).padStart(2, '0');
+  await network.addMachinePort(name);
+  const machine = createVirtualMachine(directory, {
+    name,
+    uuid: `b0b0cafe-0000-4000-8000-${directory.id}0000${byte}`,
+    mac: `52:54:00:${directory.id.slice(0, 2)}:${directory.id.slice(2, 4)}:${byte}`,
+    accelerator: plan.accelerator.kind,
+    ...options,
+  });
+  cleanUp.defer(() => machine.close());
+  const machineSocket = join(directory.sockets, `${name}.machine`);
+  cleanUp.defer(await serveMachine(machine, machineSocket));
+  const startBmc = options.bmc === 'ipmi' ? startIpmiBmc : startRedfishBmc;
+  const address = await network.addBmcAddress(index);
+  const bmc = await startBmc(directory, { machineName: name, machineSocket, address });
+  cleanUp.defer(() => bmc.stop());
+  return { name, machine, bmc };
+}
+
+function writeNetworksFile(directory: LabDirectory, endpoint: string): string {
+  const file = join(directory.path, 'networks.yaml');
+  const vlan = (net: { readonly vlan: number }): { vlan: number } => ({ vlan: net.vlan });
+  const content = {
+    switches: [{ switch_id: switchId, driver: 'ovs', endpoint }],
+    networks: { provisioning: vlan(labAddresses.provisioning), tenant: vlan(labAddresses.tenant) },
+    defaults: { provisioning: 'provisioning', cleaning: 'provisioning', tenant: 'tenant' },
+  };
+  writeFileSync(file, stringify(content));
+  return file;
+}

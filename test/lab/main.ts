@@ -1,0 +1,115 @@
+import { errorChain } from '#shared/errors/app-error.ts';
+import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
+import { labDiagnostics } from '#test/lab/diagnostics.ts';
+import { type Lab, startLab } from '#test/lab/lab.ts';
+import { readDemoImage } from '#test/lab/operator.ts';
+import { type LabCommand, labUsage, parseLabCommand } from '#test/lab/options.ts';
+import { openScreen, type Screen } from '#test/lab/screen.ts';
+import { formatSeconds } from '#test/lab/timeline.ts';
+
+/** `npm run lab`: from nothing to proven deploys. Exit code 0 when every proof holds, 1 otherwise, 2 for bad flags. */
+async function main(): Promise<number> {
+  const command = readCommand();
+  if (typeof command === 'number') return command;
+  const interrupted = new AbortController();
+  // a second Ctrl-C does not cut the cleaning up short
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => interrupted.abort(new Error(`stopped by ${signal}`)));
+  }
+  const startedMs = performance.now();
+  const screen = openScreen(process.stdout, startedMs);
+  try {
+    const image = await readDemoImage();
+    const lab = await startLab({
+      nodes: Array.from({ length: command.nodes }, () => ({ firmware: command.firmware, bmc: command.bmc })),
+      report: (line) => screen.line(line),
+    });
+    try {
+      return await orInterrupted(
+        runLab(lab, command, image, screen, startedMs, interrupted.signal),
+        interrupted.signal,
+      );
+    } catch (error) {
+      screen.close();
+      if (!interrupted.signal.aborted) process.stderr.write(`\n${labDiagnostics(lab)}\n`);
+      throw error;
+    } finally {
+      screen.line('cleaning up');
+      await lab.close();
+    }
+  } catch (error) {
+    process.stderr.write(`lab: ${errorChain(error)}\n`);
+    return interrupted.signal.aborted ? 130 : 1;
+  } finally {
+    screen.close();
+  }
+}
+
+async function runLab(
+  lab: Lab,
+  command: LabCommand,
+  image: Awaited<ReturnType<typeof readDemoImage>>,
+  screen: Screen,
+  startedMs: number,
+  signal: AbortSignal,
+): Promise<number> {
+  const reports = await Promise.all(
+    lab.nodes.map((node) =>
+      deployAndProve(lab, node, image, {
+        onFlow: (flow) => screen.flow(node.name, flow),
+        report: (line) => screen.line(line),
+      }),
+    ),
+  );
+  screen.close();
+  process.stdout.write(summary(reports, performance.now() - startedMs));
+  if (command.keep) {
+    process.stdout.write(howToDrive(lab));
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  }
+  return reports.every((report) => report.proofs.every((proof) => proof.holds)) ? 0 : 1;
+}
+
+function readCommand(): LabCommand | number {
+  try {
+    const command = parseLabCommand(process.argv.slice(2));
+    if (!command.help) return command;
+    process.stdout.write(`${labUsage}\n`);
+    return 0;
+  } catch (error) {
+    process.stderr.write(`lab: ${errorChain(error)}\n\n${labUsage}\n`);
+    return 2;
+  }
+}
+
+function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    work.then(resolve, reject);
+  });
+}
+
+function summary(reports: readonly DeployReport[], totalMs: number): string {
+  const lines = reports.flatMap((report) => [
+    '',
+    `${report.node}: active after ${formatSeconds(report.activeAfterMs / 1000)}, beacon after ${formatSeconds(report.beaconAfterMs / 1000)}`,
+    ...report.proofs.map((proof) => `  ${proof.holds ? 'proved' : 'FAILED'}  ${proof.what}: ${proof.seen}`),
+  ]);
+  const failed = reports.flatMap((report) => report.proofs).filter((proof) => !proof.holds).length;
+  const verdict = failed === 0 ? 'every proof holds' : `${failed} proofs do NOT hold`;
+  return `${[...lines, '', `${verdict}; whole run ${formatSeconds(totalMs / 1000)}`].join('\n')}\n`;
+}
+
+function howToDrive(lab: Lab): string {
+  const inside = `ip netns exec ${lab.directory.namespace}`;
+  const baremetal = `${inside} baremetal --os-auth-type none --os-endpoint ${lab.conductor.url}`;
+  return `
+The lab stays up until Ctrl-C. In another terminal:
+  ${baremetal} node list
+  ${baremetal} node show ${lab.nodes[0]?.name}
+  ${baremetal} node undeploy ${lab.nodes[0]?.name}
+Consoles, logs and disks: ${lab.directory.path}
+`;
+}
+
+process.exitCode = await main();

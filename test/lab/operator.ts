@@ -1,0 +1,152 @@
+import { join, resolve } from 'node:path';
+import { readManifest } from '#image-build/manifest.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Lab, LabNode } from '#test/lab/lab.ts';
+import { switchId } from '#test/lab/network.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+
+/** What an operator does through the API, and what they see. */
+
+export interface NodeView {
+  readonly uuid: string;
+  readonly name: string;
+  readonly provision_state: string;
+  readonly target_provision_state: string | null;
+  readonly power_state: string | null;
+  readonly last_error: string | null;
+  readonly instance_uuid: string | null;
+}
+
+export interface FlowStep {
+  readonly uuid: string;
+  readonly position: number;
+  readonly interface: string;
+  readonly step: string;
+  readonly priority: number;
+  readonly origin: string;
+  readonly state: 'pending' | 'running' | 'waiting' | 'succeeded' | 'failed' | 'skipped';
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly waiting_for: string | null;
+  readonly wait_until: string | null;
+  readonly progress: StepProgress | null;
+  readonly error: string | null;
+}
+
+/** Bytes, and bytes a second. */
+export interface StepProgress {
+  readonly phase?: string | null;
+  readonly done_bytes?: number | null;
+  readonly total_bytes?: number | null;
+  readonly rate?: number | null;
+}
+
+/** Baton's `GET /v1/nodes/{node}/flow`. */
+export interface Flow {
+  readonly uuid: string;
+  readonly kind: string;
+  readonly state: string;
+  readonly started_at: string;
+  readonly ended_at: string | null;
+  readonly error: string | null;
+  readonly steps: readonly FlowStep[];
+}
+
+export interface DemoImage {
+  /** The raw image on this machine. */
+  readonly rawFile: string;
+  /** Below the conductor's `/images/`: the compressed image. */
+  readonly urlPath: string;
+  /** Of the compressed image, as it is served. */
+  readonly sha256: string;
+  readonly servedBytes: number;
+}
+
+/** The demo image as its build's manifest describes it. */
+export async function readDemoImage(directory = 'build/os-image'): Promise<DemoImage> {
+  const manifest = await readManifest(directory);
+  const served = manifest?.outputs.find((output) => output.name === 'demo.raw.zst');
+  if (!served) throw new AppError('not_found', `there is no demo image in ${directory}: run npm run set-up first`);
+  return {
+    rawFile: resolve(join(directory, 'demo.raw')),
+    urlPath: `/images/${served.name}`,
+    sha256: served.sha256,
+    servedBytes: served.size,
+  };
+}
+
+/** Enrolls a machine and takes it to `available`: node, port, manage, provide. */
+export async function enrollNode(lab: Lab, node: LabNode): Promise<NodeView> {
+  const created = await lab.api.call<NodeView>('POST', '/v1/nodes', {
+    name: node.name,
+    driver: node.bmc.driver,
+    driver_info: node.bmc.driverInfo,
+    properties: { capabilities: `boot_mode:${node.machine.firmware}` },
+    automated_clean: false,
+    resource_class: 'lab',
+  });
+  await lab.api.call('POST', '/v1/ports', {
+    node_uuid: created.uuid,
+    address: node.machine.mac,
+    pxe_enabled: true,
+    local_link_connection: { switch_id: switchId, port_id: node.name, switch_info: 'lab' },
+  });
+  await provision(lab, node, 'manage');
+  await waitForState(lab, node, 'manageable');
+  await provision(lab, node, 'provide');
+  return waitForState(lab, node, 'available');
+}
+
+export interface DeployOptions {
+  readonly image: DemoImage;
+  readonly hostName: string;
+  readonly instanceUuid: string;
+}
+
+/** Asks for `active`; returns when the request has been accepted. */
+export async function requestDeploy(lab: Lab, node: LabNode, options: DeployOptions): Promise<void> {
+  const { image, hostName, instanceUuid } = options;
+  await lab.api.call('PATCH', `/v1/nodes/${node.name}`, [
+    { op: 'add', path: '/instance_uuid', value: instanceUuid },
+    { op: 'add', path: '/instance_info/image_source', value: `${lab.conductor.url}${image.urlPath}` },
+    { op: 'add', path: '/instance_info/image_disk_format', value: 'raw' },
+    { op: 'add', path: '/instance_info/image_os_hash_algo', value: 'sha256' },
+    { op: 'add', path: '/instance_info/image_os_hash_value', value: image.sha256 },
+  ]);
+  await provision(lab, node, 'active', {
+    configdrive: { meta_data: { uuid: instanceUuid, hostname: hostName, name: hostName, instance_uuid: instanceUuid } },
+  });
+}
+
+export async function provision(lab: Lab, node: LabNode, target: string, more: object = {}): Promise<void> {
+  await lab.api.call('PUT', `/v1/nodes/${node.name}/states/provision`, { target, ...more });
+}
+
+export function getNode(lab: Lab, node: LabNode): Promise<NodeView> {
+  return lab.api.call<NodeView>('GET', `/v1/nodes/${node.name}`);
+}
+
+/** The flow under way or the last one; `undefined` before the first. */
+export async function getFlow(lab: Lab, node: LabNode): Promise<Flow | undefined> {
+  try {
+    return await lab.api.call<Flow>('GET', `/v1/nodes/${node.name}/flow`);
+  } catch (error) {
+    if (error instanceof AppError && error.details['status'] === 404) return undefined;
+    throw error;
+  }
+}
+
+/** @throws AppError `timeout`, or `agent_error` with the node's `last_error` as soon as it has failed. */
+export async function waitForState(lab: Lab, node: LabNode, state: string, timeoutMs = 120_000): Promise<NodeView> {
+  const view = await waitUntil(
+    `${node.name} to become ${state}`,
+    async () => {
+      const now = await getNode(lab, node);
+      const failed = now.provision_state.endsWith('failed') || (now.target_provision_state === null && now.last_error);
+      return now.provision_state === state || failed ? now : undefined;
+    },
+    { timeoutMs },
+  );
+  if (view.provision_state === state) return view;
+  throw new AppError('agent_error', `${node.name} is ${view.provision_state} and not ${state}: ${view.last_error}`);
+}

@@ -1,0 +1,56 @@
+import { parseArgs } from 'node:util';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Firmware } from '#test/lab/qemu-arguments.ts';
+
+export interface LabCommand {
+  readonly firmware: Firmware;
+  readonly bmc: 'redfish' | 'ipmi';
+  readonly nodes: number;
+  readonly keep: boolean;
+  readonly help: boolean;
+}
+
+export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--nodes 1..8] [--keep]
+  --firmware  what the machines boot with (default uefi)
+  --bmc       what their BMCs speak (default redfish)
+  --nodes     how many machines are deployed at the same time (default 1)
+  --keep      leave everything up afterwards, until Ctrl-C`;
+
+/** @throws AppError `invalid_argument` naming the flag and what would be right. */
+export function parseLabCommand(args: readonly string[]): LabCommand {
+  const { values } = parse(args);
+  const oneOf = <T extends string>(flag: string, value: string, allowed: readonly T[]): T => {
+    const found = allowed.find((each) => each === value);
+    if (found !== undefined) return found;
+    throw new AppError('invalid_argument', `--${flag} must be ${allowed.join(' or ')}, not '${value}'`);
+  };
+  const nodes = Number(values.nodes);
+  if (!Number.isInteger(nodes) || nodes < 1 || nodes > 8) {
+    throw new AppError('invalid_argument', `--nodes must be a number from 1 to 8, not '${values.nodes}'`);
+  }
+  return {
+    firmware: oneOf('firmware', values.firmware, ['uefi', 'bios']),
+    bmc: oneOf('bmc', values.bmc, ['redfish', 'ipmi']),
+    nodes,
+    keep: values.keep,
+    help: values.help,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        firmware: { type: 'string', default: 'uefi' },
+        bmc: { type: 'string', default: 'redfish' },
+        nodes: { type: 'string', default: '1' },
+        keep: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    });
+  } catch (error) {
+    // its message names the flag; the rest of it is advice about positional arguments
+    throw new AppError('invalid_argument', (error as Error).message.split('. ')[0] ?? 'bad flags');
+  }
+}
