@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+
+/** SHA-256 in hex of a JSON rendering; the same value gives the same hash in every process. */
+export function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
+}
+
+export interface FileDigest {
+  /** Bytes. */
+  readonly size: number;
+  readonly sha256: string;
+}
+
+/** Size and SHA-256 of a file of any size. */
+export async function fileDigest(path: string): Promise<FileDigest> {
+  return { size: (await stat(path)).size, sha256: await fileHash(path, 'sha256') };
+}
+
+/** Hash of a file's bytes in hex; holes of sparse files count as zeros. */
+export async function fileHash(path: string, algorithm: 'sha256' | 'sha512'): Promise<string> {
+  const hash = createHash(algorithm);
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
+  return hash.digest('hex');
+}
+
+/**
+ * One hash over names and contents of all files below the directories: what a build's own recipe and code is.
+ * Tests and documents don't count, for they change no output.
+ */
+export async function sourceHash(directories: readonly string[]): Promise<string> {
+  const hash = createHash('sha256');
+  for (const directory of directories) {
+    for (const file of await filesBelow(directory)) {
+      if (file.endsWith('.test.ts') || file.endsWith('.md')) continue;
+      hash
+        .update(`${relative(directory, file)}\0`)
+        .update(await readFile(file))
+        .update('\0');
+    }
+  }
+  return hash.digest('hex');
+}
+
+/** All plain files below a directory, sorted by path. */
+export async function filesBelow(directory: string): Promise<readonly string[]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}

@@ -1,0 +1,41 @@
+import { parseArgs } from 'node:util';
+import type { BuildContext } from '#image-build/build-context.ts';
+import { buildOsImage } from '#image-build/os-image/build-os-image.ts';
+import { buildRamdisk } from '#image-build/ramdisk/build-ramdisk.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import { run } from '#shared/process/run.ts';
+
+const usage = `usage: node image-build/main.ts ramdisk|os [--force] [--refresh]
+  --force    build although nothing has changed
+  --refresh  take the package versions that the mirror has now`;
+
+const builds: Readonly<Record<string, (context: BuildContext) => Promise<void>>> = {
+  ramdisk: buildRamdisk,
+  os: buildOsImage,
+};
+
+async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { force: { type: 'boolean' }, refresh: { type: 'boolean' } },
+  });
+  const build = builds[positionals[0] ?? ''];
+  if (build === undefined || positionals.length !== 1) {
+    process.stderr.write(`${usage}\n`);
+    return 2;
+  }
+  const started = performance.now();
+  const say = (line: string): void => {
+    process.stderr.write(`${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s  ${line}\n`);
+  };
+  await build({ run, say, force: values.force ?? false, refresh: values.refresh ?? false });
+  return 0;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`image-build: ${errorChain(error)}\n`);
+  process.exitCode = 1;
+}

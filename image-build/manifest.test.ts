@@ -1,0 +1,38 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { isCurrent, type Manifest, readManifest, writeManifest } from '#image-build/manifest.ts';
+
+let directory = '';
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'baton-manifest-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const manifest: Manifest = {
+  input_hash: 'abc',
+  inputs: { recipe_sha256: 'r', packages: ['mdadm=4.2-5'] },
+  outputs: [{ name: 'vmlinuz', size: 5, sha256: 's' }],
+};
+
+test('is current with the same inputs and an output of the recorded size', async () => {
+  await writeFile(join(directory, 'vmlinuz'), '12345');
+  await writeManifest(directory, manifest);
+  expect(await readManifest(directory)).toEqual(manifest);
+  expect(await isCurrent(directory, 'abc')).toBe(true);
+  expect(await isCurrent(directory, 'other')).toBe(false);
+});
+
+test('is not current without a manifest, with a missing or with a truncated output', async () => {
+  expect(await isCurrent(directory, 'abc')).toBe(false);
+  await writeManifest(directory, manifest);
+  expect(await isCurrent(directory, 'abc')).toBe(false);
+  await writeFile(join(directory, 'vmlinuz'), '123');
+  expect(await isCurrent(directory, 'abc')).toBe(false);
+});
+
+test('a manifest that is not ours is an error, not a reason to build', async () => {
+  await writeFile(join(directory, 'manifest.json'), '{}');
+  await expect(readManifest(directory)).rejects.toThrow(/delete it to build afresh/);
+});

@@ -1,0 +1,84 @@
+import { rename, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { readIfPresent, unlessMissing } from '#image-build/read-if-present.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const fileName = 'manifest.json';
+
+const Output = z.object({
+  name: z.string(),
+  /** Bytes. */
+  size: z.number().int().nonnegative(),
+  sha256: z.string(),
+  sha512: z.string().optional(),
+  /** Bytes after decompression, of compressed outputs. */
+  unpacked_size: z.number().int().nonnegative().optional(),
+});
+
+const Partition = z.object({
+  number: z.number().int().positive(),
+  label: z.string(),
+  /** GPT type as sgdisk's four hex digits. */
+  type: z.string(),
+  guid: z.string(),
+  /** 512-byte sectors. */
+  first_sector: z.number().int().nonnegative(),
+  sectors: z.number().int().positive(),
+});
+
+/** `manifest.json` beside a build's outputs: what went in, what came out. */
+export const Manifest = z.object({
+  /** Hash of everything that decides the outputs' bytes; equal hash, equal outputs. */
+  input_hash: z.string(),
+  inputs: z.object({
+    recipe_sha256: z.string(),
+    /** `name=version`, sorted. */
+    packages: z.array(z.string()),
+    node_version: z.string().optional(),
+    node_sha256: z.string().optional(),
+    agent_sha256: z.string().optional(),
+  }),
+  outputs: z.array(Output),
+  /** Bytes of all files that the kernel unpacks (ramdisk only). */
+  unpacked_size: z.number().int().nonnegative().optional(),
+  kernel: z.string().optional(),
+  partitions: z.array(Partition).optional(),
+});
+export type Manifest = z.infer<typeof Manifest>;
+export type ManifestInputs = Manifest['inputs'];
+export type ManifestPartition = z.infer<typeof Partition>;
+
+/** The manifest in `directory`; `undefined` when there is none.
+ * @throws AppError `internal` when it isn't one of ours */
+export async function readManifest(directory: string): Promise<Manifest | undefined> {
+  const path = join(directory, fileName);
+  const text = await readIfPresent(path);
+  if (text === undefined) return undefined;
+  try {
+    return Manifest.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new AppError('internal', `read ${path}; delete it to build afresh`, { cause });
+  }
+}
+
+/** Written last, under its final name only when whole: a manifest says that the outputs beside it are complete. */
+export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
+  const path = join(directory, fileName);
+  await writeFile(`${path}.new`, `${JSON.stringify(manifest, null, 2)}\n`);
+  await rename(`${path}.new`, path);
+}
+
+/** Whether `directory` holds the outputs of these inputs, each of the recorded size. */
+export async function isCurrent(directory: string, inputHash: string): Promise<boolean> {
+  const manifest = await readManifest(directory);
+  if (manifest?.input_hash !== inputHash) return false;
+  for (const output of manifest.outputs) {
+    if ((await sizeOf(join(directory, output.name))) !== output.size) return false;
+  }
+  return true;
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return (await unlessMissing(() => stat(path)))?.size;
+}

@@ -1,0 +1,134 @@
+import { copyFile, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { BuildContext } from '#image-build/build-context.ts';
+import { fileDigest, hashOf, sourceHash } from '#image-build/hash.ts';
+import { isCurrent, type ManifestInputs, writeManifest } from '#image-build/manifest.ts';
+import { type PackageTree, packageTree } from '#image-build/package-tree.ts';
+import { paths } from '#image-build/paths.ts';
+import { type AgentBundle, bundleAgent } from '#image-build/ramdisk/agent-bundle.ts';
+import { type Layer, packLayer } from '#image-build/ramdisk/cpio-archive.ts';
+import { finishTree } from '#image-build/ramdisk/finish-tree.ts';
+import { packages, suite } from '#image-build/ramdisk/recipe.ts';
+import { stageBase } from '#image-build/ramdisk/stage-base.ts';
+import { readIfPresent } from '#image-build/read-if-present.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What is known of the cached base layer. */
+const BaseNote = z.object({ key: z.string().default(''), unpackedSize: z.number().default(0) });
+
+export interface RamdiskOptions {
+  /** The agent's entry module; default `agent/main.ts`. */
+  readonly agentEntry?: string;
+  /** Where the outputs go; default `build/ramdisk`. */
+  readonly output?: string;
+}
+
+/**
+ * Makes `vmlinuz`, `initrd.img` and `manifest.json`. The initrd is two archives one after the other: the base (tools,
+ * Node, modules), cached, and the agent with the scripts that start it, made anew each time.
+ */
+export async function buildRamdisk(context: BuildContext, options: RamdiskOptions = {}): Promise<void> {
+  const output = options.output ?? paths.ramdisk;
+  const tree = await packageTree(context, {
+    name: 'ramdisk',
+    suite,
+    packages,
+    format: 'tree',
+    options: [
+      '--variant=extract',
+      '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr',
+      '--skip=cleanup/apt', // the package files' names say the versions
+      '--aptopt=APT::Install-Recommends "false"',
+    ],
+    finish: finishTree,
+  });
+  const agent = await bundleAgent(options.agentEntry ?? paths.agentEntry);
+  const inputs = await collectInputs(context, tree, agent);
+  const inputHash = hashOf(inputs);
+  if (!context.force && (await isCurrent(output, inputHash))) {
+    context.say(`ramdisk: ${output} is up to date`);
+    return;
+  }
+  await mkdir(output, { recursive: true });
+  await rm(join(output, 'manifest.json'), { force: true });
+  const kernel = await kernelOf(tree.path);
+  const base = await baseLayer(context, tree, kernel, hashOf({ ...inputs, agent_sha256: undefined }));
+  const top = await agentLayer(context, agent);
+  await joinLayers([base, top], join(output, 'initrd.img'));
+  await copyFile(join(tree.path, 'boot', `vmlinuz-${kernel}`), join(output, 'vmlinuz'));
+  const unpacked = base.unpackedSize + top.unpackedSize;
+  const initrd = { name: 'initrd.img', ...(await fileDigest(join(output, 'initrd.img'))), unpacked_size: unpacked };
+  const vmlinuz = { name: 'vmlinuz', ...(await fileDigest(join(output, 'vmlinuz'))) };
+  await writeManifest(output, {
+    input_hash: inputHash,
+    inputs,
+    outputs: [vmlinuz, initrd],
+    unpacked_size: unpacked,
+    kernel,
+  });
+  const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+  context.say(
+    `ramdisk: ${output}: kernel ${megabytes(vmlinuz.size)}, initrd ${megabytes(initrd.size)} (${megabytes(unpacked)} unpacked)`,
+  );
+}
+
+async function collectInputs(context: BuildContext, tree: PackageTree, agent: AgentBundle): Promise<ManifestInputs> {
+  const { stdout } = await context.run(paths.nodeBinary, ['--version']);
+  return {
+    recipe_sha256: await sourceHash([join(paths.repository, 'image-build/ramdisk')]),
+    packages: [...tree.packages],
+    node_version: stdout.trim(),
+    node_sha256: (await fileDigest(paths.nodeBinary)).sha256,
+    agent_sha256: agent.sha256,
+  };
+}
+
+async function kernelOf(tree: string): Promise<string> {
+  const kernels = await readdir(join(tree, 'usr/lib/modules'));
+  const [kernel] = kernels;
+  if (kernel === undefined || kernels.length > 1) {
+    throw new AppError(
+      'internal',
+      `pick the kernel of the ramdisk: want exactly one, found ${kernels.join(', ') || 'none'}`,
+    );
+  }
+  return kernel;
+}
+
+async function baseLayer(context: BuildContext, tree: PackageTree, kernel: string, key: string): Promise<Layer> {
+  const target = join(paths.cache, 'ramdisk-base.cpio.zst');
+  const note = `${target}.json`;
+  const made = BaseNote.parse(JSON.parse((await readIfPresent(note)) ?? '{}'));
+  if (!context.force && made.key === key) return { path: target, unpackedSize: made.unpackedSize };
+  await rm(note, { force: true });
+  const stage = join(paths.cache, 'ramdisk-base');
+  context.say('ramdisk: collecting tools, Node and kernel modules');
+  await stageBase(context, tree.path, stage, kernel);
+  context.say('ramdisk: compressing');
+  const layer = await packLayer(context, stage, target);
+  await rm(stage, { recursive: true });
+  await writeFile(note, JSON.stringify({ key, unpackedSize: layer.unpackedSize }));
+  return layer;
+}
+
+async function agentLayer(context: BuildContext, agent: AgentBundle): Promise<Layer> {
+  const stage = join(paths.cache, 'ramdisk-agent');
+  await rm(stage, { recursive: true, force: true });
+  await cp(join(import.meta.dirname, 'overlay'), stage, { recursive: true, verbatimSymlinks: true });
+  await writeFile(join(stage, 'usr/lib/baton/agent.mjs'), agent.code);
+  const layer = await packLayer(context, stage, join(paths.cache, 'ramdisk-agent.cpio.zst'));
+  await rm(stage, { recursive: true });
+  return layer;
+}
+
+/** The kernel wants each archive to start at a multiple of four bytes; it skips zeros in between. */
+async function joinLayers(layers: readonly Layer[], target: string): Promise<void> {
+  const parts: Uint8Array[] = [];
+  for (const layer of layers) {
+    const bytes = await readFile(layer.path);
+    parts.push(bytes, new Uint8Array((4 - (bytes.length % 4)) % 4));
+  }
+  await writeFile(`${target}.new`, Buffer.concat(parts));
+  await rename(`${target}.new`, target);
+}
