@@ -14,13 +14,11 @@ export function pageOf(options: {
   readonly descending: boolean;
   readonly marker: string | undefined;
 }): { readonly order: SQL[]; readonly after: SQL | undefined } {
-  const key = options.sortBy ? sql`coalesce(${options.sortBy}::text, '')` : sql`''`;
+  const keys = [...(options.sortBy ? [sql`coalesce(${options.sortBy}::text, '')`] : []), sql`${options.id}`];
   const direction = options.descending ? sql`desc` : sql`asc`;
-  const order = [sql`${key} ${direction}`, sql`${options.id} ${direction}`];
+  const order = keys.map((key) => sql`${key} ${direction}`);
   if (options.marker === undefined) return { order, after: undefined };
-  const position = sql`(select ${key}, ${options.id} from ${options.table} where ${options.uuid} = ${options.marker})`;
-  const after = options.descending
-    ? sql`(${key}, ${options.id}) < ${position}`
-    : sql`(${key}, ${options.id}) > ${position}`;
-  return { order, after };
+  const row = sql.join(keys, sql`, `);
+  const markerRow = sql`(select ${row} from ${options.table} where ${options.uuid} = ${options.marker})`;
+  return { order, after: options.descending ? sql`(${row}) < ${markerRow}` : sql`(${row}) > ${markerRow}` };
 }
