@@ -26,7 +26,7 @@ export function sessionNode({ node }: Session): CommandNode {
 
 /**
  * One heartbeat; whether it was accepted. Never rejects. A refused token is looked up afresh where the conductor gives
- * out new ones.
+ * out new ones, and the beat repeated once.
  */
 export async function beat(
   session: Session,
@@ -34,36 +34,36 @@ export async function beat(
   looking: LookupDependencies,
   onRenewed: () => Promise<void>,
 ): Promise<boolean> {
-  const { api, log, say, signal } = looking;
   try {
-    await sendHeartbeat(api, session.node, announced);
-    log.debug({ node: session.node.uuid }, 'heartbeat accepted');
-    if (session.accepted !== true) say(`heartbeat accepted by ${api.currentUrl()}`);
+    try {
+      await sendHeartbeat(looking.api, session.node, announced);
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'unauthorized')) throw error;
+      await renew(session, looking, error);
+      await onRenewed();
+      await sendHeartbeat(looking.api, session.node, announced);
+    }
+    looking.log.debug({ node: session.node.uuid }, 'heartbeat accepted');
+    if (session.accepted !== true) looking.say(`heartbeat accepted by ${looking.api.currentUrl()}`);
     session.accepted = true;
-    return true;
   } catch (error) {
-    if (signal.aborted) return false;
-    log.warn({ err: error }, 'heartbeat failed');
-    if (session.accepted !== false) say(`heartbeat failed: ${errorChain(error)}`);
+    if (looking.signal.aborted) return false;
+    looking.log.warn({ err: error }, 'heartbeat failed');
+    if (session.accepted !== false) looking.say(`heartbeat failed: ${errorChain(error)}`);
     session.accepted = false;
-    if (error instanceof AppError && error.code === 'unauthorized') await renew(session, looking, onRenewed);
-    return false;
   }
+  return session.accepted;
 }
 
 /** Ironic never gives out a second token in a boot, Baton may: only there a fresh lookup makes sense. */
-async function renew(session: Session, looking: LookupDependencies, onRenewed: () => Promise<void>): Promise<void> {
+async function renew(session: Session, looking: LookupDependencies, refusal: AppError): Promise<void> {
   if (session.node.baton === undefined) {
     looking.log.error('the conductor refuses our token; only a reboot by the conductor mends that, trying on');
-    return;
+    throw refusal;
   }
-  try {
-    session.node = await lookupOnce(looking);
-    await onRenewed();
-  } catch (error) {
-    looking.log.error({ err: error }, 'fresh lookup after a refused token failed');
-    looking.say(`fresh lookup failed: ${errorChain(error)}`);
-  }
+  looking.log.warn({ err: refusal }, 'token refused, looking up afresh');
+  looking.say(`${errorChain(refusal)}; looking up afresh`);
+  session.node = await lookupOnce(looking);
 }
 
 /** @throws AppError `unavailable` or `agent_error` */

@@ -1,5 +1,6 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readBootMode } from '#agent/boot/read-boot-mode.ts';
 import { listPhysicalInterfaces, readAttribute } from '#agent/hardware/network-interfaces.ts';
 
 export interface BootInfo {
@@ -48,13 +49,9 @@ export async function readSystemVendor(roots: { readonly sys: string }): Promise
 }
 
 export async function readBoot(roots: { readonly sys: string }, bootMac: string | undefined): Promise<BootInfo> {
-  const isUefi = await stat(join(roots.sys, 'firmware/efi')).then(
-    () => true,
-    () => false,
-  );
   const nics = bootMac === undefined ? [] : await listPhysicalInterfaces(roots.sys);
   return {
-    current_boot_mode: isUefi ? 'uefi' : 'bios',
+    current_boot_mode: await readBootMode(roots.sys),
     pxe_interface: nics.find(({ macAddress }) => macAddress === bootMac)?.name ?? bootMac ?? null,
   };
 }

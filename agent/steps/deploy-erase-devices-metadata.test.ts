@@ -40,10 +40,6 @@ const partition = (name: string): BlockDevice['partitions'][number] => ({
   name,
   number: 1,
   sizeBytes: mebibyte,
-  fsType: 'ext4',
-  fsLabel: null,
-  partLabel: null,
-  partType: null,
 });
 
 describe('eraseMetadata', () => {
@@ -142,6 +138,13 @@ describe('eraseMetadata', () => {
   test('a holder that is no RAID array is named', async () => {
     await expect(erase([[disk(file, { holders: ['/dev/dm-0'] })]])).rejects.toThrow('in use by /dev/dm-0');
     expect((await readFile(file))[0]).toBe(0xaa);
+  });
+
+  test('an array that a disk shares with one to be skipped stops it', async () => {
+    const holders = ['/dev/md127'];
+    const devices = [disk(file, { holders }), disk('/dev/vdb', { holders, serial: 'keep' })];
+    await expect(erase([devices], { skip: [{ serial: 'keep' }] })).rejects.toThrow('are both in /dev/md127');
+    expect(commands).toEqual([]);
   });
 
   test('a signature or partition that is still there afterwards is an error', async () => {

@@ -34,9 +34,10 @@ export async function eraseMetadata(
 ): Promise<readonly string[]> {
   const { run, log } = context;
   const isSkipped = skipTest(context.node.properties['skip_block_devices']);
-  const disks = (await list(run)).filter((device) => isErasable(device) && !isSkipped(device));
+  const candidates = (await list(run)).filter(isErasable);
+  const disks = candidates.filter((disk) => !isSkipped(disk));
   // before the first disk is touched: an error must not leave some disks wiped for no reason
-  for (const disk of disks) refuseMounted(disk);
+  for (const disk of disks) refuseInUse(disk, candidates.filter(isSkipped));
   await stopArrays(run, disks);
   for (const disk of disks) {
     context.reportProgress({ phase: `erasing metadata of ${disk.name}` });
@@ -81,22 +82,29 @@ function skipTest(skipList: unknown): (disk: BlockDevice) => boolean {
   return (disk) => entries.some((hints) => mismatches(disk, hints).length === 0);
 }
 
-function refuseMounted(disk: BlockDevice): void {
-  if (disk.mountpoints.length === 0) return;
-  throw new AppError('storage_error', `${disk.name} is in use: mounted on ${disk.mountpoints.join(', ')}`);
+function refuseInUse(disk: BlockDevice, skipped: readonly BlockDevice[]): void {
+  if (disk.mountpoints.length > 0) {
+    throw new AppError('storage_error', `${disk.name} is in use: mounted on ${disk.mountpoints.join(', ')}`);
+  }
+  for (const holder of disk.holders) {
+    if (!holder.startsWith('/dev/md')) {
+      throw new AppError('storage_error', `${disk.name} is in use by ${holder}, which is no RAID array to stop`);
+    }
+    const sharer = skipped.find(({ holders }) => holders.includes(holder));
+    if (sharer) {
+      throw new AppError(
+        'storage_error',
+        `${disk.name} and ${sharer.name}, which is to be skipped, are both in ${holder}`,
+      );
+    }
+  }
 }
 
 /** A running array writes its superblocks again as long as it runs, and holds its members. */
 async function stopArrays(run: Run, disks: readonly BlockDevice[]): Promise<void> {
-  const holders = [...new Set(disks.flatMap((disk) => disk.holders))];
-  for (const holder of holders) {
-    if (!holder.startsWith('/dev/md')) {
-      const disk = disks.find(({ holders: own }) => own.includes(holder));
-      throw new AppError('storage_error', `${disk?.name} is in use by ${holder}, which is no RAID array to stop`);
-    }
-    await run('mdadm', ['--stop', holder]);
-  }
-  if (holders.length > 0) await waitForUdev(run);
+  const holders = new Set(disks.flatMap((disk) => disk.holders));
+  for (const holder of holders) await run('mdadm', ['--stop', holder]);
+  if (holders.size > 0) await waitForUdev(run);
 }
 
 async function verifyErased(run: Run, disk: BlockDevice): Promise<void> {

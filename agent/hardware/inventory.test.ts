@@ -1,0 +1,146 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type KernelRoots, readInventory } from '#agent/hardware/inventory.ts';
+import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
+import { ranWell } from '#agent/testing/fake-services.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/** A machine as the kernel shows it: two NICs, a bridge, loopback. */
+const files: Readonly<Record<string, string>> = {
+  'proc/cpuinfo': [0, 1]
+    .map(
+      (index) =>
+        `processor\t: ${index}\nmodel name\t: Test CPU @ 2GHz\ncpu MHz\t\t: 1999.5\nphysical id\t: 0\nflags\t\t: fpu vme\n`,
+    )
+    .join('\n'),
+  'proc/meminfo': 'MemTotal:        1000000 kB\nMemFree: 1 kB\n',
+  'sys/devices/system/memory/block_size_bytes': '8000000\n',
+  'sys/devices/system/memory/memory0/state': 'online',
+  'sys/devices/system/memory/memory1/state': 'online',
+  'sys/devices/pci/0000:00:05.0/vendor': '0x1af4\n',
+  'sys/devices/pci/0000:00:05.0/device': '0x1000\n',
+  'sys/class/net/enp0s5/address': '52:54:00:AA:00:01\n',
+  'sys/class/net/enp0s5/carrier': '1\n',
+  'sys/class/net/enp0s5/speed': '10000\n',
+  'sys/class/net/enp0s6/address': '52:54:00:aa:00:02\n',
+  'sys/class/net/enp0s6/speed': '-1\n',
+  'sys/class/net/enp0s6/device/vendor': '0x8086\n',
+  'sys/class/net/br0/address': '52:54:00:aa:00:09\n',
+  'sys/class/net/lo/address': '00:00:00:00:00:00\n',
+  'sys/class/dmi/id/sys_vendor': 'ACME\n',
+  'sys/class/dmi/id/product_name': 'Rack One\n',
+  'sys/class/dmi/id/product_serial': 'S1\n',
+  'sys/class/dmi/id/bios_vendor': 'EFI Inc\n',
+  'sys/class/dmi/id/bios_version': '1.2\n',
+  'sys/class/dmi/id/bios_date': '01/02/2026\n',
+  'sys/firmware/efi/fw_platform_size': '64\n',
+};
+
+const lsblk = {
+  blockdevices: [
+    { name: 'vda', path: '/dev/vda', type: 'disk', size: 10_737_418_240, rota: false, 'log-sec': 512, 'phy-sec': 4096 },
+    { name: 'sr0', path: '/dev/sr0', type: 'rom', size: 1_000_000, rm: true },
+  ],
+};
+
+function machineRun(programs: Readonly<Record<string, string>>): Run {
+  return (command) => {
+    const stdout = programs[command];
+    return stdout === undefined
+      ? Promise.reject(
+          new AppError('command_failed', `${command} could not be started`, {
+            cause: Object.assign(new Error('ENOENT'), { code: 'ENOENT' }),
+          }),
+        )
+      : Promise.resolve(ranWell(stdout));
+  };
+}
+
+describe('readInventory', () => {
+  let root: string;
+  let roots: KernelRoots;
+
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'baton-inventory-'));
+    roots = { sys: join(root, 'sys'), proc: join(root, 'proc') };
+    for (const [name, content] of Object.entries(files)) {
+      await mkdir(dirname(join(root, name)), { recursive: true });
+      await writeFile(join(root, name), content);
+    }
+    await symlink('../../../devices/pci/0000:00:05.0', join(root, 'sys/class/net/enp0s5/device'));
+    await symlink('../../../bus/pci/drivers/virtio_net', join(root, 'sys/devices/pci/0000:00:05.0/driver'));
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  test('tells the machine in the shape of Ironic', async () => {
+    const run = machineRun({
+      lsblk: JSON.stringify(lsblk),
+      ipmitool:
+        'IP Address Source       : DHCP Address\nIP Address              : 192.0.2.100\nMAC Address             : aa:bb:cc:00:00:01\n',
+    });
+    const inventory = await readInventory({ run, bootMac: '52:54:00:aa:00:01', roots });
+    expect(inventory).toMatchObject({
+      cpu: {
+        model_name: 'Test CPU @ 2GHz',
+        frequency: '1999.5',
+        count: 2,
+        flags: ['fpu', 'vme'],
+        socket_count: 1,
+      },
+      memory: { total: 1_024_000_000, physical_mb: 256 },
+      bmc_address: '192.0.2.100',
+      bmc_v6address: null,
+      bmc_mac: 'aa:bb:cc:00:00:01',
+      system_vendor: {
+        product_name: 'Rack One',
+        serial_number: 'S1',
+        manufacturer: 'ACME',
+        firmware: { vendor: 'EFI Inc', version: '1.2', build_date: '01/02/2026' },
+      },
+      boot: { current_boot_mode: 'uefi', pxe_interface: 'enp0s5' },
+    });
+    expect(inventory.interfaces).toEqual([
+      {
+        name: 'enp0s5',
+        mac_address: '52:54:00:aa:00:01',
+        ipv4_address: null,
+        ipv6_address: null,
+        has_carrier: true,
+        lldp: null,
+        vendor: '0x1af4',
+        product: '0x1000',
+        client_id: null,
+        biosdevname: null,
+        speed_mbps: 10_000,
+        pci_address: '0000:00:05.0',
+        driver: 'virtio_net',
+      },
+      expect.objectContaining({ name: 'enp0s6', has_carrier: false, speed_mbps: null, driver: null }) as unknown,
+    ]);
+    expect(inventory.disks).toMatchObject([
+      { name: '/dev/vda', size: 10_737_418_240, rotational: false, logical_sectors: 512, physical_sectors: 4096 },
+    ]);
+    expect(inventory.disks).toHaveLength(1);
+  });
+
+  test('a machine without IPMI, memory blocks, EFI and a known boot NIC', async () => {
+    await rm(join(root, 'sys/devices/system'), { recursive: true });
+    await rm(join(root, 'sys/firmware'), { recursive: true });
+    const run = machineRun({ lsblk: '{"blockdevices":[]}' });
+    const inventory = await readInventory({ run, bootMac: '52:54:00:00:00:77', roots });
+    expect(inventory).toMatchObject({
+      disks: [],
+      bmc_address: null,
+      bmc_mac: null,
+      memory: { total: 1_024_000_000, physical_mb: 977 },
+      boot: { current_boot_mode: 'bios', pxe_interface: '52:54:00:00:00:77' },
+    });
+  });
+
+  test('physical interfaces are those with a device', async () => {
+    expect((await listPhysicalInterfaces(roots.sys)).map(({ name }) => name)).toEqual(['enp0s5', 'enp0s6']);
+  });
+});
