@@ -7,11 +7,11 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
 export interface PowerPrimitives {
   /** The BMC in messages, such as `BMC 192.0.2.1`; no secrets. */
   readonly bmc: string;
-  read(): Promise<PowerState | undefined>;
-  powerOn(): Promise<void>;
-  powerOff(): Promise<void>;
+  readonly read: () => Promise<PowerState | undefined>;
+  readonly powerOn: () => Promise<void>;
+  readonly powerOff: () => Promise<void>;
   /** Asks the operating system to shut down. */
-  softPowerOff(): Promise<void>;
+  readonly softPowerOff: () => Promise<void>;
 }
 
 export interface ReachOptions {
@@ -55,26 +55,36 @@ interface Change {
 
 async function changeState(change: Change, primitives: PowerPrimitives, options: ReachOptions): Promise<void> {
   const { clock, signal } = options;
-  let seen = await primitives.read();
-  if (seen === change.state) return;
-  const doubt = await actOrBeThere(change, primitives);
-  let resendAt = change.resend ? clock.now().getTime() + options.resendAfterMs : Number.POSITIVE_INFINITY;
-  for (;;) {
-    seen = await primitives.read();
-    if (seen === change.state) return;
-    const now = clock.now().getTime();
-    if (now >= change.until) throw notReached(change, primitives.bmc, seen, options.timeoutMs, doubt);
-    if (now >= resendAt) {
-      // many BMCs answer "accepted" and drop a power-on that comes while the power supply still winds down
-      resendAt = Number.POSITIVE_INFINITY;
-      await actOrBeThere(change, primitives);
+  const progress: Progress = { seen: undefined, doubt: undefined };
+  const late = (): AppError => notReached(change, primitives.bmc, progress, options.timeoutMs);
+  try {
+    progress.seen = await primitives.read();
+    if (progress.seen === change.state) return;
+    progress.doubt = await actOrBeThere(change, primitives);
+    let resendAt = change.resend ? clock.now().getTime() + options.resendAfterMs : Number.POSITIVE_INFINITY;
+    for (;;) {
+      progress.seen = await primitives.read();
+      if (progress.seen === change.state) return;
+      const now = clock.now().getTime();
+      if (now >= change.until) throw late();
+      if (now >= resendAt) {
+        // many BMCs answer "accepted" and drop a power-on that comes while the power supply still winds down
+        resendAt = Number.POSITIVE_INFINITY;
+        await actOrBeThere(change, primitives);
+      }
+      await clock.sleep(options.pollMs, signal);
     }
-    await clock.sleep(options.pollMs, signal).catch(() => {
-      throw signal.aborted && stoppedError(signal, '').code === 'timeout'
-        ? notReached(change, primitives.bmc, seen, options.timeoutMs, doubt)
-        : stoppedError(signal, `${change.target} at ${primitives.bmc}`);
-    });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    const stopped = stoppedError(signal, `${change.target} at ${primitives.bmc}`);
+    throw stopped.code === 'timeout' ? late() : stopped;
   }
+}
+
+interface Progress {
+  seen: PowerState | undefined;
+  /** The error of an action that may have worked nevertheless. */
+  doubt: AppError | undefined;
 }
 
 /**
@@ -94,16 +104,11 @@ async function actOrBeThere(change: Change, primitives: PowerPrimitives): Promis
   }
 }
 
-function notReached(
-  change: Change,
-  bmc: string,
-  seen: PowerState | undefined,
-  timeoutMs: number,
-  cause: AppError | undefined,
-): AppError {
+function notReached(change: Change, bmc: string, progress: Progress, timeoutMs: number): AppError {
+  const seen = progress.seen ?? 'no definite power state';
   return new AppError(
     'timeout',
-    `${change.target} at ${bmc}: not confirmed within ${timeoutMs} ms; it reports ${seen ?? 'no definite power state'} where ${change.state} was expected`,
-    cause ? { cause } : {},
+    `${change.target} at ${bmc}: not confirmed within ${timeoutMs} ms; it reports ${seen} where ${change.state} was expected`,
+    progress.doubt ? { cause: progress.doubt } : {},
   );
 }

@@ -41,7 +41,7 @@ export function createDrivers(context: DriverContext, options: DriverOptions = {
     hardwareType,
     connect: (driver, driverInfo) => hardwareType(driver).connect(driverInfo),
     close: async () => {
-      await Promise.all(hardwareTypes.map((type) => type.close?.()));
+      for (const type of hardwareTypes) await type.close?.();
     },
   };
 }

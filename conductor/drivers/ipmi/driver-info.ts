@@ -23,13 +23,10 @@ export const ipmiProperties = {
 } as const;
 
 /** Numbers come as numbers or, from command lines, as text. */
-const wholeNumber = (min: number, max: number) =>
-  z.coerce
-    .number()
-    .refine((value) => Number.isInteger(value) && value >= min && value <= max, {
-      error: `must be a whole number from ${min} to ${max}`,
-    })
-    .nullish();
+const wholeNumber = (min: number, max: number) => {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error }).nullish();
+};
 
 const DriverInfo = z.looseObject({
   ipmi_address: z

@@ -24,8 +24,8 @@ export interface IpmitoolContext {
 const processTimeoutMs = 60_000;
 
 /**
- * Failures that pass by themselves: the BMC is busy with another session, restarting, or lost a packet. The first five
- * are Ironic's `IPMITOOL_RETRYABLE_FAILURES`.
+ * Failures that pass by themselves: the BMC is busy with another session, restarting, or lost a packet (Ironic's
+ * `IPMITOOL_RETRYABLE_FAILURES`).
  */
 const transientTexts = [
   'insufficient resources for session',
@@ -33,8 +33,6 @@ const transientTexts = [
   'Timeout',
   'Out of space',
   'BMC initialization in progress',
-  'Unable to establish IPMI v2 / RMCP+ session',
-  'Unable to establish LAN session',
 ];
 
 /** Texts of wrong credentials; ipmitool says "unable to establish" after them, too. */
@@ -132,6 +130,10 @@ function bmcFailure(what: string, cause: unknown): AppError {
   if (has(refusedTexts)) {
     const hint = 'ipmi_username, ipmi_password, ipmi_priv_level or ipmi_cipher_suite is wrong';
     return new AppError('bmc_error', `${what} was refused: ${hint}`, { cause });
+  }
+  if (text.includes('Unable to establish')) {
+    const hint = 'the BMC is away or busy, or ipmi_username, ipmi_password or ipmi_cipher_suite is wrong';
+    return new AppError('unavailable', `${what} got no session: ${hint}`, { cause });
   }
   return new AppError(has(transientTexts) ? 'unavailable' : 'bmc_error', `${what} failed`, { cause });
 }

@@ -90,7 +90,7 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
         throw statusError(`${request.method} ${connection.origin}${request.path}`, answer.status, answer.body);
       }
     },
-    endSession: credentials.close,
+    endSession: () => credentials.close(),
     close: async () => {
       await credentials.close();
       await transport.close();

@@ -16,7 +16,7 @@ interface Rig extends Bmc {
   readonly machine: MemoryMachine;
   readonly simulator: RedfishSimulator;
   readonly type: HardwareType;
-  isOn(): Promise<boolean>;
+  readonly isOn: () => Promise<boolean>;
   close(): Promise<void>;
 }
 

@@ -17,7 +17,7 @@ export function patchedBoot(body: unknown, current: SimulatedBoot, quirks: Quirk
   if (mode !== undefined && quirks.rejectBootMode) return notWritable('BootSourceOverrideMode');
   if (mode !== undefined && mode !== 'UEFI' && mode !== 'Legacy') return notInList('BootSourceOverrideMode', mode);
   const enabled = boot['BootSourceOverrideEnabled'];
-  if (enabled !== undefined && !['Disabled', 'Once', 'Continuous'].includes(String(enabled))) {
+  if (enabled !== undefined && enabled !== 'Disabled' && enabled !== 'Once' && enabled !== 'Continuous') {
     return notInList('BootSourceOverrideEnabled', enabled);
   }
   const target = boot['BootSourceOverrideTarget'];
@@ -39,7 +39,7 @@ function notWritable(property: string): Answer {
 
 function notInList(property: string, value: unknown): Answer {
   return errorAnswer(400, 'PropertyValueNotInList', {
-    text: `The value ${String(value)} for the property ${property} is not in the list of acceptable values.`,
+    text: `The value ${JSON.stringify(value)} for the property ${property} is not in the list of acceptable values.`,
   });
 }
 

@@ -99,7 +99,7 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
     quirks,
     counters,
     requests,
-    inject: faults.inject,
+    inject: (fault) => faults.inject(fault),
     freeze: () => {
       frozen ??= Promise.withResolvers<void>();
     },
@@ -107,8 +107,8 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
       frozen?.resolve();
       frozen = undefined;
     },
-    dropSessions: service.dropSessions,
-    sessionCount: service.sessionCount,
+    dropSessions: () => service.dropSessions(),
+    sessionCount: () => service.sessionCount(),
     close: () =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()));

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { ipmiHardwareType } from '#conductor/drivers/ipmi/ipmi.ts';
+import { managementContract } from '#conductor/drivers/management.contract.ts';
+import { powerContract } from '#conductor/drivers/power.contract.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import type { Run, RunOptions } from '#shared/process/run.ts';
+
+interface Call {
+  readonly args: readonly string[];
+  readonly options: RunOptions;
+}
+
+/** `ipmitool` as a script: the texts are those of ipmitool 1.8.19 against OpenIPMI's ipmi_sim. */
+function scriptedIpmitool(failures: readonly string[] = []) {
+  const calls: Call[] = [];
+  const left = [...failures];
+  let on = false;
+  let flags = { device: 'No override', valid: false, persistent: false, efi: false };
+  let running = 0;
+  let mostRunning = 0;
+  const selectors: Readonly<Record<string, string>> = {
+    pxe: 'Force PXE',
+    disk: 'Force Boot from default Hard-Drive',
+    safe: 'Force Boot from default Hard-Drive, request Safe-Mode',
+    cdrom: 'Force Boot from CD/DVD',
+    bios: 'Force Boot into BIOS Setup',
+  };
+  const power = (word: string): string => {
+    if (word === 'status') return `Chassis Power is ${on ? 'on' : 'off'}\n`;
+    if (word === 'on' && !on && flags.valid && !flags.persistent) flags = { ...flags, valid: false };
+    on = word === 'on';
+    return `Chassis Power Control: ${on ? 'Up/On' : 'Down/Off'}\n`;
+  };
+  const answer = (command: readonly string[]): string => {
+    if (command[0] === 'power') return power(command[1] ?? '');
+    if (command[0] === 'raw') return '\n';
+    if (command[1] === 'bootdev') {
+      const options = command[3] ?? '';
+      flags = {
+        device: selectors[command[2] ?? ''] ?? 'No override',
+        valid: true,
+        persistent: options.includes('persistent'),
+        efi: options.includes('efiboot'),
+      };
+      return `Set Boot Device to ${command[2]}\n`;
+    }
+    return [
+      'Boot parameter version: 1',
+      'Boot parameter 5 is valid/unlocked',
+      'Boot parameter data: 8004000000',
+      ' Boot Flags :',
+      `   - Boot Flag ${flags.valid ? 'Valid' : 'Invalid'}`,
+      `   - Options apply to ${flags.persistent ? 'all future boots' : 'only next boot'}`,
+      `   - ${flags.efi ? 'BIOS EFI boot ' : 'BIOS PC Compatible (legacy) boot '}`,
+      `   - Boot Device Selector : ${flags.device}`,
+      '',
+    ].join('\n');
+  };
+  const run: Run = async (command, args, options = {}) => {
+    calls.push({ args, options });
+    running += 1;
+    mostRunning = Math.max(mostRunning, running);
+    await Promise.resolve();
+    running -= 1;
+    if (options.signal?.aborted) throw new AppError('aborted', `${command} was stopped`);
+    const failure = left.shift();
+    if (failure !== undefined) throw new AppError('command_failed', `ipmitool exited with 1: ${failure}`);
+    return { stdout: answer(args.slice(args.indexOf('-E') + 1)), stderr: '', exitCode: 0, durationMs: 1 };
+  };
+  return { run, calls, isOn: () => on, mostRunning: () => mostRunning };
+}
+
+const fast = { minSpacingMs: 0, retryMs: 1, pollMs: 1 };
+const driverInfo = { ipmi_address: '192.0.2.1', ipmi_username: 'admin', ipmi_password: 'open sesame' };
+
+function rig(failures: readonly string[] = [], info: Readonly<Record<string, unknown>> = driverInfo) {
+  const script = scriptedIpmitool(failures);
+  const bmc = ipmiHardwareType({ run: script.run, log: silentLog }, fast).connect(info);
+  return { ...bmc, ...script };
+}
+
+powerContract({ name: 'ipmi, scripted ipmitool', make: async () => rig() });
+managementContract({ name: 'ipmi, scripted ipmitool', make: async () => rig() });
+
+describe('ipmitool', () => {
+  test('is called with the connection, and never with the password', async () => {
+    const { power, calls } = rig([], {
+      ...driverInfo,
+      ipmi_port: '9623',
+      ipmi_cipher_suite: 17,
+      ipmi_priv_level: 'operator',
+    });
+    await power.getPowerState();
+    expect(calls[0]?.args.join(' ')).toBe(
+      '-I lanplus -H 192.0.2.1 -p 9623 -L OPERATOR -U admin -C 17 -R 5 -N 2 -E power status',
+    );
+    expect(calls[0]?.options.env).toMatchObject({ IPMI_PASSWORD: 'open sesame' });
+    expect(calls[0]?.options.secrets).toEqual(['open sesame']);
+  });
+
+  test('runs one process at a time for each BMC', async () => {
+    const { power, management, mostRunning } = rig();
+    await Promise.all([power.getPowerState(), power.getPowerState(), management.getBootDevice()]);
+    expect(mostRunning()).toBe(1);
+  });
+
+  test('tries again after a transient failure', async () => {
+    const { power, calls } = rig([
+      'Get Session Challenge command failed: insufficient resources for session',
+      'Error: Unable to establish IPMI v2 / RMCP+ session',
+    ]);
+    expect(await power.getPowerState()).toBe('power off');
+    expect(calls).toHaveLength(3);
+  });
+
+  test('does not try again with refused credentials', async () => {
+    const { power, calls } = rig(['RAKP 2 message indicates an error : unauthorized name']);
+    await expect(power.getPowerState()).rejects.toMatchObject({
+      code: 'bmc_error',
+      message: expect.stringContaining('ipmi_username') as string,
+    });
+    expect(calls).toHaveLength(1);
+  });
+
+  test('gives up on a BMC that stays away', async () => {
+    const { power } = rig(Array.from({ length: 9 }, () => 'Error: Unable to establish IPMI v2 / RMCP+ session'));
+    await expect(power.getPowerState()).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  test('keeps boot flags before it sets them, and does without where the BMC refuses', async () => {
+    const { management, calls } = rig(['Unable to send RAW command (rsp=0x80): Parameter not supported']);
+    await management.setBootDevice('pxe', { persistent: true, bootMode: 'uefi' });
+    const commands = calls.map(({ args }) => args.slice(args.indexOf('-E') + 1).join(' '));
+    expect(commands).toEqual(['raw 0x00 0x08 0x03 0x08', 'chassis bootdev pxe options=persistent,efiboot']);
+  });
+});
+
+test('driver_info faults are all named', () => {
+  const type = ipmiHardwareType({ run: scriptedIpmitool().run, log: silentLog });
+  expect(() => type.connect({ ipmi_port: 'x', ipmi_priv_level: 'king' })).toThrow(
+    /ipmi_address is required.*ipmi_port must be a whole number.*ipmi_priv_level must be one of/,
+  );
+  expect(() => type.connect({ ipmi_address: '-oProxyCommand' })).toThrow(/ipmi_address must be/);
+});
