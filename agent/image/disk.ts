@@ -1,5 +1,8 @@
-import { constants, type FileHandle, open } from 'node:fs/promises';
+import { constants, type FileHandle, open, readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
 
 /** A disk open for writing around the page cache. */
 export interface Disk {
@@ -34,4 +37,28 @@ export async function openExclusive(name: string): Promise<FileHandle> {
         throw new AppError('storage_error', `open disk ${name} for writing`, { cause });
     }
   }
+}
+
+/** Opens a disk for the image writer. @throws AppError as `openExclusive`. */
+export async function openDisk(
+  run: Run,
+  device: Pick<BlockDevice, 'name' | 'sizeBytes' | 'logicalSectorBytes'>,
+): Promise<Disk> {
+  const handle = await openExclusive(device.name);
+  const disk = { name: device.name, handle, sizeBytes: device.sizeBytes, sectorBytes: device.logicalSectorBytes };
+  if (!(await offloadsZeroing(device.name))) return disk;
+  return {
+    ...disk,
+    zeroRange: async (offset, length) => {
+      // --force: we hold the disk exclusively ourselves
+      const range = ['--offset', String(offset), '--length', String(length)];
+      await run('blkdiscard', ['--force', '--zeroout', ...range, device.name], { timeoutMs: 600_000 });
+    },
+  };
+}
+
+/** Without the device's help the kernel would write the zeros, and the data over them: twice the work. */
+async function offloadsZeroing(name: string): Promise<boolean> {
+  const file = `/sys/class/block/${basename(name)}/queue/write_zeroes_max_bytes`;
+  return Number(await readFile(file, 'utf8')) > 0;
 }

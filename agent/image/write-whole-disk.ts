@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
 import type { AgentContext } from '#agent/context.ts';
-import { type Disk, openExclusive } from '#agent/image/disk.ts';
+import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
@@ -31,15 +29,15 @@ export async function writeWholeDisk(
   tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> = {},
 ): Promise<WrittenImage> {
   const opened: Disk[] = [];
-  const openDisk = async (): Promise<Disk> => {
+  const wipeAndOpen = async (): Promise<Disk> => {
     await refuseUsed(device);
     context.reportProgress({ phase: 'wiping disk' });
-    opened.push({ ...(await describeDisk(context.run, device)), handle: await prepareDisk(context.run, device) });
+    opened.push(await prepareDisk(context.run, device));
     return opened[0] as Disk;
   };
   const started = performance.now();
   try {
-    const written = await writeImage(device, openDisk, {
+    const written = await writeImage(device, wipeAndOpen, {
       ...tuning,
       urls: info.urls,
       headers: authorizationHeaders(info),
@@ -72,32 +70,13 @@ async function refuseUsed(device: BlockDevice): Promise<void> {
   await handle.close();
 }
 
-async function prepareDisk(run: Run, device: BlockDevice): Promise<Disk['handle']> {
+async function prepareDisk(run: Run, device: BlockDevice): Promise<Disk> {
   try {
     await wipeDisk(run, device);
   } catch (cause) {
     throw new AppError('storage_error', `wipe disk ${device.name} before the image`, { cause });
   }
-  return openExclusive(device.name);
-}
-
-async function describeDisk(run: Run, device: BlockDevice): Promise<Omit<Disk, 'handle'>> {
-  const disk = { name: device.name, sizeBytes: device.sizeBytes, sectorBytes: device.logicalSectorBytes };
-  if (!(await offloadsZeroing(device.name))) return disk;
-  return {
-    ...disk,
-    zeroRange: async (offset, length) => {
-      // --force: we hold the disk exclusively ourselves
-      const range = ['--offset', String(offset), '--length', String(length)];
-      await run('blkdiscard', ['--force', '--zeroout', ...range, device.name], { timeoutMs: 600_000 });
-    },
-  };
-}
-
-/** Without the device's help the kernel would write the zeros, and the data over them: twice the work. */
-async function offloadsZeroing(name: string): Promise<boolean> {
-  const file = `/sys/class/block/${basename(name)}/queue/write_zeroes_max_bytes`;
-  return Number(await readFile(file, 'utf8')) > 0;
+  return openDisk(run, device);
 }
 
 async function settlePartitions(run: Run, device: BlockDevice, head: Buffer): Promise<void> {

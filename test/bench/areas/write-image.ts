@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { run, start } from '#shared/process/run.ts';
+import { type Area, type BenchContext, type Figure, median, round } from '#test/bench/area.ts';
+import { withLoopDevice } from '#test/bench/write-image/loop-device.ts';
+import { type BenchImages, imageBytes, makeImages } from '#test/bench/write-image/make-image.ts';
+
+const rounds = 5;
+const diskBytes = 2 * 1024 ** 3;
+const sources = join(import.meta.dirname, '../write-image');
+
+const WriterResult = z.object({ ms: z.number(), peakKb: z.number(), imageBytes: z.number() });
+
+/**
+ * The image writer against the shell pipeline that does the same without a checksum: MB of image per second, the
+ * median of alternating rounds on one loop device, all bytes on stable storage at the end.
+ */
+export const writeImageArea: Area = {
+  name: 'write_image',
+  measure: async (context) => {
+    context.say('making the images (once)');
+    const images = await makeImages(context.folder);
+    return withFileServer(dirname(images.raw.path), (base) =>
+      withLoopDevice(join(context.folder, 'disk'), diskBytes, (device) => measure(context, images, base, device)),
+    );
+  },
+};
+
+async function measure(
+  context: BenchContext,
+  images: BenchImages,
+  base: string,
+  device: string,
+): Promise<Readonly<Record<string, Figure>>> {
+  const raw = { url: `${base}/${basename(images.raw.path)}`, sha256: images.raw.sha256 };
+  const zstd = { url: `${base}/${basename(images.zstd.path)}`, sha256: images.zstd.sha256 };
+  // dd's own reads would come in pieces of the pipe's size; fullblock is the stronger baseline
+  const dd = `dd of=${device} bs=1M iflag=fullblock oflag=direct conv=fsync,notrunc status=none`;
+  const rawFigures = await compare(context, 'raw', device, raw, `curl -sf ${raw.url} | ${dd}`);
+  const zstdFigures = await compare(context, 'zstd_holes', device, zstd, `curl -sf ${zstd.url} | zstd -dc | ${dd}`);
+  await run('cmp', ['--bytes', String(imageBytes), images.raw.path, device], { timeoutMs: 120_000 });
+  return {
+    raw: rawFigures.speed,
+    zstd_holes: zstdFigures.speed,
+    peak_rss_mb: { value: round(Math.max(rawFigures.peakMb, zstdFigures.peakMb)), unit: 'MB' },
+  };
+}
+
+async function compare(
+  context: BenchContext,
+  name: string,
+  device: string,
+  image: { readonly url: string; readonly sha256: string },
+  shellPipeline: string,
+): Promise<{ readonly speed: Figure; readonly peakMb: number }> {
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  let peakMb = 0;
+  for (let index = 0; index < rounds; index += 1) {
+    const shell = await run('bash', ['-o', 'pipefail', '-c', shellPipeline], { timeoutMs: 600_000 });
+    theirs.push(megabytesPerSecond(shell.durationMs));
+    const args = ['--disable-warning=ExperimentalWarning', join(sources, 'writer.ts'), device, image.url, image.sha256];
+    const { stdout } = await run(process.execPath, args, { timeoutMs: 600_000 });
+    const result = WriterResult.parse(JSON.parse(stdout));
+    ours.push(megabytesPerSecond(result.ms));
+    peakMb = Math.max(peakMb, result.peakKb / 1024);
+    context.say(
+      `${name} ${index + 1}/${rounds}: ${round(ours.at(-1) ?? 0)} MB/s, shell ${round(theirs.at(-1) ?? 0)} MB/s`,
+    );
+  }
+  const value = median(ours);
+  const baseline = median(theirs);
+  return {
+    speed: { value: round(value), unit: 'MB/s', baseline: round(baseline), ratio: round(value / baseline, 2) },
+    peakMb,
+  };
+}
+
+function megabytesPerSecond(ms: number): number {
+  return imageBytes / 1e6 / (ms / 1000);
+}
+
+async function withFileServer<T>(folder: string, use: (base: string) => Promise<T>): Promise<T> {
+  const server = start(process.execPath, [join(sources, 'file-server.ts'), folder]);
+  try {
+    const [port] = (await once(server.stdout, 'data')) as [Buffer];
+    return await use(`http://127.0.0.1:${port.toString().trim()}`);
+  } finally {
+    server.kill();
+    await server.exited;
+  }
+}

@@ -1,0 +1,24 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { basename, join } from 'node:path';
+
+/** Serves the files of a folder on a port of its own choice, which it prints: a process apart, as an image server is. */
+const [folder = '.'] = process.argv.slice(2);
+
+const server = createServer((request, response) => {
+  const path = join(folder, basename(request.url ?? ''));
+  stat(path).then(
+    ({ size }) => {
+      response.writeHead(200, { 'content-length': size });
+      createReadStream(path, { highWaterMark: 1024 * 1024 }).pipe(response);
+    },
+    () => {
+      response.writeHead(404).end();
+    },
+  );
+});
+server.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
+});

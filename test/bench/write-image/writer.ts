@@ -1,0 +1,28 @@
+import { readFile } from 'node:fs/promises';
+import { openDisk } from '#agent/image/disk.ts';
+import { writeImage } from '#agent/image/write-image.ts';
+import { runLsblk } from '#agent/storage/lsblk.ts';
+import { systemClock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+
+/** The agent's writer alone in a process: `writer.ts DEVICE URL SHA256` prints what it took. */
+const [name = '', url = '', sha256 = ''] = process.argv.slice(2);
+
+const [device] = await runLsblk(run, [name]);
+if (device === undefined) throw new AppError('not_found', `no device ${name}`);
+const started = performance.now();
+const written = await writeImage(device, () => openDisk(run, device), {
+  urls: [url],
+  checksum: { algorithm: 'sha256', hex: sha256 },
+  clock: systemClock,
+  log: silentLog,
+  signal: new AbortController().signal,
+  reportProgress: () => undefined,
+});
+const ms = performance.now() - started;
+const peakKb = Number(/VmHWM:\s+(\d+)/.exec(await readFile('/proc/self/status', 'utf8'))?.[1]);
+process.stdout.write(
+  JSON.stringify({ ms, peakKb, imageBytes: written.imageBytes, writtenBytes: written.writtenBytes }),
+);
