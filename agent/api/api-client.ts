@@ -10,7 +10,7 @@ export interface ApiAnswer {
   readonly body: unknown;
 }
 
-export interface ApiRequest {
+interface ApiRequest {
   readonly method: 'GET' | 'POST';
   /** From the root: `/v1/lookup?addresses=…` */
   readonly path: string;

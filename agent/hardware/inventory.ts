@@ -12,10 +12,10 @@ export interface KernelRoots {
   readonly proc: string;
 }
 
-export const kernelRoots: KernelRoots = { sys: '/sys', proc: '/proc' };
+const kernelRoots: KernelRoots = { sys: '/sys', proc: '/proc' };
 
 /** A disk in the inventory: byte sizes, `null` where the hardware is silent. */
-export interface DiskInfo {
+interface DiskInfo {
   readonly name: string;
   readonly model: string | null;
   readonly size: number;

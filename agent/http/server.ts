@@ -13,6 +13,12 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+/**
+ * Idle connections stay open: the conductor sends the next step as soon as one ends, and a TLS handshake costs more than
+ * the step's hop otherwise does.
+ */
+const keepAliveMs = 120_000;
+
 /** For the answers under way when the server stops. */
 const closeGraceMs = 2000;
 
@@ -33,10 +39,15 @@ export async function startServer(
           key: tls.keyPem,
           cert: tls.certificatePem,
           minVersion: tls.minVersion,
+          keepAliveTimeout: keepAliveMs,
           ...(tls.ciphers === undefined ? {} : { ciphers: tls.ciphers }),
         },
       })
-    : createAdaptorServer({ fetch: app.fetch, createServer });
+    : createAdaptorServer({
+        fetch: app.fetch,
+        createServer,
+        serverOptions: { keepAliveTimeout: keepAliveMs },
+      });
   const listenOn = (host: string): Promise<void> =>
     new Promise((resolve, reject) => {
       server.once('error', reject);
