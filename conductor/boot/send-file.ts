@@ -37,7 +37,7 @@ export async function sendFile(request: Request, options: SendFileOptions): Prom
  * The path below the directory, or `undefined` for one that could lead elsewhere or to a hidden file.
  * An encoded slash stays inside its segment's name, where no file name may have it.
  */
-export function safeRelativePath(urlPath: string): string | undefined {
+function safeRelativePath(urlPath: string): string | undefined {
   try {
     const segments = urlPath.split('/').map((segment) => decodeURIComponent(segment));
     const bad = segments.some((segment) => segment === '' || segment.startsWith('.') || /[/\\\0]/.test(segment));

@@ -87,6 +87,8 @@ describe('boot scripts', () => {
     const response = await get('/boot/boot.ipxe');
     expect(response.headers.get('content-type')).toContain('text/plain');
     expect(response.headers.get('cache-control')).toBe('no-store');
+    const size = String((await response.text()).length);
+    expect((await get('/boot/boot.ipxe', {}, 'HEAD')).headers.get('content-length')).toBe(size);
   });
 
   test('refuses settings that can’t stand in a script at once', () => {

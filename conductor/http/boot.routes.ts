@@ -83,5 +83,11 @@ function nodeScript(answer: BootAnswer, mac: string, options: BootRoutesOptions)
 }
 
 function script(text: string): Response {
-  return new Response(text, { headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' } });
+  const headers = {
+    'content-type': 'text/plain; charset=utf-8',
+    'cache-control': 'no-store',
+    // HTTP boot firmware asks for the size by HEAD first
+    'content-length': String(Buffer.byteLength(text)),
+  };
+  return new Response(text, { headers });
 }

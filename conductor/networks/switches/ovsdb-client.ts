@@ -8,7 +8,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** An operation as RFC 7047 §5.2 writes it: `{op: 'select', table: 'Port', where: […]}`. */
 export type OvsdbOperation = { readonly op: string; readonly table?: string } & Readonly<Record<string, unknown>>;
 
-export interface OvsdbCallOptions {
+interface OvsdbCallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds for connecting and the answer; default 10,000. */
   readonly timeoutMs?: number;
