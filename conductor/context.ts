@@ -1,19 +1,11 @@
 import type { AgentClients } from '#conductor/agents/agent-client.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
 import type { Database, Queryable } from '#conductor/db/open.ts';
-import type { HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { Drivers } from '#conductor/drivers/registry.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
-
-/** The hardware types at hand (`drivers/registry.ts` makes it). */
-export interface Drivers {
-  readonly hardwareTypes: readonly HardwareType[];
-  /** @throws AppError `invalid_argument` naming the known ones. */
-  hardwareType(name: string): HardwareType;
-  close(): Promise<void>;
-}
 
 /** Everything the conductor's parts share; made once by `main.ts`. A function declares the slice that it needs. */
 export interface ConductorContext {

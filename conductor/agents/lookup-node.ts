@@ -7,21 +7,8 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { ports } from '#conductor/db/schema/port.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { ramdiskStates } from '#conductor/nodes/required-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** States in which a ramdisk may ask who it is (agent-protocol.md §2.2, `restrict_lookup`). */
-const lookupStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
-  'deploying',
-  'wait call-back',
-  'cleaning',
-  'clean wait',
-  'inspecting',
-  'inspect wait',
-  'rescuing',
-  'rescue wait',
-  'service wait',
-]);
 
 const maskedToken = '******';
 /** Tokens exist since this microversion. */
@@ -47,7 +34,7 @@ export async function lookupNode(
   const node = request.nodeUuid
     ? await findNode(db, request.nodeUuid)
     : await findNodeByAddresses(db, request.addresses);
-  if (!node || !lookupStates.has(node.provisionState)) {
+  if (!node || !ramdiskStates.has(node.provisionState)) {
     throw new AppError('not_found', 'Resource could not be found.');
   }
   const token = request.version >= tokenVersion ? await issueToken(context, node) : undefined;

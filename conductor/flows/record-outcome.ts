@@ -4,7 +4,8 @@ import type { Transaction } from '#conductor/db/open.ts';
 import { type FlowRow, type FlowStepRow, flows } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import { recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
+import { listSteps, recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
+import { type PlannedStep, rebootAfter } from '#conductor/flows/plan-steps.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
@@ -31,6 +32,11 @@ export async function recordOutcome(
       : recordSuccess(context, tx, record, outcome);
   });
   context.stepEventCommitted();
+  const { node, flow, step } = record;
+  const fields = { node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` };
+  if (outcome.kind === 'wait' || outcome.kind === 'again')
+    context.log.info({ ...fields, reason: outcome.reason }, 'step waits');
+  else context.log.info(fields, 'step succeeded');
   return answer;
 }
 
@@ -47,7 +53,16 @@ async function recordSuccess(
     await replacePendingSteps(tx, flow.uuid, outcome.plan);
     await updateFlow(tx, flow.uuid, { hardwareManagerVersion: outcome.hardwareManagerVersion });
   }
+  if (outcome.kind === 'reboot') {
+    const pending = (await listSteps(tx, flow.uuid)).filter((each) => each.state === 'pending');
+    await replacePendingSteps(tx, flow.uuid, [rebootAfter(step), ...pending.map(asPlanned)]);
+  }
   return 'goes on';
+}
+
+function asPlanned(step: FlowStepRow): PlannedStep {
+  const { interface: stepInterface, args, priority, origin, inBand, abortable, rebootRequested } = step;
+  return { interface: stepInterface, step: step.step, args, priority, origin, inBand, abortable, rebootRequested };
 }
 
 async function recordWait(

@@ -95,5 +95,6 @@ async function recordStart(work: Work, step: FlowStepRow): Promise<FlowStepRow> 
     if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
   });
   context.stepEventCommitted();
+  context.log.info({ node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` }, 'step started');
   return { ...step, state: 'running', startedAt: step.startedAt ?? now };
 }

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
@@ -6,6 +7,9 @@ import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
 
 /** How often a running command is asked about when no heartbeat says that it has ended. */
 const checkEveryMs = 15_000;
+
+/** Baton's agent: this run of the step needs a reboot, whatever its definition says. */
+const RebootWish = z.looseObject({ baton_reboot: z.string() });
 
 /** Has the agent run a step: any in-band one, under its own name. */
 export const runAgentStep: Pick<ConductorStep, 'run' | 'resume'> = {
@@ -114,8 +118,12 @@ function readCommand(context: StepContext, command: CommandResult): ConductorSte
   switch (command.command_status) {
     case 'RUNNING':
       return wait(context, `the agent to finish ${context.step.step}`);
-    case 'SUCCEEDED':
-      return { kind: 'done', output: command.command_result };
+    case 'SUCCEEDED': {
+      const reboot = RebootWish.safeParse(command.command_result);
+      return reboot.success
+        ? { kind: 'reboot', reason: reboot.data.baton_reboot, output: command.command_result }
+        : { kind: 'done', output: command.command_result };
+    }
     case 'CLEAN_VERSION_MISMATCH':
     case 'VERSION_MISMATCH':
       throw new AppError('version_mismatch', 'the agent came back with other hardware manager versions');

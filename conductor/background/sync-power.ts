@@ -16,7 +16,7 @@ const powerFault = 'power failure';
  * operator's hand on the power button is. A BMC that fails three times in a row puts its node into maintenance with
  * fault `power failure`, and the first good answer takes it out again (Ironic's manner).
  */
-export async function syncPowerStates(context: ConductorContext, signal: AbortSignal): Promise<void> {
+export async function syncPower(context: ConductorContext, signal: AbortSignal): Promise<void> {
   const resting = await context.db
     .select()
     .from(nodes)

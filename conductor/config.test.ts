@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { describeSettings, readConfig } from '#conductor/config.ts';
+
+test('has a default for everything', () => {
+  const config = readConfig({});
+  expect(config).toMatchObject({ host: '127.0.0.1', port: 6385, publicUrl: 'http://127.0.0.1:6385' });
+  expect(Object.isFrozen(config)).toBe(true);
+});
+
+test('lists all problems in one message, unknown settings too', () => {
+  const environment = { BATON_PORT: 'many', BATON_HEARTBEAT_TIMEOUT: '-1', BATON_PROT: '1', DATABASE_URL: 'mysql://x' };
+  expect(() => readConfig(environment)).toThrow(
+    /BATON_PORT: .*\n.*DATABASE_URL: .*\n.*HEARTBEAT.*\n.*BATON_PROT: no such/,
+  );
+});
+
+test('switches ports by default once there is a networks file', () => {
+  expect(readConfig({}).defaultNetworkInterface).toBe('noop');
+  expect(readConfig({ BATON_NETWORKS_FILE: 'networks.yaml' }).defaultNetworkInterface).toBe('switchport');
+});
+
+test('an IPv6 address gets its brackets in the public URL', () => {
+  expect(readConfig({ BATON_HOST: 'fd00::1' }).publicUrl).toBe('http://[fd00::1]:6385');
+});
+
+test('describes each setting for the docs', () => {
+  const settings = describeSettings();
+  expect(settings.length).toBeGreaterThan(15);
+  expect(settings.filter((setting) => setting.meaning === '')).toEqual([]);
+});

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
+import { AdvertisedStep } from '#shared/wire/step.ts';
+
+const advertise = (step: string, priority: number, more: Record<string, unknown> = {}) =>
+  AdvertisedStep.parse({ interface: 'deploy', step, priority, ...more });
+const request = (step: string, priority: number, stepInterface = 'deploy') => ({
+  interface: stepInterface,
+  step,
+  priority,
+  args: { wanted: true },
+});
+const names = (plan: readonly { readonly interface: string; readonly step: string }[]) =>
+  plan.map((step) => `${step.interface}.${step.step}`);
+
+const decomposed = [
+  'deploy.deploy',
+  'deploy.write_image',
+  'deploy.prepare_instance_boot',
+  'deploy.tear_down_agent',
+  'deploy.switch_to_tenant_network',
+  'deploy.boot_instance',
+];
+
+describe('a deploy', () => {
+  test('is the decomposed sequence of the seed', () => {
+    const plan = planSteps(flowKinds.deploy, { requested: [] });
+    expect(names(plan)).toEqual(decomposed);
+    expect(plan.map((step) => step.priority)).toEqual([100, 80, 60, 40, 30, 20]);
+  });
+
+  test('has in-band steps between core steps by priority, and hides those that the conductor has itself', () => {
+    const advertised = [
+      advertise('late', 41),
+      advertise('write_image', 5),
+      advertise('early', 99),
+      advertise('off', 0),
+    ];
+    expect(names(planSteps(flowKinds.deploy, { advertised, requested: [] }))).toEqual([
+      'deploy.deploy',
+      'deploy.early',
+      'deploy.write_image',
+      'deploy.prepare_instance_boot',
+      'deploy.late',
+      'deploy.tear_down_agent',
+      'deploy.switch_to_tenant_network',
+      'deploy.boot_instance',
+    ]);
+  });
+
+  test.each([40, 100, 101])('refuses an in-band step of priority %i by name and range', (priority) => {
+    const plan = () => planSteps(flowKinds.deploy, { advertised: [advertise('flash', priority)], requested: [] });
+    expect(plan).toThrow(`in-band step deploy.flash has priority ${priority}; it must be 41 to 99`);
+  });
+
+  test('takes priority and arguments from the request, and the reboot from the step itself', () => {
+    const advertised = [advertise('flash', 0, { reboot_requested: true })];
+    const plan = planSteps(flowKinds.deploy, { advertised, requested: [request('flash', 90)] });
+    expect(plan[1]).toMatchObject({ step: 'flash', priority: 90, args: { wanted: true }, origin: 'request' });
+    expect(plan[2]).toMatchObject({ step: 'reboot_ramdisk', origin: 'core', inBand: false });
+  });
+
+  test('leaves unknown requested steps until the agent has told its own, and refuses them then', () => {
+    const requested = [request('nobody_has_it', 90)];
+    expect(names(planSteps(flowKinds.deploy, { requested }))).toEqual(decomposed);
+    expect(() => planSteps(flowKinds.deploy, { advertised: [], requested })).toThrow('no step deploy.nobody_has_it');
+  });
+
+  test('refuses the same step twice, and to move deploy.deploy', () => {
+    const twice = [request('a', 90), request('a', 91)];
+    expect(() => planSteps(flowKinds.deploy, { requested: twice })).toThrow('deploy.a stands there twice');
+    expect(() => planSteps(flowKinds.deploy, { requested: [request('deploy', 50)] })).toThrow('priority 0');
+  });
+
+  test('sorts equal priorities by interface rank', () => {
+    const advertised = ['raid', 'bios', 'vendor', 'deploy'].map((name) => advertise('same', 90, { interface: name }));
+    const plan = names(planSteps(flowKinds.deploy, { advertised, requested: [] }));
+    expect(plan.slice(1, 5)).toEqual(['vendor.same', 'deploy.same', 'bios.same', 'raid.same']);
+  });
+});
+
+test('cleaning opens and closes around the agent’s steps, whatever their priority', () => {
+  const advertised = [advertise('erase_devices_metadata', 99), advertise('burn_in', 0), advertise('vendor', 1000)];
+  expect(names(planSteps(flowKinds.clean, { advertised, requested: [] }))).toEqual([
+    'deploy.boot_ramdisk',
+    'deploy.vendor',
+    'deploy.erase_devices_metadata',
+    'deploy.tear_down_agent',
+    'deploy.leave_network',
+  ]);
+});
+
+test('a failed deploy leaves the machine off and off every network', () => {
+  expect(names(planCleanup(flowKinds.deploy))).toEqual(['power.power_off', 'deploy.leave_network']);
+});

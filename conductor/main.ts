@@ -1,0 +1,55 @@
+import { type PeriodicTask, startPeriodicTasks } from '#conductor/background/periodic.ts';
+import { syncPower } from '#conductor/background/sync-power.ts';
+import { type ConductorConfig, readConfig } from '#conductor/config.ts';
+import { createApp } from '#conductor/http/app.ts';
+import { listen } from '#conductor/http/listen.ts';
+import { openContext } from '#conductor/open-context.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import { createLog, type Log } from '#shared/log.ts';
+
+/** The conductor's process: configuration → context → listener and background tasks, until a signal. */
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const log = createLog({ component: 'conductor', level: config.logLevel });
+  const opened = await openContext(config, { log, stepEventCommitted: crashAfter(config) });
+  const { context, scheduler } = opened;
+  const server = await listen(createApp(context).fetch, config);
+  log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
+  const tasks: PeriodicTask[] = [
+    { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },
+    { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
+  ];
+  const background = startPeriodicTasks(tasks, context);
+  const signal = await stopSignal();
+  log.info({ signal }, 'conductor is stopping: nodes are left where the log says they are');
+  await server.close();
+  await background.stop();
+  await opened.close();
+}
+
+/** Tests only: the process dies the hard way right after the n-th step event is on disk. */
+function crashAfter(config: ConductorConfig): () => void {
+  let committed = 0;
+  return () => {
+    committed += 1;
+    if (committed === config.crashAfterEvent) process.kill(process.pid, 'SIGKILL');
+  };
+}
+
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+  });
+}
+
+function reportFailure(log: Log, error: unknown): void {
+  log.fatal({ err: error }, 'conductor could not start');
+  process.stderr.write(`baton conductor: ${errorChain(error)}\n`);
+  process.exitCode = 1;
+}
+
+try {
+  await main();
+} catch (error) {
+  reportFailure(createLog({ component: 'conductor' }), error);
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import {
+  legalVerbs,
+  nextProvisionState,
+  type ProvisionState,
+  provisionStates,
+  provisionTransitions,
+} from '#conductor/nodes/provision-states.ts';
+
+test('every state can be reached from enroll', () => {
+  const reached = new Set<ProvisionState>(['enroll']);
+  for (const state of reached) for (const next of Object.values(provisionTransitions[state])) reached.add(next);
+  expect(provisionStates.filter((state) => !reached.has(state))).toEqual([]);
+});
+
+test('every failure has a way out by an operator’s verb', () => {
+  const failures = provisionStates.filter((state) => state.endsWith('failed') || state === 'error');
+  expect(failures.length).toBeGreaterThan(5);
+  expect(failures.filter((state) => legalVerbs(state).length === 0)).toEqual([]);
+});
+
+test.each([
+  ['deploy failed', ['active', 'deploy', 'rebuild', 'deleted', 'undeploy']],
+  ['enroll', ['manage']],
+  ['deploying', []],
+  ['deleting', []],
+] as const)('%s allows %j', (state, verbs) => {
+  expect(legalVerbs(state)).toEqual(verbs);
+});
+
+test('each flow kind’s events lead on from the state that it works in', () => {
+  const workingStates = { verify: 'verifying', clean: 'cleaning', deploy: 'deploying', teardown: 'deleting' } as const;
+  for (const [kind, state] of Object.entries(workingStates)) {
+    const { done, fail } = flowKinds[kind as keyof typeof workingStates].events;
+    expect(nextProvisionState(state, done), `${kind} done`).toBeDefined();
+    expect(nextProvisionState(state, fail), `${kind} fail`).toBeDefined();
+  }
+});

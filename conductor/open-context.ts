@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { createAgentClients } from '#conductor/agents/agent-client.ts';
+import { createScheduler, type Scheduler } from '#conductor/background/scheduler.ts';
+import type { ConductorConfig } from '#conductor/config.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { openDatabase } from '#conductor/db/open.ts';
+import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
+import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
+import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
+import { findSwitchDriver, switchDriverNames } from '#conductor/networks/switches/index.ts';
+import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
+import { systemClock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+
+export interface OpenContextOptions {
+  readonly log: Log;
+  readonly drivers?: DriverOptions;
+  readonly stepEventCommitted?: () => void;
+}
+
+const nudgeChannel = 'baton_nudge';
+
+/**
+ * Everything of a conductor but its listener: database, drivers, switches, scheduler. Also what tests start from.
+ * @throws AppError naming what can't be opened or is wrong in a file.
+ */
+export async function openContext(
+  config: ConductorConfig,
+  options: OpenContextOptions,
+): Promise<{ readonly context: ConductorContext; readonly scheduler: Scheduler; close(): Promise<void> }> {
+  const { log } = options;
+  const networks = await readNetworks(config.networksFile);
+  const database = await openDatabase({ url: config.databaseUrl, dataDirectory: config.dataDirectory });
+  await releaseStaleLeases(database.db, { holder: config.conductorName, exclusive: database.exclusive });
+  const scheduler = createScheduler(() => context);
+  const context: ConductorContext = {
+    config,
+    database,
+    db: database.db,
+    log,
+    clock: systemClock,
+    run,
+    drivers: createDrivers({ run, log }, options.drivers),
+    agents: createAgentClients(),
+    networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
+    nudge: (nodeUuid) => {
+      scheduler.nudge(nodeUuid);
+      // other conductors on this database; reconciling makes up for one that is lost
+      if (!database.exclusive) {
+        database.notify(nudgeChannel, nodeUuid).catch((err: unknown) => log.warn({ err }, 'nudge not passed on'));
+      }
+    },
+    stepEventCommitted: options.stepEventCommitted ?? (() => undefined),
+  };
+  if (!database.exclusive) await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid));
+  return {
+    context,
+    scheduler,
+    close: async () => {
+      await scheduler.stop();
+      await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
+      await database.close();
+    },
+  };
+}
+
+async function readNetworks(file: string | undefined): Promise<Networks> {
+  if (!file) return noNetworks;
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new AppError('invalid_argument', `BATON_NETWORKS_FILE: read ${file}`, { cause });
+  });
+  return parseNetworksFile(text, file, switchDriverNames);
+}

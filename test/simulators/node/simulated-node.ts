@@ -1,0 +1,222 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { runAgent } from '#agent/agent.ts';
+import { readAgentConfig } from '#agent/config.ts';
+import type { AgentContext } from '#agent/context.ts';
+import { type HardwareManager, hardwareSupport, type OfferedStep } from '#agent/hardware/hardware-manager.ts';
+import { systemClock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Log, silentLog } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
+import {
+  createMemoryMachine,
+  type SimulatedMachine,
+  type SimulatedPowerAction,
+} from '#test/simulators/redfish/machine.ts';
+import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+import { freePort } from '#test/support/free-port.ts';
+
+/** What a test may make go wrong. */
+export interface NodeFaults {
+  /** Step name → the error that it ends with; taken away once it has struck when `once`. */
+  failStep?: { readonly step: string; readonly message: string; readonly once?: boolean };
+  /** The agent's process dies when it begins this step (once), and init starts it again. */
+  dieInStep?: string;
+  /** The ramdisk never comes up. */
+  bootsNothing?: boolean;
+}
+
+/** A server as the conductor sees it: a Redfish BMC, and the real agent with simulated disks when it boots by PXE. */
+export interface SimulatedNode {
+  readonly mac: string;
+  readonly bmc: RedfishSimulator;
+  readonly driverInfo: Record<string, unknown>;
+  readonly faults: NodeFaults;
+  /** `on` or `off`, and what the machine runs: the ramdisk, its own system, or nothing. */
+  state(): { readonly power: 'on' | 'off'; readonly runs: 'ramdisk' | 'instance' | 'nothing' };
+  /** What in-band steps did to the disk, in order: `write_image demo.raw`. */
+  readonly disk: readonly string[];
+  close(): Promise<void>;
+}
+
+export interface SimulatedNodeOptions {
+  readonly conductorUrl: () => string;
+  readonly mac: string;
+  readonly stepMs?: number;
+  readonly log?: Log;
+}
+
+const credentials = { username: 'admin', password: 'simulated' };
+
+export async function startSimulatedNode(options: SimulatedNodeOptions): Promise<SimulatedNode> {
+  const faults: NodeFaults = {};
+  const disk: string[] = [];
+  const boot = createBoot(options, faults, disk);
+  const machine = bootingMachine(boot);
+  const bmc = await startRedfishSimulator({ machine, ...credentials });
+  return {
+    mac: options.mac,
+    bmc,
+    driverInfo: {
+      redfish_address: bmc.address,
+      redfish_username: credentials.username,
+      redfish_password: credentials.password,
+    },
+    faults,
+    state: () => ({ power: boot.power(), runs: boot.runs() }),
+    disk,
+    close: async () => {
+      await boot.stop();
+      await bmc.close();
+    },
+  };
+}
+
+interface Boot {
+  start(fromNetwork: boolean): void;
+  stop(): Promise<void>;
+  power(): 'on' | 'off';
+  runs(): 'ramdisk' | 'instance' | 'nothing';
+}
+
+/** Power and boot order of a machine in memory, with a boot behind them. */
+function bootingMachine(boot: Boot): SimulatedMachine {
+  const memory = createMemoryMachine();
+  return {
+    ...memory,
+    setPower: async (action: SimulatedPowerAction) => {
+      const fromNetwork = (await memory.getBoot()).device === 'pxe';
+      const wasOn = (await memory.getPower()) === 'on';
+      await memory.setPower(action);
+      if (action !== 'on' || !wasOn) await boot.stop();
+      if (action === 'reset' || (action === 'on' && !wasOn)) boot.start(fromNetwork);
+    },
+  };
+}
+
+function createBoot(options: SimulatedNodeOptions, faults: NodeFaults, disk: string[]): Boot {
+  let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
+  let runs: 'ramdisk' | 'instance' | 'nothing' = 'nothing';
+  return {
+    power: () => (running ? 'on' : 'off'),
+    runs: () => runs,
+    start: (fromNetwork) => {
+      const stop = new AbortController();
+      runs = fromNetwork ? (faults.bootsNothing ? 'nothing' : 'ramdisk') : 'instance';
+      const ended = runs === 'ramdisk' ? ramdisk(options, faults, disk, stop.signal) : Promise.resolve();
+      running = { stop, ended };
+    },
+    stop: async () => {
+      const last = running;
+      running = undefined;
+      runs = 'nothing';
+      last?.stop.abort(new Error('power off'));
+      await last?.ended;
+    },
+  };
+}
+
+/** Init: starts the agent, and starts it again when its process dies, with what it kept in memory. */
+async function ramdisk(
+  options: SimulatedNodeOptions,
+  faults: NodeFaults,
+  disk: string[],
+  powerOff: AbortSignal,
+): Promise<void> {
+  const stateDir = await mkdtemp(join(tmpdir(), 'baton-simulated-node-'));
+  // an agent that is started again is where it was: on real machines always port 9999
+  const port = await freePort();
+  try {
+    while (!powerOff.aborted) {
+      const death = new AbortController();
+      const signal = AbortSignal.any([powerOff, death.signal]);
+      await agentProcess(options, { stateDir, port }, simulatedHardware(options, faults, disk, death), signal);
+    }
+  } finally {
+    await rm(stateDir, { recursive: true, force: true });
+  }
+}
+
+async function agentProcess(
+  options: SimulatedNodeOptions,
+  { stateDir, port }: { readonly stateDir: string; readonly port: number },
+  hardware: HardwareManager,
+  signal: AbortSignal,
+): Promise<void> {
+  const log = options.log ?? silentLog;
+  const config = readAgentConfig(`ipa-api-url=${options.conductorUrl()} ipa-lookup-interval=0.2`, {
+    BATON_AGENT_ADDRESSES: options.mac,
+    BATON_AGENT_STATE_DIR: stateDir,
+    BATON_AGENT_LISTEN_HOST: '127.0.0.1',
+    BATON_AGENT_LISTEN_PORT: String(port),
+  });
+  const dependencies = { run: noPrograms, clock: systemClock, random: Math.random, log, say: () => undefined };
+  try {
+    await runAgent(config, { ...dependencies, recentLog: () => '', hardwareManagers: [hardware], signal });
+  } catch (error) {
+    if (!signal.aborted) log.error({ err: error }, 'simulated agent died');
+  }
+}
+
+/** The simulated machine has no programs but these, which do nothing. */
+const noPrograms: Run = (command) =>
+  command === 'sync'
+    ? Promise.resolve({ stdout: '', stderr: '', exitCode: 0, durationMs: 0 })
+    : Promise.reject(new AppError('command_failed', `the simulated ramdisk has no ${command}`));
+
+function simulatedHardware(
+  options: SimulatedNodeOptions,
+  faults: NodeFaults,
+  disk: string[],
+  death: AbortController,
+): HardwareManager {
+  const act = async (context: AgentContext, step: string, entry: string): Promise<StepOutcome> => {
+    if (faults.dieInStep === step) {
+      delete faults.dieInStep;
+      death.abort(new Error('the agent dies'));
+    }
+    await systemClock.sleep(options.stepMs ?? 5, AbortSignal.any([context.signal, death.signal]));
+    const failure = faults.failStep;
+    if (failure?.step === step) {
+      if (failure.once) delete faults.failStep;
+      throw new AppError('image_error', failure.message);
+    }
+    context.reportProgress({ phase: step, done_bytes: 1, total_bytes: 1 });
+    disk.push(entry);
+    return { kind: 'done', output: null };
+  };
+  const writeImage = defineStep({
+    interface: 'deploy',
+    step: 'write_image',
+    priority: 0,
+    description: 'pretends to write an image',
+    args: z.object({ image_info: z.looseObject({ id: z.string() }), configdrive: z.string().nullish() }),
+    run: (context: AgentContext, args) =>
+      act(context, 'write_image', `write_image ${args.image_info.id}${args.configdrive ? ' with config drive' : ''}`),
+  });
+  const plain = (step: string, priority: number): OfferedStep => ({
+    priority,
+    step: defineStep({
+      interface: 'deploy',
+      step,
+      priority,
+      description: `pretends to ${step}`,
+      args: z.looseObject({}),
+      run: (context: AgentContext) => act(context, step, step),
+    }),
+  });
+  return {
+    className: 'SimulatedHardwareManager',
+    name: 'simulated',
+    version: '1',
+    evaluateSupport: () => Promise.resolve(hardwareSupport.generic),
+    steps: {
+      deploy: [{ step: writeImage, priority: 0 }, plain('prepare_disks', 90), plain('tune_image', 70)],
+      clean: [plain('erase_devices_metadata', 99)],
+      service: [],
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RunningProcess, start } from '#shared/process/run.ts';
+import { freePort } from '#test/support/free-port.ts';
+
+/** A conductor in its own process on loopback, that can be killed and started again on the same database and port. */
+export interface ConductorProcess {
+  readonly url: string;
+  /** The log so far, JSON lines. */
+  log(): string;
+  /** Starts it (again); resolves when it serves, or rejects with its log when it ends before. */
+  start(settings?: Readonly<Record<string, string>>): Promise<void>;
+  /** Resolves with the exit code: 137 after SIGKILL. */
+  readonly exited: () => Promise<number>;
+  kill(signal: NodeJS.Signals): Promise<void>;
+  /** Stops it and deletes its database. */
+  close(): Promise<void>;
+}
+
+const main = new URL('../../conductor/main.ts', import.meta.url).pathname;
+
+export async function prepareConductor(settings: Readonly<Record<string, string>> = {}): Promise<ConductorProcess> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'baton-conductor-'));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  let running: RunningProcess | undefined;
+  let log = '';
+  const kill = async (signal: NodeJS.Signals): Promise<void> => {
+    running?.kill(signal);
+    await running?.exited;
+    running = undefined;
+  };
+  return {
+    url,
+    log: () => log,
+    start: async (more = {}) => {
+      const child = start(process.execPath, [main], {
+        env: {
+          BATON_PORT: String(port),
+          BATON_DATA_DIR: join(dataDirectory, 'db'),
+          BATON_LOG_LEVEL: 'info',
+          BATON_RECONCILE_INTERVAL: '1',
+          ...settings,
+          ...more,
+        },
+      });
+      running = child;
+      await new Promise<void>((resolve, reject) => {
+        child.stderr.on('data', (chunk: Buffer) => {
+          log += chunk.toString('utf8');
+          if (chunk.includes('conductor is up')) resolve();
+        });
+        child.exited.then(
+          (code) => reject(new Error(`the conductor ended with ${code} before it served:\n${log.slice(-4000)}`)),
+          reject,
+        );
+      });
+    },
+    exited: () => running?.exited ?? Promise.resolve(0),
+    kill,
+    close: async () => {
+      await kill('SIGTERM');
+      await rm(dataDirectory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { sql } from 'drizzle-orm';
+import { createAgentClients } from '#conductor/agents/agent-client.ts';
+import { readConfig } from '#conductor/config.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { openDatabase } from '#conductor/db/open.ts';
+import { createDrivers } from '#conductor/drivers/registry.ts';
+import { createApp } from '#conductor/http/app.ts';
+import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
+import type { Networks } from '#conductor/networks/networks-file.ts';
+import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
+import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+
+type Json = Record<string, unknown>;
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** `{}` when there is none. */
+  readonly body: Json;
+  /** The text of an error, unpacked from its double encoding. */
+  readonly fault: string | undefined;
+}
+
+/** The whole API in process, on a database in memory, with fake hardware and nobody who works on nodes. */
+export interface TestApi {
+  readonly context: ConductorContext;
+  /** UUIDs of nodes that were nudged since the last reset. */
+  readonly nudged: string[];
+  call(method: string, path: string, body?: unknown, version?: string): Promise<ApiAnswer>;
+  /** Forgets all nodes. */
+  reset(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opening the database takes seconds: once per test file. */
+export async function openTestApi(options: { readonly networks?: Networks } = {}): Promise<TestApi> {
+  const config = readConfig({ BATON_DATA_DIR: 'memory://', BATON_CONDUCTOR_NAME: 'test-host' });
+  const database = await openDatabase({ dataDirectory: config.dataDirectory });
+  const nudged: string[] = [];
+  const networks = options.networks ?? { switches: [], networks: [], defaults: undefined };
+  const context: ConductorContext = {
+    config,
+    database,
+    db: database.db,
+    log: silentLog,
+    clock: { now: () => new Date(), sleep: () => Promise.resolve() },
+    run,
+    drivers: createDrivers({ run, log: silentLog }),
+    agents: createAgentClients(),
+    networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
+    nudge: (nodeUuid) => {
+      nudged.push(nodeUuid);
+    },
+    stepEventCommitted: () => undefined,
+  };
+  const app = createApp(context);
+  return {
+    context,
+    nudged,
+    call: async (method, path, body, version = '1.96') => {
+      const answer = await app.request(`http://api.example${path}`, {
+        method,
+        headers: {
+          ...(version === '' ? {} : { 'X-OpenStack-Ironic-API-Version': version }),
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      const json = text === '' ? {} : (JSON.parse(text) as Json);
+      return { status: answer.status, headers: answer.headers, body: json, fault: faultOf(json) };
+    },
+    reset: async () => {
+      nudged.length = 0;
+      await database.db.execute(sql`truncate nodes cascade`);
+    },
+    close: () => database.close(),
+  };
+}
+
+function faultOf(json: Json): string | undefined {
+  if (typeof json['error_message'] !== 'string') return undefined;
+  const inner = JSON.parse(json['error_message']) as { faultstring?: string; description?: string };
+  return inner.faultstring ?? inner.description;
+}

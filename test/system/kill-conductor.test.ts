@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** SIGKILL right after each event of a deploy's log, and the conductor started again: the same active node. */
+
+let conductor: ConductorProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+const name = 'survivor';
+
+beforeAll(async () => {
+  conductor = await prepareConductor();
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: '52:54:00:00:01:01' });
+  await conductor.start();
+  operator = createOperator(conductor.url);
+  await enrolSimulatedNode(operator, machine, name);
+  await conductor.kill('SIGTERM');
+});
+afterAll(async () => {
+  await machine.close();
+  await conductor.close();
+});
+
+test('a deploy survives SIGKILL after every event of its log', async () => {
+  onTestFailed(() => {
+    process.stderr.write(conductor.log().slice(-6000));
+  });
+  let killed = 0;
+  for (let event = 1; ; event += 1) {
+    await conductor.start({ BATON_CRASH_AFTER_EVENT: String(event) });
+    const before = machine.disk.length;
+    await operator.provision(name, 'active', { configdrive: { meta_data: { hostname: 'survivor' } } });
+    const survived = await Promise.race([
+      conductor.exited().then(() => false),
+      operator.waitForState(name, 'active').then(() => true),
+    ]);
+    if (!survived) {
+      killed += 1;
+      await conductor.start();
+    }
+    await operator.waitForState(name, 'active', 60_000);
+    expect(machine.state(), `killed after event ${event}`).toEqual({ power: 'on', runs: 'instance' });
+    // each in-band step has run, and the last of each kind in the right order
+    expect([...new Set(machine.disk.slice(before))], `killed after event ${event}`).toEqual([
+      'prepare_disks',
+      'write_image demo.raw with config drive',
+      'tune_image',
+    ]);
+    await operator.provision(name, 'deleted');
+    await operator.waitForState(name, 'available');
+    await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
+    await conductor.kill('SIGTERM');
+    if (survived) break;
+  }
+  // eight steps, each with a start and an end, and four that wait in between
+  expect(killed).toBeGreaterThanOrEqual(20);
+});
