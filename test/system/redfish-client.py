@@ -1,0 +1,60 @@
+"""Drives a Redfish service with Debian's python3-sushy and prints what it saw as JSON; arguments: URL user password session|basic CA-FILE."""
+
+import json
+import sys
+import time
+
+import sushy
+from sushy import auth
+
+url, username, password, how, authority = sys.argv[1:6]
+kind = auth.SessionAuth if how == "session" else auth.BasicAuth
+root = sushy.Sushy(url, auth=kind(username=username, password=password), verify=authority)
+seen = {"redfish_version": root.redfish_version, "systems": list(root.get_system_collection().members_identities)}
+system = root.get_system_collection().get_members()[0]
+seen["system"] = {
+    "identity": system.identity,
+    "manufacturer": system.manufacturer,
+    "memory_gib": system.memory_summary.size_gib,
+    "resets": sorted(value.value for value in system.get_allowed_reset_system_values()),
+    "boot_sources": sorted(value.value for value in system.get_allowed_system_boot_source_values()),
+    "managers": [manager.identity for manager in system.managers],
+    "chassis": [chassis.identity for chassis in system.chassis],
+}
+seen["power"] = []
+
+
+def reset(value, state):
+    system.reset_system(value)
+    for _ in range(100):
+        system.refresh(force=True)
+        if system.power_state == state:
+            break
+        time.sleep(0.05)
+    seen["power"].append(system.power_state.value)
+
+
+reset(sushy.RESET_ON, sushy.PowerState.ON)
+reset(sushy.RESET_FORCE_OFF, sushy.PowerState.OFF)
+reset(sushy.RESET_ON, sushy.PowerState.ON)
+reset(sushy.RESET_GRACEFUL_SHUTDOWN, sushy.PowerState.OFF)
+
+seen["boot"] = []
+for target, enabled, mode in [
+    (sushy.BootSource.PXE, sushy.BootSourceOverrideEnabled.ONCE, sushy.BootSourceOverrideMode.UEFI),
+    (sushy.BootSource.HDD, sushy.BootSourceOverrideEnabled.CONTINUOUS, sushy.BootSourceOverrideMode.LEGACY),
+]:
+    system.set_system_boot_options(target, enabled, mode)
+    system.refresh(force=True)
+    boot = system.boot
+    seen["boot"].append([boot.target.value, boot.enabled.value, boot.mode.value])
+
+try:
+    root.get_system("/redfish/v1/Systems/9")
+except sushy.exceptions.ResourceNotFoundError as error:
+    seen["missing"] = error.status_code
+
+# Debian's package lacks the standard registries that the public property `registries` loads first
+registry = root._get_registry_collection().get_members()[0].get_message_registry("en", None)
+seen["registry"] = [registry.registry_prefix, registry.registry_version, "NoValidSession" in registry.messages]
+print(json.dumps(seen))

@@ -1,0 +1,68 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { run } from '#shared/process/run.ts';
+import { createBmcCertificate } from '#test/simulators/redfish/certificate.ts';
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
+import { startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+
+/** The Redfish simulator against an independent client (Debian: python3-sushy), so that both sides are not our own reading. */
+
+async function driveWithSushy(how: 'session' | 'basic', quirks: Partial<Quirks>): Promise<unknown> {
+  const machine = createMemoryMachine();
+  const tls = createBmcCertificate('127.0.0.1');
+  const simulator = await startRedfishSimulator({ machine, username: 'admin', password: 'secret', tls, quirks });
+  const folder = await mkdtemp(join(tmpdir(), 'baton-sushy-'));
+  try {
+    const authority = join(folder, 'bmc.pem');
+    await writeFile(authority, tls.cert);
+    const client = join(import.meta.dirname, 'redfish-client.py');
+    const result = await run('/usr/bin/python3', [client, simulator.address, 'admin', 'secret', how, authority], {
+      // python-requests puts this variable above what its caller asks for
+      env: { REQUESTS_CA_BUNDLE: authority },
+    });
+    expect(simulator.counters.logins).toBe(how === 'session' ? 1 : 0);
+    expect(machine.actions).toEqual(['on', 'off', 'on', 'graceful']);
+    return JSON.parse(result.stdout);
+  } finally {
+    await simulator.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+const expected = {
+  redfish_version: '1.11.0',
+  systems: ['/redfish/v1/Systems/1'],
+  system: {
+    identity: '1',
+    manufacturer: 'Baton',
+    memory_gib: 2,
+    resets: ['ForceOff', 'ForceOn', 'ForceRestart', 'GracefulRestart', 'GracefulShutdown', 'On', 'PushPowerButton'],
+    boot_sources: ['BiosSetup', 'Cd', 'Hdd', 'None', 'Pxe'],
+    managers: ['1'],
+    chassis: ['1'],
+  },
+  power: ['On', 'Off', 'On', 'Off'],
+  boot: [
+    ['Pxe', 'Once', 'UEFI'],
+    ['Hdd', 'Continuous', 'Legacy'],
+  ],
+  missing: 404,
+  registry: ['Base', '1.8.0', true],
+};
+
+describe('python3-sushy drives the simulator', () => {
+  test('with a session', async () => {
+    expect(await driveWithSushy('session', {})).toMatchObject(expected);
+  });
+
+  test('with HTTP Basic, demanded ETags and slow power', async () => {
+    expect(await driveWithSushy('basic', { requireIfMatch: true, slowPowerMs: 200 })).toMatchObject(expected);
+  });
+
+  test('with weak ETags', async () => {
+    expect(await driveWithSushy('session', { weakEtagOnly: true })).toMatchObject(expected);
+  });
+});
