@@ -26,10 +26,13 @@ export class AgentFault extends Error {
   readonly type: FaultType;
   readonly code: 400 | 404 | 409 | 500;
   readonly details: string;
+  /** What `details` tells of. Not the `cause`: the chain would say it twice. */
+  readonly origin: unknown;
 
-  constructor(type: FaultType, details: string, options: { readonly cause?: unknown } = {}) {
-    super(`${faultTypes[type].message}: ${details}`, options);
+  constructor(type: FaultType, details: string, origin?: unknown) {
+    super(`${faultTypes[type].message}: ${details}`);
     this.type = type;
+    this.origin = origin;
     this.code = faultTypes[type].code;
     this.details = details;
   }
@@ -38,13 +41,13 @@ export class AgentFault extends Error {
 /** `command_error` of a failed command: `details` carries the whole cause chain, since that is what conductors show. */
 export function toCommandError(error: unknown, otherwise: FaultType = 'CommandExecutionError'): CommandError {
   const fault = error instanceof AgentFault ? error : new AgentFault(otherwise, errorChain(error));
-  const cause = fault.cause ?? error;
+  const origin = fault.origin ?? error;
   return {
     type: fault.type,
     code: fault.code,
     message: faultTypes[fault.type].message,
     details: fault.details,
     // ours: lets Baton's conductor tell a full disk from a lost network; Ironic's reads the four keys above
-    ...(cause instanceof AppError ? { baton_code: cause.code, baton_retryable: cause.retryable } : {}),
+    ...(origin instanceof AppError ? { baton_code: origin.code, baton_retryable: origin.retryable } : {}),
   };
 }

@@ -104,16 +104,19 @@ export class CommandRunner {
     params: unknown,
   ): Promise<CommandResult> {
     const { clock, log, say } = this.#services;
+    const label = definition.label?.(params) ?? name;
     const startedAt = clock.now().getTime();
-    const took = (): string => formatDuration(clock.now().getTime() - startedAt);
+    const durationMs = (): number => clock.now().getTime() - startedAt;
     log.info({ command: name, id }, 'command started');
+    if (definition.kind === 'async') say(`${label} started`);
     try {
       const value = (await definition.run(this.#services, params, id)) ?? null;
-      log.info({ command: name, id, durationMs: clock.now().getTime() - startedAt }, 'command ended');
+      log.info({ command: name, id, durationMs: durationMs() }, 'command ended');
+      if (definition.kind === 'async') say(`${label} ended after ${formatDuration(durationMs())}`);
       return report(id, command, 'SUCCEEDED', null, resultOf(command, definition.kind, value));
     } catch (error) {
-      log.error({ err: error, command: name, id, durationMs: clock.now().getTime() - startedAt }, 'command failed');
-      say(`${name} FAILED after ${took()}: ${errorChain(error)}`);
+      log.error({ err: error, command: name, id, durationMs: durationMs() }, 'command failed');
+      say(`${label} FAILED after ${formatDuration(durationMs())}: ${errorChain(error)}`);
       // the wire's one status for a version mismatch, whatever the kind of step
       const status =
         error instanceof AgentFault && error.type === 'VersionMismatch' ? 'CLEAN_VERSION_MISMATCH' : 'FAILED';

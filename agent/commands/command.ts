@@ -37,6 +37,8 @@ export interface CommandServices {
 export interface CommandDefinition<Params = unknown> {
   readonly kind: 'sync' | 'async';
   readonly params: z.ZodType<Params>;
+  /** What it does, for the console, where the command's name doesn't say enough. */
+  label?(params: Params): string;
   /** What it returns is the `command_result`; what it throws becomes the `command_error`. */
   run(services: CommandServices, params: Params, commandId: string): Promise<unknown>;
 }

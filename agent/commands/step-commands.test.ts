@@ -77,7 +77,7 @@ describe('execute_*_step', () => {
         type,
         code: 500,
         message,
-        details: `${kind} step deploy.probe failed: write /dev/vda: no space`,
+        details: 'write /dev/vda: no space',
         baton_code: 'image_error',
         baton_retryable: false,
       },

@@ -12,7 +12,6 @@ import type { AgentContext } from '#agent/context.ts';
 import { hardwareVersions, versionsMatch } from '#agent/hardware/active-hardware.ts';
 import type { AgentStep, StepKind } from '#agent/hardware/hardware-manager.ts';
 import { advertisedSteps, stepCandidates } from '#agent/hardware/select-steps.ts';
-import { formatDuration } from '#agent/say.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { parseStepArgs, type StepOutcome } from '#shared/steps/define-step.ts';
 import { HardwareManagerVersion } from '#shared/wire/step.ts';
@@ -47,6 +46,10 @@ export function executeStepCommand(kind: StepKind): CommandDefinition {
   const versionKey = `${kind}_version` as const;
   return defineCommand({
     kind: 'async',
+    label: ({ step }) => {
+      const { interface: onInterface, step: name } = Step.parse(step);
+      return `${kind} step ${onInterface}.${name}`;
+    },
     params: z.strictObject({
       step: Step,
       node: nodeParam,
@@ -98,22 +101,17 @@ async function runStep(
   if (candidates.length === 0) {
     throw new AgentFault('HardwareManagerMethodNotFound', `Could not find method: ${wanted.step}`);
   }
-  const name = `${candidates[0]?.interface}.${wanted.step}`;
-  const startedAt = services.clock.now().getTime();
-  services.say(`${kind} step ${name} started`);
   const failures: unknown[] = [];
   for (const candidate of candidates) {
     try {
-      const outcome = await runCandidate(candidate, context, wanted.args);
-      services.say(`${kind} step ${name} ended after ${formatDuration(services.clock.now().getTime() - startedAt)}`);
-      return outcome;
+      return await runCandidate(candidate, context, wanted.args);
     } catch (error) {
       failures.push(error);
       if (!(error instanceof AppError && error.code === 'not_supported')) break;
     }
   }
-  const cause = failures.at(-1);
-  throw new AgentFault(failureTypes[kind], `${kind} step ${name} failed: ${errorChain(cause)}`, { cause });
+  const failure = failures.at(-1);
+  throw new AgentFault(failureTypes[kind], errorChain(failure), failure);
 }
 
 async function runCandidate(

@@ -46,9 +46,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new AgentFault('InvalidContentError', `Failed to decode JSON object: ${(cause as Error).message}`, {
-      cause,
-    });
+    throw new AgentFault('InvalidContentError', `Failed to decode JSON object: ${(cause as Error).message}`, cause);
   }
 }
 
