@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { BootDevice, ManagementInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
 
 /** One machine with a management interface in front of it, powered off, without a boot override. */
-export interface ManagementSubject {
+interface ManagementSubject {
   readonly management: ManagementInterface;
   readonly power: PowerInterface;
   close?(): Promise<void>;
@@ -27,7 +27,7 @@ const managementCases = [
   'sets the boot mode along',
   'refuses what it does not support',
 ] as const;
-export type ManagementCase = (typeof managementCases)[number];
+type ManagementCase = (typeof managementCases)[number];
 
 /** What every management interface must do, whatever the BMC; run by each implementation. */
 export function managementContract(contract: ManagementContract): void {
@@ -35,6 +35,7 @@ export function managementContract(contract: ManagementContract): void {
   const it = (name: ManagementCase, body: (subject: ManagementSubject) => Promise<void>): void => {
     const reason = contract.skip?.[name];
     const title = reason === undefined ? name : `${name} (skipped: ${reason})`;
+    if (reason !== undefined) console.info(`${contract.name}: ${title}`);
     // oxlint-disable-next-line vitest/valid-title -- a string, put together above
     test.skipIf(reason !== undefined)(title, async () => {
       expect.hasAssertions();

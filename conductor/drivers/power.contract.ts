@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { PowerInterface } from '#conductor/drivers/interfaces.ts';
 
 /** One machine with a power interface in front of it, powered off. */
-export interface PowerSubject {
+interface PowerSubject {
   readonly power: PowerInterface;
   /** What the machine is, seen past the BMC. */
   readonly isOn: () => boolean | Promise<boolean>;
@@ -27,7 +27,7 @@ const powerCases = [
   'soft rebooting',
   'stops when the caller aborts',
 ] as const;
-export type PowerCase = (typeof powerCases)[number];
+type PowerCase = (typeof powerCases)[number];
 
 /** What every power interface must do, whatever the BMC; run by each implementation. */
 export function powerContract(contract: PowerContract): void {
@@ -35,6 +35,7 @@ export function powerContract(contract: PowerContract): void {
   const it = (name: PowerCase, body: (subject: PowerSubject) => Promise<void>): void => {
     const reason = contract.skip?.[name];
     const title = reason === undefined ? name : `${name} (skipped: ${reason})`;
+    if (reason !== undefined) console.info(`${contract.name}: ${title}`);
     // oxlint-disable-next-line vitest/valid-title -- a string, put together above
     test.skipIf(reason !== undefined)(title, async () => {
       expect.hasAssertions();

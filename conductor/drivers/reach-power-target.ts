@@ -14,6 +14,9 @@ export interface PowerPrimitives {
   readonly softPowerOff: () => Promise<void>;
 }
 
+/** Fast machines are seen at once; the pauses grow to `pollMs`. */
+const firstPauseMs = 200;
+
 export interface ReachOptions {
   readonly clock: Clock;
   /** Ends with a `TimeoutError` when the whole call took too long. */
@@ -62,6 +65,7 @@ async function changeState(change: Change, primitives: PowerPrimitives, options:
     if (progress.seen === change.state) return;
     progress.doubt = await actOrBeThere(change, primitives);
     let resendAt = change.resend ? clock.now().getTime() + options.resendAfterMs : Number.POSITIVE_INFINITY;
+    let pauseMs = Math.min(firstPauseMs, options.pollMs);
     for (;;) {
       progress.seen = await primitives.read();
       if (progress.seen === change.state) return;
@@ -72,7 +76,8 @@ async function changeState(change: Change, primitives: PowerPrimitives, options:
         resendAt = Number.POSITIVE_INFINITY;
         await actOrBeThere(change, primitives);
       }
-      await clock.sleep(options.pollMs, signal);
+      await clock.sleep(pauseMs, signal);
+      pauseMs = Math.min(pauseMs * 2, options.pollMs);
     }
   } catch (error) {
     if (!signal.aborted) throw error;

@@ -135,6 +135,7 @@ managementContract({
     'sets each boot device for the next boot': neverValid,
     'sets a persistent boot device': neverValid,
     'the last one set wins': neverValid,
+    'forgets a device for one boot after that boot': neverValid,
     'keeps a persistent device over a boot': neverValid,
     'sets the boot mode along': neverValid,
   },

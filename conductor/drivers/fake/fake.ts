@@ -10,13 +10,13 @@ import { type PowerState, powerStateAfter, powerTargets } from '#conductor/nodes
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** One machine that exists in memory only. */
-export interface FakeMachine {
+interface FakeMachine {
   powerState: PowerState | undefined;
   boot: BootDeviceSetting;
   bootMode: BootMode | undefined;
 }
 
-export type FakeAction = 'getPowerState' | 'setPowerState' | 'getBootDevice' | 'setBootDevice' | 'getBootMode';
+type FakeAction = 'getPowerState' | 'setPowerState' | 'getBootDevice' | 'setBootDevice' | 'getBootMode';
 
 export interface FakeOptions {
   /**

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export const privilegeLevels = ['ADMINISTRATOR', 'CALLBACK', 'OPERATOR', 'USER'] as const;
+const privilegeLevels = ['ADMINISTRATOR', 'CALLBACK', 'OPERATOR', 'USER'] as const;
 
 /** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */
 export interface IpmiConnection {

@@ -21,7 +21,7 @@ export interface PowerTimings {
   readonly resendAfterMs: number;
 }
 
-export const powerTimings: PowerTimings = { pollMs: 1000, resendAfterMs: 30_000 };
+const powerTimings: PowerTimings = { pollMs: 1000, resendAfterMs: 30_000 };
 const readTimeoutMs = 60_000;
 const hardTimeoutMs = 120_000;
 /** An operating system may take its time to shut down (Ironic's `soft_power_off_timeout`). */

@@ -21,12 +21,12 @@ export const bootTargets: Readonly<Record<SimulatedBootDevice, string>> = {
   bios: 'BiosSetup',
 };
 
-export interface SystemState {
+interface SystemState {
   readonly power: SystemPowerState;
   readonly boot: SimulatedBoot;
 }
 
-export function bootObject(boot: SimulatedBoot, quirks: Quirks): Record<string, unknown> {
+function bootObject(boot: SimulatedBoot, quirks: Quirks): Record<string, unknown> {
   const enabled = boot.device === 'none' ? 'Disabled' : boot.once ? 'Once' : 'Continuous';
   return {
     BootSourceOverrideEnabled: enabled,

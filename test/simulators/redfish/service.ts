@@ -13,7 +13,7 @@ import {
   systemPath,
 } from '#test/simulators/redfish/resources.ts';
 
-export interface ServiceRequest {
+interface ServiceRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;

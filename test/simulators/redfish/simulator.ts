@@ -19,7 +19,7 @@ export interface RedfishSimulatorOptions {
   readonly quirks?: Partial<Quirks>;
 }
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
