@@ -10,6 +10,7 @@ export default defineConfig({
           include: ['{shared,agent,conductor,image-build,test}/**/*.test.ts'],
           exclude: ['test/{system,vm}/**', '**/node_modules/**'],
           testTimeout: 30_000,
+          hookTimeout: 60_000,
           maxWorkers: 2,
         },
       },

@@ -141,7 +141,7 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
     }
     if (known.startsWith('soft')) requireVersion(version, softPowerVersion, `target '${known}'`);
     if (typeof timeout === 'number') requireVersion(version, softPowerVersion, "'timeout'");
-    await requestPower(context, node, { target: known, ...(timeout ? { timeoutMs: timeout * 1000 } : {}) });
+    await requestPower(context, node, { target: known });
     c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
     return c.body(null, 202);
   });

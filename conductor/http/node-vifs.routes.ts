@@ -53,6 +53,13 @@ export function nodeVifRoutes(context: ConductorContext): ApiApp {
     requireEndpoint(c.get('version'), vifVersion);
     const { id } = c.req.valid('json');
     const node = await getNode(context.db, c.req.valid('param').node);
+    const known = context.networks.networks.networks.map((network) => network.name);
+    if (node.networkInterface === 'switchport' && !known.includes(id)) {
+      throw new AppError(
+        'invalid_argument',
+        `id: no network '${id}'; the networks file has ${known.join(', ') || 'none'}.`,
+      );
+    }
     if (node.networkInterface !== 'noop' && !(await insertVif(context.db, node.uuid, id))) {
       const [attached] = await listVifs(context.db, node.uuid);
       throw new AppError(

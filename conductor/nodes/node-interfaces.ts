@@ -1,3 +1,4 @@
+import { networkInterfaceNames } from '#conductor/networks/network-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -37,11 +38,9 @@ const fixedInterfaces: Readonly<Record<Exclude<InterfaceKind, 'management' | 'po
 /** What Ironic calls the power and management interface of a hardware type. */
 const bmcInterfaces: Readonly<Record<string, string>> = { 'fake-hardware': 'fake', ipmi: 'ipmitool' };
 
-export const networkInterfaces = ['noop', 'flat', 'switchport'] as const;
-
 /** The interface names that a node with this driver may have, the default first. */
 export function supportedInterfaces(driver: string, kind: InterfaceKind): readonly string[] {
-  if (kind === 'network') return networkInterfaces;
+  if (kind === 'network') return networkInterfaceNames;
   if (kind === 'management' || kind === 'power') return [bmcInterfaces[driver] ?? driver];
   return [fixedInterfaces[kind]];
 }

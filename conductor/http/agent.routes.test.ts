@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { nodes } from '#conductor/db/schema/node.ts';
+import { parseHeartbeat } from '#conductor/http/agent.routes.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let uuid: string;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+beforeEach(async () => {
+  await api.reset();
+  uuid = String((await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).body['uuid']);
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address: '52:54:00:aa:bb:01' });
+  await api.call('PUT', '/v1/nodes/n1/states/provision', { target: 'manage' });
+});
+afterAll(() => api.close());
+
+const lookup = (query: string, version = '1.62') => api.call('GET', `/v1/lookup?${query}`, undefined, version);
+const certificate = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+const beat = {
+  callback_url: 'https://192.0.2.1:9999',
+  agent_version: '1.0',
+  agent_token: 't',
+  agent_verify_ca: certificate,
+};
+
+/** Verifying is no state that a ramdisk runs in; the engine would have moved the node on. */
+async function letRamdiskIn(): Promise<string> {
+  await api.context.db.update(nodes).set({ provisionState: 'clean wait' });
+  const { body } = await lookup('addresses=52:54:00:AA:BB:01');
+  return String((body['config'] as Record<string, unknown>)['agent_token']);
+}
+
+test('lookup: statuses and texts of Ironic', async () => {
+  expect((await lookup('addresses=52:54:00:aa:bb:01', '1.21')).status).toBe(404);
+  expect((await lookup('addresses=52:54:00:aa:bb:01', '')).status).toBe(404);
+  expect(await lookup('addresses=52-54-00-aa-bb-01,zz')).toMatchObject({
+    status: 400,
+    fault: expect.stringMatching(/^At least one of 'addresses' and 'node_uuid'/) as unknown,
+  });
+  expect((await lookup('node_uuid=zz')).status).toBe(400);
+  const hidden = { status: 404, fault: 'Resource could not be found.' };
+  expect(await lookup('addresses=52:54:00:aa:bb:99')).toMatchObject(hidden);
+  expect(await lookup('addresses=52:54:00:aa:bb:01')).toMatchObject(hidden);
+  expect(await letRamdiskIn()).toMatch(/^[\w-]{43}$/);
+});
+
+describe('heartbeat', () => {
+  const send = (body: unknown, version = '1.68', ident = uuid) =>
+    api.call('POST', `/v1/heartbeat/${ident}`, body, version);
+
+  test('is accepted with the boot’s token, and nudges', async () => {
+    const token = await letRamdiskIn();
+    api.nudged.length = 0;
+    expect((await send({ ...beat, agent_token: token })).status).toBe(202);
+    expect(api.nudged).toEqual([uuid]);
+    expect((await api.call('GET', '/v1/nodes/n1')).body['driver_internal_info']).toMatchObject({
+      agent_url: beat.callback_url,
+      agent_secret_token: '******',
+    });
+    expect(await send({ ...beat, agent_token: token, callback_url: 'https://192.0.2.2:9999' })).toMatchObject({
+      status: 400,
+      fault: 'Detected change in ramdisk provided "callback_url"',
+    });
+    expect(await send(beat)).toMatchObject({ status: 400, fault: 'Invalid or missing agent token received.' });
+    expect((await send(beat, '1.21')).status).toBe(404);
+    expect((await send(beat, '1.68', 'nope')).fault).toBe('Node nope could not be found.');
+    const progress = { agent_token: token, command_id: uuid, progress: { phase: 'writing image' } };
+    expect((await api.call('POST', `/v1/progress/${uuid}`, progress)).status).toBe(204);
+    expect((await api.call('POST', `/v1/progress/${uuid}`, { ...progress, more: 1 })).status).toBe(400);
+  });
+
+  test.each([
+    [{ ...beat, bogus: 1 }, 68, 'Unexpected arguments: bogus'],
+    [{ agent_version: '1' }, 68, 'Missing mandatory parameter: callback_url'],
+    [beat, 67, 'Field "agent_verify_ca" not recognised in this version'],
+    [{ ...beat, agent_verify_ca: null }, 61, 'Field "agent_token" not recognised'],
+    [beat, 35, 'Field "agent_version" not recognised'],
+    [{ ...beat, agent_status: 'end' }, 68, 'Fields "agent_status" and "agent_status_message" not recognised.'],
+    [{ ...beat, agent_status: 'bad' }, 72, 'Agent status is invalid. Valid states are start,end,error.'],
+  ])('refuses %j at 1.%i', (body, version, fault) => {
+    expect(() => parseHeartbeat(body, version)).toThrow(fault);
+  });
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+beforeEach(() => api.reset());
+afterAll(() => api.close());
+
+const list = (key: string) => async (path: string) => (await api.call('GET', path)).body[key];
+
+describe('microversions', () => {
+  const versionHeaders = async (version: string) => {
+    const { status, headers, fault } = await api.call('GET', '/v1/nodes', undefined, version);
+    const pick = (name: string) => headers.get(`X-OpenStack-Ironic-API-${name}`);
+    return { status, fault, used: pick('Version'), minimum: pick('Minimum-Version'), maximum: pick('Maximum-Version') };
+  };
+
+  test('are the first when none is asked for, the last for latest', async () => {
+    const range = { status: 200, minimum: '1.1', maximum: '1.96' };
+    expect(await versionHeaders('')).toMatchObject({ ...range, used: '1.1' });
+    expect(await versionHeaders('1.80')).toMatchObject({ ...range, used: '1.80' });
+    expect(await versionHeaders('latest')).toMatchObject({ ...range, used: '1.96' });
+  });
+
+  test('beyond the range are a 406 that tells it', async () => {
+    expect(await versionHeaders('1.115')).toEqual({
+      status: 406,
+      used: null,
+      minimum: '1.1',
+      maximum: '1.96',
+      fault:
+        'Version 1.115 was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.96].',
+    });
+    expect(await versionHeaders('2.0')).toMatchObject({ status: 406, maximum: '1.96' });
+    expect(await versionHeaders('abc')).toMatchObject({ status: 406, maximum: null });
+  });
+
+  test('stand on errors too', async () => {
+    const answer = await api.call('GET', '/v1/nodes/nope');
+    expect(answer.headers.get('X-OpenStack-Ironic-API-Version')).toBe('1.96');
+    expect(answer.headers.get('X-OpenStack-Request-ID')).toMatch(/^req-/);
+  });
+});
+
+test('the root document is what clients negotiate with', async () => {
+  const { body } = await api.call('GET', '/', undefined, '');
+  const v1 = {
+    id: 'v1',
+    links: [{ href: 'http://api.example/v1/', rel: 'self' }],
+    status: 'CURRENT',
+    min_version: '1.1',
+    version: '1.96',
+  };
+  expect(body).toMatchObject({ default_version: v1, versions: [v1] });
+  expect((await api.call('GET', '/v1/', undefined, '')).body).toMatchObject({ id: 'v1', version: v1 });
+  expect(Object.keys((await api.call('GET', '/v1', undefined, '1.21')).body)).not.toContain('lookup');
+});
+
+test('paths work without /v1 and with a slash at the end', async () => {
+  for (const path of ['/v1/nodes', '/nodes', '/v1/nodes/', '/nodes/']) {
+    expect((await api.call('GET', path)).body).toEqual({ nodes: [] });
+  }
+});
+
+test('an unknown path is a framework error', async () => {
+  const answer = await api.call('GET', '/v1/nope');
+  expect(answer.status).toBe(404);
+  expect(JSON.parse(String(answer.body['error_message']))).toEqual({ code: 404, title: 'Not Found', description: '' });
+});
+
+test('an error of the application is double encoded', async () => {
+  const answer = await api.call('GET', '/v1/nodes/nope');
+  expect(answer.status).toBe(404);
+  expect(JSON.parse(String(answer.body['error_message']))).toEqual({
+    faultcode: 'Client',
+    faultstring: 'Node nope could not be found.',
+    debuginfo: null,
+  });
+});
+
+test('malformed JSON and a body that is too large are refused', async () => {
+  expect(await api.call('POST', '/v1/nodes', '{bad')).toMatchObject({
+    status: 400,
+    fault: expect.stringContaining('JSON') as unknown,
+  });
+  const large = { driver: 'fake-hardware', extra: { text: 'x'.repeat(1_100_000) } };
+  expect(await api.call('POST', '/v1/nodes', large)).toMatchObject({ status: 413 });
+});
+
+test('drivers', async () => {
+  const drivers = (await list('drivers')('/v1/drivers')) as { name: string; hosts: string[] }[];
+  expect(drivers.map((driver) => driver.name)).toEqual(['redfish', 'ipmi', 'fake-hardware']);
+  expect(drivers[0]?.hosts).toEqual(['test-host']);
+  expect((await api.call('GET', '/v1/drivers/ipmi')).body).toMatchObject({
+    type: 'dynamic',
+    default_power_interface: 'ipmitool',
+    enabled_network_interfaces: ['noop', 'flat', 'switchport'],
+  });
+  expect((await api.call('GET', '/v1/drivers/ipmi/properties')).body).toHaveProperty('ipmi_address');
+  expect((await api.call('GET', '/v1/drivers/nope')).status).toBe(404);
+});
+
+test('conductors', async () => {
+  expect(await list('conductors')('/v1/conductors')).toMatchObject([{ hostname: 'test-host', alive: true }]);
+  expect((await api.call('GET', '/v1/conductors/test-host')).body).toHaveProperty('drivers');
+  expect((await api.call('GET', '/v1/conductors', undefined, '1.48')).status).toBe(404);
+});
+
+test('what is not built lists as empty and refuses in words', async () => {
+  for (const key of ['chassis', 'portgroups', 'allocations', 'deploy_templates', 'runbooks', 'inspection_rules']) {
+    expect(await list(key)(`/v1/${key}`)).toEqual([]);
+  }
+  expect(await list('targets')('/v1/volume/targets')).toEqual([]);
+  expect(await api.call('POST', '/v1/allocations', { resource_class: 'x' })).toMatchObject({
+    status: 400,
+    fault: 'allocations: Baton does not support it yet.',
+  });
+  expect((await api.call('GET', '/v1/runbooks', undefined, '1.91')).status).toBe(404);
+});
+
+test('the OpenAPI document names the paths', async () => {
+  const { body } = await api.call('GET', '/openapi.json', undefined, '');
+  expect(Object.keys(body['paths'] as object)).toEqual(
+    expect.arrayContaining(['/v1/nodes', '/v1/nodes/{node}/states/provision', '/v1/ports/{port}', '/v1/lookup']),
+  );
+});

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let uuid: string;
+beforeAll(async () => {
+  api = await openTestApi({
+    networks: { switches: [], networks: [{ name: 'tenant-a', vlan: 10 }], defaults: undefined },
+  });
+});
+beforeEach(async () => {
+  await api.reset();
+  uuid = String((await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).body['uuid']);
+});
+afterAll(() => api.close());
+
+const put = (path: string, body: unknown, version?: string) => api.call('PUT', `/v1/nodes/n1/${path}`, body, version);
+const get = async (path: string) => (await api.call('GET', `/v1/nodes/n1/${path}`)).body;
+const containing = (text: string) => expect.stringContaining(text) as unknown;
+
+describe('provision', () => {
+  test('is accepted with the target set, nudges and starts a flow', async () => {
+    const { status, headers } = await put('states/provision', { target: 'manage' });
+    expect(status).toBe(202);
+    expect(headers.get('Location')).toBe('http://api.example/v1/nodes/n1/states');
+    expect(await get('states')).toMatchObject({
+      provision_state: 'verifying',
+      target_provision_state: 'manageable',
+      console_enabled: false,
+      raid_config: {},
+      boot_mode: null,
+    });
+    expect(api.nudged).toEqual([uuid]);
+    expect(await get('flow')).toMatchObject({ kind: 'verify', state: 'running', steps: [{ step: 'verify_power' }] });
+    expect(await get('history')).toMatchObject({
+      history: [{ event: 'created in enroll' }, { event: 'enroll → verifying' }],
+    });
+  });
+
+  test('a node that never worked has no flow', async () => {
+    expect((await api.call('GET', '/v1/nodes/n1/flow')).status).toBe(404);
+  });
+
+  test.each([
+    [{ target: 'active' }, 400, 'can not be performed on node'],
+    [{ target: 'zzz' }, 400, 'Possible now: manage'],
+    [{ target: 'manage', bogus: 1 }, 400, 'Unexpected arguments: bogus'],
+    [{}, 400, 'target'],
+    [{ target: 'manage', configdrive: 'x' }, 400, 'configdrive: it goes with target active'],
+    [{ target: 'clean', clean_steps: [] }, 400, 'clean_steps: Baton does not support it yet'],
+    [
+      { target: 'active', deploy_steps: [{ interface: 'deploy', step: 'x', args: {} }] },
+      400,
+      'deploy_steps.0.priority',
+    ],
+    [{ target: 'active', deploy_steps: [{ interface: 'z', step: 'x', args: {}, priority: 1 }] }, 400, 'must be one of'],
+  ])('refuses %j', async (body, status, fault) => {
+    expect(await put('states/provision', body)).toMatchObject({ status, fault: containing(fault) });
+  });
+
+  test('verbs and keys newer than the version are not acceptable', async () => {
+    expect((await put('states/provision', { target: 'manage' }, '1.3')).status).toBe(406);
+    const steps = { target: 'active', deploy_steps: [{ interface: 'deploy', step: 'x', args: {}, priority: 1 }] };
+    expect((await put('states/provision', steps, '1.68')).status).toBe(406);
+    expect((await put('states/provision', { target: 'active', configdrive: {} }, '1.55')).status).toBe(406);
+  });
+});
+
+describe('power', () => {
+  test('is accepted with the target set', async () => {
+    expect((await put('states/power', { target: 'power on' })).status).toBe(202);
+    expect(await get('states')).toMatchObject({ target_power_state: 'power on' });
+    expect(api.nudged).toEqual([uuid]);
+  });
+
+  test('refuses an unknown target, a bad timeout, and soft actions before 1.27', async () => {
+    expect(await put('states/power', { target: 'zzz' })).toMatchObject({
+      status: 400,
+      fault: containing('The requested action "zzz" can not be performed'),
+    });
+    expect(await put('states/power', { target: 'power off', timeout: -1 })).toMatchObject({
+      status: 400,
+      fault: containing('timeout has to be positive integer'),
+    });
+    expect((await put('states/power', { target: 'soft power off' }, '1.26')).status).toBe(406);
+  });
+});
+
+test('validate answers by interface', async () => {
+  expect(await get('validate')).toMatchObject({ power: { result: true }, deploy: { result: false } });
+  expect((await api.call('GET', '/v1/nodes/validate?node=n1')).body).toMatchObject({ power: { result: true } });
+});
+
+test('maintenance has a reason, which goes with it', async () => {
+  expect((await put('maintenance', { reason: 'fan' })).status).toBe(202);
+  expect(await get('')).toMatchObject({ maintenance: true, maintenance_reason: 'fan' });
+  expect((await put('maintenance', undefined)).status).toBe(202);
+  expect((await api.call('DELETE', '/v1/nodes/n1/maintenance')).status).toBe(202);
+  expect(await get('')).toMatchObject({ maintenance: false, maintenance_reason: null });
+});
+
+test('boot device is read from and set in the BMC', async () => {
+  expect(await get('management/boot_device')).toEqual({ boot_device: null, persistent: null });
+  expect((await put('management/boot_device', { boot_device: 'pxe' })).status).toBe(204);
+  expect(await get('management/boot_device')).toEqual({ boot_device: 'pxe', persistent: false });
+  expect(await get('management/boot_device/supported')).toHaveProperty('supported_boot_devices');
+  expect(await put('management/boot_device', { boot_device: 'zz' })).toMatchObject({
+    status: 400,
+    fault: containing('Invalid boot device zz specified, supported are pxe, disk'),
+  });
+  const lease = await claimLease(api.context.db, uuid, { holder: 'other', leaseMs: 60_000 });
+  expect((await put('management/boot_device', { boot_device: 'pxe' })).status).toBe(409);
+  if (lease) await releaseLease(api.context.db, lease);
+});
+
+test('traits', async () => {
+  expect((await put('traits', { traits: ['CUSTOM_B', 'HW_CPU_X86_VMX'] })).status).toBe(204);
+  const added = await put('traits/CUSTOM_A', undefined);
+  expect(added.headers.get('Location')).toBe('http://api.example/v1/nodes/n1/traits/CUSTOM_A');
+  expect(await get('traits')).toEqual({ traits: ['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX'] });
+  expect(await get('')).toMatchObject({ traits: ['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX'] });
+  expect((await put('traits/bad', undefined)).status).toBe(400);
+  expect((await api.call('DELETE', '/v1/nodes/n1/traits/CUSTOM_A')).status).toBe(204);
+  expect(await api.call('DELETE', '/v1/nodes/n1/traits/CUSTOM_A')).toMatchObject({
+    status: 404,
+    fault: `Node ${uuid} doesn't have a trait 'CUSTOM_A'`,
+  });
+  await api.call('DELETE', '/v1/nodes/n1/traits');
+  expect(await get('traits')).toEqual({ traits: [] });
+});
+
+describe('vifs', () => {
+  const attach = (id: string) => api.call('POST', '/v1/nodes/n1/vifs', { id });
+
+  test('are accepted and not kept with the noop network interface', async () => {
+    expect((await attach('whatever')).status).toBe(204);
+    expect(await get('vifs')).toEqual({ vifs: [] });
+    expect((await api.call('DELETE', '/v1/nodes/n1/vifs/whatever')).status).toBe(204);
+  });
+
+  test('name one network of the networks file with switchport', async () => {
+    await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/network_interface', value: 'switchport' }]);
+    expect(await attach('nope')).toMatchObject({ status: 400, fault: containing('the networks file has tenant-a') });
+    expect((await attach('tenant-a')).status).toBe(204);
+    expect(await attach('tenant-a')).toMatchObject({ status: 409, fault: containing('attached already') });
+    expect(await get('vifs')).toEqual({ vifs: [{ id: 'tenant-a' }] });
+    expect((await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a')).status).toBe(204);
+    expect((await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a')).status).toBe(400);
+  });
+});
+
+test('a history entry is cut in the list and whole by itself', async () => {
+  await put('maintenance', { reason: 'x'.repeat(300) });
+  const { history } = (await get('history')) as { history: { uuid: string; event: string }[] };
+  const entry = history.at(-1);
+  expect(entry?.event).toHaveLength(255);
+  expect(await get(`history/${entry?.uuid}`)).toMatchObject({
+    event: `maintenance on: ${'x'.repeat(300)}`,
+    event_type: 'maintenance',
+    conductor: 'test-host',
+  });
+});
+
+test('what a node does not have: empty lists, absent things, refusals', async () => {
+  expect(await get('bios')).toEqual({ bios: [] });
+  expect(await get('portgroups')).toEqual({ portgroups: [] });
+  expect((await api.call('GET', '/v1/nodes/n1/inventory')).status).toBe(404);
+  expect(await put('states/raid', {})).toMatchObject({ status: 400, fault: containing('does not support') });
+});

@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+beforeEach(() => api.reset());
+afterAll(() => api.close());
+
+async function create(more: Record<string, unknown> = {}): Promise<string> {
+  const { body, fault } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', ...more });
+  expect(fault).toBeUndefined();
+  return String(body['uuid']);
+}
+
+const add = (path: string, value: unknown) => ({ op: 'add', path, value });
+const patch = (ident: string, operations: unknown, version?: string) =>
+  api.call('PATCH', `/v1/nodes/${ident}`, operations, version);
+
+describe('create', () => {
+  test('answers the whole node as Ironic does', async () => {
+    const { status, headers, body } = await api.call('POST', '/v1/nodes', {
+      driver: 'fake-hardware',
+      name: 'n1',
+      properties: { cpu_arch: 'x86_64' },
+      driver_info: { some_password: 'sec', plain: 1 },
+      resource_class: 'bm',
+      boot_interface: 'ipxe',
+      network_interface: 'flat',
+    });
+    expect(status).toBe(201);
+    expect(headers.get('Location')).toBe(`http://api.example/v1/nodes/${body['uuid']}`);
+    expect(body).toMatchObject({
+      name: 'n1',
+      provision_state: 'enroll',
+      power_state: null,
+      driver_info: { some_password: '******', plain: 1 },
+      network_interface: 'flat',
+      deploy_interface: 'direct',
+      power_interface: 'fake',
+      conductor: 'test-host',
+      conductor_group: '',
+      automated_clean: null,
+      clean_step: {},
+      traits: [],
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/) as unknown,
+    });
+    expect(body['links']).toEqual([
+      { href: `http://api.example/v1/nodes/${body['uuid']}`, rel: 'self' },
+      { href: `http://api.example/nodes/${body['uuid']}`, rel: 'bookmark' },
+    ]);
+  });
+
+  test('before 1.11 starts in available', async () => {
+    const { body } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' }, '1.10');
+    expect(body).toMatchObject({ provision_state: 'available' });
+    expect(body).not.toHaveProperty('resource_class');
+  });
+
+  test.each([
+    [{}, 400, "'driver' is a required property"],
+    [{ driver: 'nope' }, 400, 'supports driver nope'],
+    [{ driver: 'fake-hardware', foo: 1 }, 400, 'Unexpected arguments: foo'],
+    [{ driver: 'fake-hardware', name: 'bad name!' }, 400, "invalid name 'bad name!'"],
+    [{ driver: 'fake-hardware', name: 'maintenance' }, 400, 'reserved'],
+    [{ driver: 'fake-hardware', properties: 'x' }, 400, 'properties: must be a JSON object'],
+    [{ driver: 'fake-hardware', boot_interface: 'pxe' }, 400, 'boot_interface'],
+    [{ driver: 'fake-hardware', uuid: 'x' }, 400, 'uuid: must be a UUID'],
+    [{ driver: 'fake-hardware', instance_name: 'x' }, 406, "field 'instance_name' needs API version 1.104"],
+  ])('refuses %j', async (body, status, fault) => {
+    expect(await api.call('POST', '/v1/nodes', body)).toMatchObject({
+      status,
+      fault: expect.stringContaining(fault) as unknown,
+    });
+  });
+
+  test('refuses a field newer than the version, and duplicates', async () => {
+    const named = { driver: 'fake-hardware', name: 'n1', uuid: '8c1bf632-bcdf-4be1-a799-94f7a1e730ac' };
+    expect((await api.call('POST', '/v1/nodes', named, '1.1')).status).toBe(406);
+    await create(named);
+    expect(await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).toMatchObject({
+      status: 409,
+      fault: 'A node with name n1 already exists.',
+    });
+    expect((await api.call('POST', '/v1/nodes', { ...named, name: 'n2' })).fault).toBe(
+      'A node with UUID 8c1bf632-bcdf-4be1-a799-94f7a1e730ac already exists.',
+    );
+  });
+});
+
+describe('list', () => {
+  const names = async (query: string): Promise<unknown> => {
+    const { body, fault } = await api.call('GET', `/v1/nodes?fields=name${query}`);
+    return fault ?? (body['nodes'] as { name: string }[]).map((node) => node.name);
+  };
+
+  test('shows the short form by default, with links', async () => {
+    const uuid = await create({ name: 'a' });
+    expect((await api.call('GET', '/v1/nodes')).body).toEqual({
+      nodes: [
+        {
+          uuid,
+          name: 'a',
+          instance_uuid: null,
+          maintenance: false,
+          power_state: null,
+          provision_state: 'enroll',
+          links: expect.any(Array) as unknown,
+        },
+      ],
+    });
+  });
+
+  test('filters', async () => {
+    await create({ name: 'a', resource_class: 'bm', owner: 'o', description: 'left 50% rack', shard: 's1' });
+    await create({ name: 'b', lessee: 'o', instance_uuid: '11111111-1111-4111-8111-111111111111' });
+    await api.call('PUT', '/v1/nodes/b/maintenance', { reason: 'r' });
+    expect(await names('')).toEqual(['a', 'b']);
+    expect(await names('&resource_class=bm')).toEqual(['a']);
+    expect(await names('&associated=True')).toEqual(['b']);
+    expect(await names('&associated=false')).toEqual(['a']);
+    expect(await names('&maintenance=true')).toEqual(['b']);
+    expect(await names('&project=o')).toEqual(['a', 'b']);
+    expect(await names('&lessee=o')).toEqual(['b']);
+    expect(await names('&description_contains=50%25')).toEqual(['a']);
+    expect(await names('&description_contains=5_%25')).toEqual([]);
+    expect(await names('&shard=s1,s2')).toEqual(['a']);
+    expect(await names('&sharded=false')).toEqual(['b']);
+    expect(await names('&provision_state=enroll&driver=fake-hardware')).toEqual(['a', 'b']);
+    expect(await names('&conductor=test-host')).toEqual(['a', 'b']);
+    expect(await names('&conductor=other')).toEqual([]);
+    expect(await names('&instance_uuid=11111111-1111-4111-8111-111111111111')).toEqual(['b']);
+    expect(await names('&chassis_uuid=x')).toEqual([]);
+  });
+
+  test('pages with marker and next in any order', async () => {
+    for (const name of ['b', 'c', 'a']) await create({ name });
+    expect(await names('&sort_key=name')).toEqual(['a', 'b', 'c']);
+    expect(await names('&sort_key=name&sort_dir=desc')).toEqual(['c', 'b', 'a']);
+    const seen: unknown[] = [];
+    let next: unknown = '/v1/nodes?fields=uuid,name&sort_key=name&sort_dir=desc&limit=1';
+    while (typeof next === 'string') {
+      const { body } = await api.call('GET', next.replace('http://api.example', ''));
+      seen.push(...(body['nodes'] as { name: string }[]).map((node) => node.name));
+      next = body['next'];
+    }
+    expect(seen).toEqual(['c', 'b', 'a']);
+  });
+
+  test.each([
+    ['bogus=1', 400, 'Unexpected arguments: bogus'],
+    ['provision_state=weird', 400, 'Provision state "weird" is not valid'],
+    ['limit=0', 400, 'Limit must be positive'],
+    ['marker=zzz', 400, 'Expected UUID for marker: zzz'],
+    ['sort_key=properties', 400, 'The sort_key value properties is an invalid field for sorting'],
+    ['fields=bogus', 400, "a node has no field 'bogus'"],
+    ['fields=instance_name', 406, "field 'instance_name'"],
+    ['detail=true&fields=uuid', 400, 'Can not specify ?detail=True and fields'],
+  ])('refuses ?%s', async (query, status, fault) => {
+    expect(await api.call('GET', `/v1/nodes?${query}`)).toMatchObject({
+      status,
+      fault: expect.stringContaining(fault) as unknown,
+    });
+  });
+
+  test('gives details when asked, in the version’s fields', async () => {
+    await create({ name: 'a' });
+    const detail = (await api.call('GET', '/v1/nodes?detail=true')).body['nodes'] as object[];
+    expect(detail[0]).toMatchObject({ name: 'a', driver: 'fake-hardware', traits: [] });
+    const old = (await api.call('GET', '/v1/nodes/detail', undefined, '1.36')).body['nodes'] as object[];
+    expect(old[0]).not.toHaveProperty('traits');
+    expect((await api.call('GET', '/v1/nodes?detail=true', undefined, '1.42')).status).toBe(406);
+  });
+});
+
+describe('change', () => {
+  test('adds, replaces, removes and answers the whole node', async () => {
+    const uuid = await create({ name: 'a', extra: { old: 1 } });
+    const { body, status } = await patch('a', [
+      add('/instance_info/image_source', 'http://images/x'),
+      add('/extra/list', [1]),
+      add('/extra/list/-', 2),
+      { op: 'remove', path: '/extra/old' },
+      { op: 'replace', path: '/name', value: 'b' },
+      add('/maintenance', 'yes'),
+    ]);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      uuid,
+      name: 'b',
+      extra: { list: [1, 2] },
+      instance_info: { image_source: 'http://images/x' },
+      maintenance: true,
+    });
+    expect((await patch('b', [{ op: 'remove', path: '/name' }])).body['name']).toBeNull();
+    expect((await patch(uuid, [])).status).toBe(200);
+  });
+
+  test('a masked secret that is written back stays what it was', async () => {
+    const uuid = await create({ driver_info: { a_password: 'sec' } });
+    await patch(uuid, [add('/driver_info', { a_password: '******', more: 1 })]);
+    const [row] = await api.context.db.query.nodes.findMany();
+    expect(row?.driverInfo).toEqual({ a_password: 'sec', more: 1 });
+  });
+
+  test.each([
+    [{}, 400, 'must be a JSON array'],
+    [[{ op: 'test', path: '/name', value: 'x' }], 400, 'must be add, replace or remove'],
+    [[{ op: 'replace', path: '/uuid', value: 'x' }], 400, 'Cannot patch /uuid. Only the following can be updated'],
+    [[add('/traits', [])], 400, 'Cannot patch /traits'],
+    [[{ op: 'remove', path: '/driver' }], 400, 'required property'],
+    [[add('/driver', 'nope')], 400, "no hardware type 'nope'"],
+    [[{ op: 'remove', path: '/extra/zz' }], 400, "can't remove a non-existent object 'zz'"],
+    [[{ op: 'replace', path: '/extra/zz', value: 1 }], 400, "can't replace a non-existent object 'zz'"],
+    [[add('/extra/a~1b', 1)], 400, 'does not match'],
+    [[add('/instance_uuid', 'nonuuid')], 400, '/instance_uuid: must be a UUID'],
+    [[add('/name', 'bad name!')], 400, 'bad name!'],
+    [[add('/chassis_uuid', 'x')], 400, 'no chassis'],
+    [[add('/deploy_interface', 'ansible')], 400, "no deploy interface 'ansible'"],
+    [[add('/protected', true)], 409, "'active'"],
+    [[add('/protected_reason', 'x')], 400, 'while protected is true'],
+    [[add('/instance_name', 'x')], 406, 'instance_name'],
+  ])('refuses %j', async (operations, status, fault) => {
+    await create({ name: 'a' });
+    expect(await patch('a', operations)).toMatchObject({
+      status,
+      fault: expect.stringContaining(fault) as unknown,
+    });
+  });
+
+  test('waits for nobody: in transition it is a conflict, locked it is Ironic’s text', async () => {
+    const uuid = await create();
+    await updateNode(api.context.db, uuid, { targetProvisionState: 'manageable' });
+    expect(await patch(uuid, [add('/extra/a', 1)])).toMatchObject({
+      status: 409,
+      fault: expect.stringContaining('while a state transition is in progress') as unknown,
+    });
+    await updateNode(api.context.db, uuid, { targetProvisionState: null });
+    const lease = await claimLease(api.context.db, uuid, { holder: 'other-host', leaseMs: 60_000 });
+    expect(await patch(uuid, [add('/extra/a', 1)])).toMatchObject({
+      status: 409,
+      fault: `Node ${uuid} is locked by host other-host, please retry after the current operation is completed.`,
+    });
+    expect((await api.call('GET', `/v1/nodes/${uuid}?fields=reservation`)).body['reservation']).toBe('other-host');
+    if (lease) await releaseLease(api.context.db, lease);
+    expect((await patch(uuid, [add('/extra/a', 1)])).status).toBe(200);
+  });
+
+  test('an instance is removed before another is set', async () => {
+    const uuid = await create();
+    const first = '11111111-1111-4111-8111-111111111111';
+    await patch(uuid, [add('/instance_uuid', first)]);
+    expect((await patch(uuid, [add('/instance_uuid', '22222222-2222-4222-8222-222222222222')])).status).toBe(409);
+    const other = await create();
+    expect((await patch(other, [add('/instance_uuid', first)])).fault).toContain('already associated');
+    await patch(uuid, [{ op: 'remove', path: '/instance_uuid' }]);
+    expect((await patch(other, [add('/instance_uuid', first)])).status).toBe(200);
+  });
+
+  test('a new driver brings its interfaces along', async () => {
+    const uuid = await create();
+    expect((await patch(uuid, [add('/driver', 'ipmi')])).body).toMatchObject({
+      driver: 'ipmi',
+      power_interface: 'ipmitool',
+    });
+  });
+});
+
+describe('delete', () => {
+  test('forgets the node with its ports', async () => {
+    const uuid = await create();
+    await api.call('POST', '/v1/ports', { node_uuid: uuid, address: '52:54:00:00:00:01' });
+    expect((await api.call('DELETE', `/v1/nodes/${uuid}`)).status).toBe(204);
+    expect((await api.call('GET', '/v1/ports')).body).toEqual({ ports: [] });
+    expect((await api.call('DELETE', `/v1/nodes/${uuid}`)).status).toBe(404);
+  });
+
+  test('is refused in the wrong state, with an instance, when protected, unless in maintenance', async () => {
+    const uuid = await create({ instance_uuid: '11111111-1111-4111-8111-111111111111' });
+    const remove = () => api.call('DELETE', `/v1/nodes/${uuid}`);
+    expect(await remove()).toMatchObject({ status: 409, fault: expect.stringContaining('instance') as unknown });
+    await api.call('PUT', `/v1/nodes/${uuid}/maintenance`, {});
+    await updateNode(api.context.db, uuid, { protected: true, protectedReason: 'mine' });
+    expect(await remove()).toMatchObject({ status: 403, fault: expect.stringContaining('mine') as unknown });
+    await updateNode(api.context.db, uuid, { protected: false });
+    expect((await remove()).status).toBe(204);
+  });
+});

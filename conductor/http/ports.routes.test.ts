@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let nodeUuid: string;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+beforeEach(async () => {
+  await api.reset();
+  nodeUuid = String((await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).body['uuid']);
+});
+afterAll(() => api.close());
+
+const create = (address: string, more: Record<string, unknown> = {}, version?: string) =>
+  api.call('POST', '/v1/ports', { node_uuid: nodeUuid, address, ...more }, version);
+const addresses = async (query: string): Promise<unknown> => {
+  const { body, fault } = await api.call('GET', `/v1/ports${query}`);
+  return fault ?? (body['ports'] as { address: string }[]).map((port) => port.address);
+};
+const containing = (text: string) => expect.stringContaining(text) as unknown;
+
+test('create answers the whole port, its address in lower case', async () => {
+  const link = { switch_id: 's1', port_id: 'p1' };
+  const { status, headers, body } = await create('52:54:00:AA:bb:01', { local_link_connection: link });
+  expect(status).toBe(201);
+  expect(headers.get('Location')).toBe(`http://api.example/v1/ports/${body['uuid']}`);
+  expect(body).toMatchObject({
+    address: '52:54:00:aa:bb:01',
+    node_uuid: nodeUuid,
+    local_link_connection: link,
+    pxe_enabled: true,
+    internal_info: {},
+    portgroup_uuid: null,
+  });
+  expect(body).not.toHaveProperty('description');
+  expect((await api.call('GET', `/v1/ports/${body['uuid']}`, undefined, '1.17')).body).not.toHaveProperty(
+    'pxe_enabled',
+  );
+});
+
+test('create refuses duplicates, bad addresses, nodes that are not there and what is too new', async () => {
+  await create('52:54:00:aa:bb:01');
+  expect(await create('52:54:00:AA:BB:01')).toMatchObject({
+    status: 409,
+    fault: 'A port with MAC address 52:54:00:aa:bb:01 already exists.',
+  });
+  expect(await create('zz')).toMatchObject({
+    status: 400,
+    fault: containing('Expected valid MAC address for address: zz'),
+  });
+  expect(await create('52:54:00:aa:bb:02', { node_uuid: '11111111-1111-4111-8111-111111111111' })).toMatchObject({
+    status: 400,
+    fault: containing('could not be found'),
+  });
+  expect((await create('52:54:00:aa:bb:02', { name: 'eth0' }, '1.87')).status).toBe(406);
+  expect(await api.call('POST', '/v1/ports', { address: '52:54:00:aa:bb:02' })).toMatchObject({ status: 400 });
+  const byName = await api.call('POST', '/v1/ports', { address: '52:54:00:aa:bb:02', node_ident: 'n1' });
+  expect(byName.body['node_uuid']).toBe(nodeUuid);
+});
+
+test('lists filter by node and address, page, and show details', async () => {
+  await create('52:54:00:00:00:01');
+  await create('52:54:00:00:00:02');
+  const both = ['52:54:00:00:00:01', '52:54:00:00:00:02'];
+  expect(await addresses('')).toEqual(both);
+  expect(await addresses('?node=n1')).toEqual(both);
+  expect(await addresses(`?node_uuid=${nodeUuid}`)).toEqual(both);
+  expect(await addresses('?node=other')).toEqual([]);
+  expect(await addresses('?address=52:54:00:00:00:02&fields=node_uuid,uuid,address')).toEqual([both[1]]);
+  expect(await addresses('?sort_key=address&sort_dir=desc&limit=1')).toEqual([both[1]]);
+  expect(await addresses('?bogus=1')).toBe('Unexpected arguments: bogus');
+  expect((await api.call('GET', '/v1/ports?limit=1')).body['next']).toContain('/v1/ports?limit=1&marker=');
+  expect((await api.call('GET', '/v1/ports/detail')).body['ports']).toMatchObject([{ pxe_enabled: true }, {}]);
+  expect((await api.call('GET', '/v1/nodes/n1/ports?detail=true')).body['ports']).toHaveLength(2);
+});
+
+test('change patches and refuses', async () => {
+  const { body } = await create('52:54:00:00:00:01');
+  const patch = (operations: unknown) => api.call('PATCH', `/v1/ports/${body['uuid']}`, operations);
+  expect((await patch([{ op: 'add', path: '/extra/x', value: 1 }])).body).toMatchObject({ extra: { x: 1 } });
+  expect((await patch([{ op: 'replace', path: '/address', value: '52:54:00:00:00:0F' }])).body['address']).toBe(
+    '52:54:00:00:00:0f',
+  );
+  expect(await patch([{ op: 'replace', path: '/node_uuid', value: nodeUuid }])).toMatchObject({
+    status: 400,
+    fault: containing('Cannot patch /node_uuid'),
+  });
+  expect((await patch([{ op: 'remove', path: '/address' }])).status).toBe(400);
+});
+
+test('is not changed or deleted under a running flow', async () => {
+  const { body } = await create('52:54:00:00:00:01');
+  await api.call('PUT', '/v1/nodes/n1/states/provision', { target: 'manage' });
+  expect((await api.call('DELETE', `/v1/ports/${body['uuid']}`)).status).toBe(409);
+  expect(
+    (await api.call('PATCH', `/v1/ports/${body['uuid']}`, [{ op: 'add', path: '/pxe_enabled', value: false }])).status,
+  ).toBe(409);
+});
+
+test('delete', async () => {
+  const { body } = await create('52:54:00:00:00:01');
+  expect((await api.call('DELETE', `/v1/ports/${body['uuid']}`)).status).toBe(204);
+  expect((await api.call('DELETE', `/v1/ports/${body['uuid']}`)).status).toBe(404);
+  expect((await api.call('GET', '/v1/ports/nope')).status).toBe(400);
+});
