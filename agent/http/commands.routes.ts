@@ -12,10 +12,12 @@ const maxBodyBytes = 70 * 1024 * 1024;
 /** `/commands/` and `/commands/<id>` (agent-protocol.md §4). */
 export function commandsRoutes(commands: CommandRunner, token: () => string | undefined): Hono {
   const routes = new Hono();
-  routes.use(requireToken(token));
-  routes.get('/', (c) => c.json({ commands: commands.list() }));
+  // not for all methods: a wrong method is told before a missing token, as the real agent does it
+  const authorised = requireToken(token);
+  routes.get('/', authorised, (c) => c.json({ commands: commands.list() }));
   routes.post(
     '/',
+    authorised,
     bodyLimit({
       maxSize: maxBodyBytes,
       onError: (c) => faultAnswer(c, 413, `413 Request Entity Too Large: more than ${maxBodyBytes} bytes`),
@@ -27,7 +29,7 @@ export function commandsRoutes(commands: CommandRunner, token: () => string | un
     },
   );
   routes.all('/', methodNotAllowed('HEAD, POST, GET'));
-  routes.get('/:id', async (c) => {
+  routes.get('/:id', authorised, async (c) => {
     const id = c.req.param('id');
     return c.json(wantsToWait(c) ? await commands.wait(id) : commands.get(id));
   });
