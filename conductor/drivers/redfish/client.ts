@@ -67,13 +67,15 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
     for (let hop = 0; ; hop += 1) {
       const answer = await transport.send({ ...request, path });
       const next = answer.headers['location'];
-      const moved = [301, 302, 307, 308].includes(answer.status) && request.method === 'GET' && next !== undefined;
+      const moved = [301, 302, 307, 308].includes(answer.status) && next !== undefined;
       if (!moved || hop >= maxRedirects) return answer;
       const url = new URL(next, `${connection.origin}${path}`);
       // credentials go to the configured BMC only
       if (url.origin !== connection.origin) {
-        throw new AppError('bmc_error', `GET ${connection.origin}${path} redirects to ${url.origin}`);
+        throw new AppError('bmc_error', `${request.method} ${connection.origin}${path} redirects to ${url.origin}`);
       }
+      // a write only follows to its own path with or without the last slash, which some services insist on
+      if (request.method !== 'GET' && bare(url.pathname) !== bare(path)) return answer;
       path = url.pathname;
     }
   };
@@ -85,7 +87,7 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       for (let attempt = 1; ; attempt += 1) {
         const auth = await credentials.headers(request.signal);
         const answer = await sendRetried({ ...request, headers: { ...request.headers, ...auth } });
-        if (answer.status < 400) return answer;
+        if (answer.status < 300 || answer.status === 304) return answer;
         if (answer.status === 401 && attempt === 1 && credentials.refused(auth)) continue;
         throw statusError(`${request.method} ${connection.origin}${request.path}`, answer.status, answer.body);
       }
@@ -96,6 +98,10 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       await transport.close();
     },
   };
+}
+
+function bare(path: string): string {
+  return path.replace(/\/$/, '');
 }
 
 function isTransient(request: TransportRequest, status: number): boolean {

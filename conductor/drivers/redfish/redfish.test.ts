@@ -234,6 +234,22 @@ describe('boot override', () => {
   });
 });
 
+describe('redirects', () => {
+  test('a last slash that the BMC insists on is added, for writes too', async () => {
+    const bmc = await rig();
+    const sessions = '/redfish/v1/SessionService/Sessions';
+    bmc.simulator.inject({ method: 'POST', path: /Sessions$/, status: 308, headers: { location: `${sessions}/` } });
+    expect(await bmc.power.getPowerState()).toBe('power off');
+    expect(bmc.simulator.counters.logins).toBe(1);
+  });
+
+  test('credentials do not follow to another host', async () => {
+    const bmc = await rig();
+    bmc.simulator.inject({ path: /Systems$/, status: 302, headers: { location: 'http://192.0.2.9/redfish' } });
+    await expect(bmc.power.getPowerState()).rejects.toThrow(/redirects to http:\/\/192\.0\.2\.9/);
+  });
+});
+
 describe('systems', () => {
   test('a configured system is used as it is', async () => {
     const bmc = await rig({ driverInfo: { redfish_system_id: '/redfish/v1/Systems/9' } });
