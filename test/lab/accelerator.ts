@@ -26,15 +26,17 @@ export async function chooseAccelerator(kernel: string, directory = 'build/lab')
     const remembered = Remembered.safeParse(JSON.parse(readFileSync(memory, 'utf8')));
     if (remembered.success && remembered.data.bootId === bootId) return remembered.data;
   }
-  const runs = await guestRunsWithKvm(kernel, resolve(directory, 'kvm-probe'));
-  const accelerator: Accelerator = runs
-    ? { kind: 'kvm', reason: 'a probe guest ran with KVM' }
-    : { kind: 'tcg', reason: `a probe guest did not get to its init with KVM in ${limitMs / 1000} s` };
+  const outcome = await tryKvm(kernel, resolve(directory, 'kvm-probe'));
+  const accelerator: Accelerator = {
+    runs: { kind: 'kvm', reason: 'a probe guest ran with KVM' } as const,
+    hangs: { kind: 'tcg', reason: `a probe guest hung with KVM for ${limitMs / 1000} s` } as const,
+    'ends at once': { kind: 'tcg', reason: 'QEMU with KVM ended before its probe guest ran' } as const,
+  }[outcome];
   writeFileSync(memory, JSON.stringify({ bootId, ...accelerator }));
   return accelerator;
 }
 
-async function guestRunsWithKvm(kernel: string, directory: string): Promise<boolean> {
+async function tryKvm(kernel: string, directory: string): Promise<'runs' | 'hangs' | 'ends at once'> {
   mkdirSync(join(directory, 'bin'), { recursive: true });
   copyFileSync('/bin/busybox', join(directory, 'bin/busybox'));
   writeFileSync(join(directory, 'init'), `#!/bin/busybox sh\necho ${greeting}\n/bin/busybox poweroff -f\n`);
@@ -57,8 +59,13 @@ async function guestRunsWithKvm(kernel: string, directory: string): Promise<bool
     if (output.includes(greeting)) guest.kill('SIGKILL');
   });
   guest.stderr.resume();
-  const timer = setTimeout(() => guest.kill('SIGKILL'), limitMs);
+  let hangs = false;
+  const timer = setTimeout(() => {
+    hangs = true;
+    guest.kill('SIGKILL');
+  }, limitMs);
   await guest.exited.finally(() => clearTimeout(timer));
   rmSync(directory, { recursive: true, force: true });
-  return output.includes(greeting);
+  if (output.includes(greeting)) return 'runs';
+  return hangs ? 'hangs' : 'ends at once';
 }

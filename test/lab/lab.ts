@@ -15,6 +15,7 @@ import { createLabDirectory, type LabDirectory, removeLab, sweepDeadLabs } from 
 import { type LabNetwork, labAddresses, startLabNetwork, switchId } from '#test/lab/network.ts';
 import type { DiskBus, Firmware } from '#test/lab/qemu-arguments.ts';
 import { createVirtualMachine, type VirtualMachine } from '#test/lab/virtual-machine.ts';
+import { startWatchdog } from '#test/lab/watchdog.ts';
 
 export interface LabNodeOptions {
   readonly firmware: Firmware;
@@ -65,6 +66,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
   for (const id of await sweepDeadLabs()) report(`removed what the killed lab ${id} had left`);
   const directory = createLabDirectory();
   const cleanUp = new AsyncDisposableStack();
+  cleanUp.defer(startWatchdog(directory));
   cleanUp.defer(() => removeLab(directory));
   try {
     const accelerator = await chooseAccelerator(kernel);

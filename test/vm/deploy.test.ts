@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
+import { labDiagnostics } from '#test/lab/diagnostics.ts';
+import { type Lab, type LabNodeOptions, startLab } from '#test/lab/lab.ts';
+import { type Flow, readDemoImage } from '#test/lab/operator.ts';
+import { describeChanges } from '#test/lab/timeline.ts';
+
+/** Whole deploys in QEMU, at the same time on one switch and one conductor. */
+const machines: readonly (LabNodeOptions & { readonly name: string })[] = [
+  { name: 'node0', firmware: 'uefi', bmc: 'redfish' },
+  { name: 'node1', firmware: 'bios', bmc: 'ipmi' },
+];
+
+let lab: Lab | undefined;
+let outcomes: ReadonlyMap<string, PromiseSettledResult<DeployReport>> = new Map();
+
+beforeAll(async () => {
+  const image = await readDemoImage();
+  lab = await startLab({ nodes: machines, report: say });
+  const { nodes } = lab;
+  const running = lab;
+  const settled = await Promise.allSettled(
+    nodes.map((node) => {
+      let seen: Flow | undefined;
+      const onFlow = (flow: Flow): void => {
+        for (const line of describeChanges(node.name, seen, flow, new Date())) say(line);
+        seen = flow;
+      };
+      return deployAndProve(running, node, image, { onFlow, report: say });
+    }),
+  );
+  outcomes = new Map(nodes.map((node, index) => [node.name, settled[index] as PromiseSettledResult<DeployReport>]));
+  if (settled.some(({ status }) => status === 'rejected')) say(labDiagnostics(lab, 60));
+});
+
+afterAll(() => lab?.close());
+
+describe.each(machines)('a machine with $firmware firmware behind $bmc', ({ name }) => {
+  test('becomes active, each step of the deploy in its turn', () => {
+    const { flow } = report(name);
+    expect(flow.state).toBe('succeeded');
+    expect(flow.steps.map(({ step, priority, state }) => `${priority} ${step} ${state}`)).toEqual([
+      '100 deploy succeeded',
+      '80 write_image succeeded',
+      '60 prepare_instance_boot succeeded',
+      '40 tear_down_agent succeeded',
+      '30 switch_to_tenant_network succeeded',
+      '20 boot_instance succeeded',
+    ]);
+  });
+
+  test('every proof holds: disk, identity, network', () => {
+    const { proofs } = report(name);
+    expect(proofs.filter((proof) => !proof.holds)).toEqual([]);
+    expect(proofs).toHaveLength(8);
+  });
+});
+
+function report(name: string): DeployReport {
+  const outcome = outcomes.get(name);
+  if (outcome?.status !== 'fulfilled') throw outcome?.reason ?? new Error(`${name} was not deployed`);
+  return outcome.value;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
+}
