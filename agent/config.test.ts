@@ -54,6 +54,11 @@ describe('readAgentConfig', () => {
     expect(config.addresses).toEqual(['52:54:00:00:00:aa', '52:54:00:00:00:bb']);
   });
 
+  test('an empty value is none', () => {
+    const config = readAgentConfig('ipa-api-url=http://a:1 BOOTIF= ipa-agent-token= ipa-listen-port=', {});
+    expect(config).toMatchObject({ bootMac: undefined, agentToken: undefined, listen: { port: 9999 } });
+  });
+
   test('one message lists all problems', () => {
     const commandLine =
       'ipa-listen-port=70000 ipa-lookup-timeout=soon BOOTIF=eth0 ipa-agent-token=short ipa-tls-min-version=1.1 ' +

@@ -116,7 +116,8 @@ export function readAgentConfig(
 ): AgentConfig {
   const params = parseKernelParams(commandLine);
   const given = Object.fromEntries([
-    ...Object.keys(kernelParams).map((key) => [key, environment[environmentName(key)] ?? params.get(key)]),
+    // an empty value is none: iPXE writes `BOOTIF=` where it doesn't know the NIC
+    ...Object.keys(kernelParams).map((key) => [key, environment[environmentName(key)] || params.get(key) || undefined]),
     ...Object.keys(environmentOnly).map((key) => [key, environment[key]]),
   ]) as Record<string, unknown>;
   const parsed = Parameters.safeParse(given);
