@@ -21,10 +21,10 @@ test('size and SHA-256 of a file', async () => {
 test('the source hash sees names and contents at any depth, but no tests and documents', async () => {
   await mkdir(join(directory, 'deep'));
   await writeFile(join(directory, 'deep/recipe.ts'), 'one');
-  const before = await sourceHash([directory]);
+  const before = await sourceHash(directory);
   await writeFile(join(directory, 'deep/recipe.test.ts'), 'test');
   await writeFile(join(directory, 'README.md'), 'words');
-  expect(await sourceHash([directory])).toBe(before);
+  expect(await sourceHash(directory)).toBe(before);
   await writeFile(join(directory, 'deep/recipe.ts'), 'two');
-  expect(await sourceHash([directory])).not.toBe(before);
+  expect(await sourceHash(directory)).not.toBe(before);
 });

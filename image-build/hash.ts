@@ -28,19 +28,19 @@ export async function fileHash(path: string, algorithm: 'sha256' | 'sha512'): Pr
 }
 
 /**
- * One hash over names and contents of all files below the directories: what a build's own recipe and code is.
- * Tests and documents don't count, for they change no output.
+ * One hash over names and contents of all files below a directory: what a build's own recipe and code is. Tests and
+ * documents don't count, for they change no output.
+ * @param except tried on the paths relative to the directory
  */
-export async function sourceHash(directories: readonly string[]): Promise<string> {
+export async function sourceHash(directory: string, except?: RegExp): Promise<string> {
   const hash = createHash('sha256');
-  for (const directory of directories) {
-    for (const file of await filesBelow(directory)) {
-      if (file.endsWith('.test.ts') || file.endsWith('.md')) continue;
-      hash
-        .update(`${relative(directory, file)}\0`)
-        .update(await readFile(file))
-        .update('\0');
-    }
+  for (const file of await filesBelow(directory)) {
+    const name = relative(directory, file);
+    if (/\.test\.ts$|\.md$/.test(name) || except?.test(name)) continue;
+    hash
+      .update(`${name}\0`)
+      .update(await readFile(file))
+      .update('\0');
   }
   return hash.digest('hex');
 }

@@ -3,7 +3,6 @@ export const imageBuildPackages = [
   'binutils', // readelf, strip
   'cpio',
   'debian-archive-keyring',
-  'dosfstools',
   'e2fsprogs',
   'gdisk',
   'kmod', // depmod

@@ -1,7 +1,81 @@
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { fileDigest, fileHash, hashOf, sourceHash } from '#image-build/hash.ts';
+import { isCurrent, writeManifest } from '#image-build/manifest.ts';
+import { installBootLoaders } from '#image-build/os-image/boot-loaders.ts';
+import { listInstalled } from '#image-build/os-image/list-installed.ts';
+import { planPartitions, sgdiskArguments } from '#image-build/os-image/partitions.ts';
+import { diskSize, mmdebstrapOptions, packages, suite } from '#image-build/os-image/recipe.ts';
+import { makeRootFileSystem } from '#image-build/os-image/root-file-system.ts';
+import { makeRootTree } from '#image-build/os-image/root-tree.ts';
+import { packageTree } from '#image-build/package-tree.ts';
+import { paths } from '#image-build/paths.ts';
 
-/** Makes the demo OS image. */
-export function buildOsImage(_context: BuildContext): Promise<void> {
-  return Promise.reject(new AppError('not_supported', 'build the OS image: being written'));
+export interface OsImageOptions {
+  /** Where the outputs go; default `build/os-image`. */
+  readonly output?: string;
+}
+
+/** Makes `demo.raw` (sparse), `demo.raw.zst` and `manifest.json`: a Debian that boots under BIOS and UEFI. */
+export async function buildOsImage(context: BuildContext, options: OsImageOptions = {}): Promise<void> {
+  const output = options.output ?? paths.osImage;
+  const tree = await packageTree(context, {
+    name: 'os-image',
+    suite,
+    packages,
+    options: mmdebstrapOptions,
+    format: 'tar',
+    finish: listInstalled,
+  });
+  const inputs = { recipe_sha256: await sourceHash(import.meta.dirname), packages: [...tree.packages] };
+  const inputHash = hashOf(inputs);
+  if (!context.force && (await isCurrent(output, inputHash))) {
+    context.say(`os image: ${output} is up to date`);
+    return;
+  }
+  await mkdir(output, { recursive: true });
+  await rm(join(output, 'manifest.json'), { force: true });
+  const image = join(output, 'demo.raw');
+  const layout = planPartitions(diskSize);
+  await makeDisk(context, tree.path, `${image}.new`, layout);
+  await rename(`${image}.new`, image);
+  context.say('os image: compressing');
+  await context.run('zstd', ['-9', '-T2', '--force', '--quiet', image, '-o', `${image}.zst`], { timeoutMs: 600_000 });
+  const [raw, compressed] = await Promise.all([describe(output, 'demo.raw'), describe(output, 'demo.raw.zst')]);
+  await writeManifest(output, {
+    input_hash: inputHash,
+    inputs,
+    outputs: [raw, { ...compressed, unpacked_size: raw.size }],
+    partitions: [layout.biosBoot, layout.efiSystem, layout.root],
+  });
+  context.say(`os image: ${output}: ${Math.round(raw.size / 1e6)} MB, zstd ${Math.round(compressed.size / 1e6)} MB`);
+}
+
+async function makeDisk(
+  context: BuildContext,
+  archive: string,
+  image: string,
+  layout: ReturnType<typeof planPartitions>,
+): Promise<void> {
+  const root = join(paths.cache, 'os-image-root');
+  context.say('os image: making the root tree');
+  await makeRootTree(context, archive, root);
+  context.say('os image: writing partitions, boot loaders, root file system');
+  await rm(image, { force: true });
+  const file = await open(image, 'w');
+  await file.truncate(diskSize);
+  await file.close();
+  await context.run('sgdisk', sgdiskArguments(layout, image));
+  await installBootLoaders(context, root, image, layout);
+  await makeRootFileSystem(context, root, image, layout.root);
+  await rm(root, { recursive: true });
+}
+
+async function describe(
+  output: string,
+  name: string,
+): Promise<{ name: string; size: number; sha256: string; sha512: string }> {
+  const path = join(output, name);
+  return { name, ...(await fileDigest(path)), sha512: await fileHash(path, 'sha512') };
 }

@@ -53,7 +53,7 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   await mkdir(output, { recursive: true });
   await rm(join(output, 'manifest.json'), { force: true });
   const kernel = await kernelOf(tree.path);
-  const base = await baseLayer(context, tree, kernel, hashOf({ ...inputs, agent_sha256: undefined }));
+  const base = await baseLayer(context, tree, kernel, await baseKey(inputs));
   const top = await agentLayer(context, agent);
   await joinLayers([base, top], join(output, 'initrd.img'));
   await copyFile(join(tree.path, 'boot', `vmlinuz-${kernel}`), join(output, 'vmlinuz'));
@@ -76,12 +76,18 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
 async function collectInputs(context: BuildContext, tree: PackageTree, agent: AgentBundle): Promise<ManifestInputs> {
   const { stdout } = await context.run(paths.nodeBinary, ['--version']);
   return {
-    recipe_sha256: await sourceHash([join(paths.repository, 'image-build/ramdisk')]),
+    recipe_sha256: await sourceHash(import.meta.dirname),
     packages: [...tree.packages],
     node_version: stdout.trim(),
     node_sha256: (await fileDigest(paths.nodeBinary)).sha256,
     agent_sha256: agent.sha256,
   };
+}
+
+/** The base layer depends on neither the agent nor the scripts that are packed with it. */
+async function baseKey(inputs: ManifestInputs): Promise<string> {
+  const recipe = await sourceHash(import.meta.dirname, /^overlay\/|^agent-bundle|^build-ramdisk/);
+  return hashOf({ packages: inputs.packages, node: inputs.node_sha256, recipe });
 }
 
 async function kernelOf(tree: string): Promise<string> {

@@ -1,0 +1,104 @@
+import { mkdir, open, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { BuildContext } from '#image-build/build-context.ts';
+import { bootCode, bootEntryCsv, placedCore } from '#image-build/os-image/boot-sectors.ts';
+import { type DiskLayout, sectorSize } from '#image-build/os-image/partitions.ts';
+import { identity, imageDate } from '#image-build/os-image/recipe.ts';
+
+/** Read by GRUB's core before anything else: the real configuration is on the root file system. */
+const earlyConfiguration = `search --no-floppy --label root --set=root
+set prefix=($root)/boot/grub
+configfile $prefix/grub.cfg
+`;
+
+/** In both cores. The md modules let it read a root file system on a software RAID. */
+const modules = [
+  'part_gpt',
+  'ext2',
+  'fat',
+  'mdraid1x',
+  'diskfilter',
+  'search',
+  'search_label',
+  'search_fs_uuid',
+  'configfile',
+  'normal',
+  'linux',
+  'echo',
+  'ls',
+  'cat',
+  'test',
+  'serial',
+  'terminal',
+  'minicmd',
+  'reboot',
+  'halt',
+];
+
+/** GRUB for both firmwares: boot code and core for BIOS, an EFI system partition with the loader under both names. */
+export async function installBootLoaders(
+  context: BuildContext,
+  root: string,
+  image: string,
+  layout: DiskLayout,
+): Promise<void> {
+  const work = `${image}.boot`;
+  await rm(work, { recursive: true, force: true });
+  await mkdir(work, { recursive: true });
+  // inside the tree, whose GRUB fits its modules; the host needs none
+  await mkdir(join(root, 'tmp/grub'));
+  await writeFile(join(root, 'tmp/grub/early.cfg'), earlyConfiguration);
+  await makeCore(context, root, 'i386-pc', ['biosdisk']);
+  await makeCore(context, root, 'x86_64-efi', ['efi_gop', 'efi_uga', 'all_video']);
+  await writeBiosCore(root, image, layout);
+  await makeEfiPartition(context, root, image, layout, work);
+  await rm(join(root, 'tmp/grub'), { recursive: true });
+  await rm(work, { recursive: true });
+}
+
+async function makeCore(
+  context: BuildContext,
+  root: string,
+  platform: string,
+  platformModules: readonly string[],
+): Promise<void> {
+  const options = [`--format=${platform}`, `--output=/tmp/grub/${platform}`, '--config=/tmp/grub/early.cfg'];
+  const content = ['--prefix=/boot/grub', ...modules, ...platformModules];
+  await context.run('chroot', [root, 'grub-mkimage', ...options, ...content]);
+}
+
+async function writeBiosCore(root: string, image: string, layout: DiskLayout): Promise<void> {
+  const start = layout.biosBoot.first_sector;
+  const core = await readFile(join(root, 'tmp/grub/i386-pc'));
+  const boot = await readFile(join(root, 'usr/lib/grub/i386-pc/boot.img'));
+  await using disk = await open(image, 'r+');
+  await disk.write(bootCode(boot, start), 0, undefined, 0);
+  await disk.write(placedCore(core, start, layout.biosBoot.sectors * sectorSize), 0, undefined, start * sectorSize);
+}
+
+async function makeEfiPartition(
+  context: BuildContext,
+  root: string,
+  image: string,
+  layout: DiskLayout,
+  work: string,
+): Promise<void> {
+  const { first_sector: start, sectors } = layout.efiSystem;
+  const fileSystem = ['-i', `${image}@@${start * sectorSize}`];
+  const geometry = ['-F', '-c', '1', '-T', String(sectors), '-h', '255', '-s', '63', '-H', String(start)];
+  await context.run('mformat', [...fileSystem, ...geometry, '-v', 'ESP', '-N', identity.efiVolume]);
+  const loader = await readFile(join(root, 'tmp/grub/x86_64-efi'));
+  const files: ReadonlyArray<readonly [name: string, content: Uint8Array]> = [
+    ['EFI/BOOT/BOOTX64.EFI', loader], // what firmware runs that has no entry for this disk
+    ['EFI/debian/grubx64.efi', loader],
+    ['EFI/debian/BOOTX64.CSV', bootEntryCsv('grubx64.efi', 'debian')],
+  ];
+  const env = { SOURCE_DATE_EPOCH: String(imageDate), TZ: 'UTC', MTOOLS_SKIP_CHECK: '1' };
+  await context.run('mmd', [...fileSystem, '::EFI', '::EFI/BOOT', '::EFI/debian'], { env });
+  for (const [name, content] of files) {
+    const source = join(work, 'file');
+    await writeFile(source, content);
+    await utimes(source, imageDate, imageDate);
+    await context.run('mcopy', ['-m', ...fileSystem, source, `::${name}`], { env });
+  }
+}

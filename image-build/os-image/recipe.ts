@@ -1,0 +1,56 @@
+/** What is in the demo OS image. */
+
+export const suite = 'bookworm';
+
+export const packages = [
+  'cloud-init',
+  'dbus',
+  'grub-efi-amd64-bin',
+  'grub-pc-bin',
+  'initramfs-tools',
+  'iproute2',
+  'linux-image-cloud-amd64',
+  'mdadm',
+  'systemd-resolved',
+  'systemd-sysv',
+  'udev',
+  'zstd',
+];
+
+export const mmdebstrapOptions = [
+  '--variant=minbase',
+  '--aptopt=APT::Install-Recommends "false"',
+  ...['doc', 'info', 'locale', 'man'].map((folder) => `--dpkgopt=path-exclude=/usr/share/${folder}/*`),
+];
+
+export const enabledServices = ['systemd-networkd.service', 'systemd-resolved.service', 'baton-beacon.service'];
+
+/** Work that a machine which lives for minutes does not need, least of all while it boots. */
+export const disabledServices = [
+  'apt-daily.timer',
+  'apt-daily-upgrade.timer',
+  'e2scrub_all.timer',
+  'e2scrub_reap.service',
+  'fstrim.timer',
+  'grub-common.service',
+  'mdmonitor.service',
+  'systemd-timesyncd.service',
+];
+
+/** Bytes of the whole disk. */
+export const diskSize = 1024 * 1024 * 1024;
+
+/** Fixed, so that the same tree gives the same image. A disk's own identity does not matter before it is written. */
+export const identity = {
+  disk: 'B2A70000-0000-4000-8000-000000000000',
+  biosBoot: 'B2A70000-0000-4000-8000-000000000001',
+  efiSystem: 'B2A70000-0000-4000-8000-000000000002',
+  rootPartition: 'B2A70000-0000-4000-8000-000000000003',
+  rootFileSystem: 'b2a70000-0000-4000-8000-000000000004',
+  directoryHash: 'b2a70000-0000-4000-8000-000000000005',
+  /** FAT's volume id, eight hex digits. */
+  efiVolume: 'b2a70006',
+} as const;
+
+/** Seconds since 1970 for everything the build itself dates: 2026-01-01. */
+export const imageDate = 1_767_225_600;
