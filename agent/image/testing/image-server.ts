@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** How the server answers one request; the default is as a good server does. */
+export interface Behaviour {
+  readonly status?: number;
+  /** Breaks the connection after so many bytes of the body. */
+  readonly dropAfter?: number;
+  readonly ignoreRange?: boolean;
+  readonly etag?: string;
+  readonly chunked?: boolean;
+  /** No Content-Length, no chunks: the body ends with the connection. */
+  readonly untilClose?: boolean;
+  readonly location?: string;
+  readonly body?: Buffer;
+}
+
+export interface ImageServer extends AsyncDisposable {
+  readonly url: string;
+  /** The requests so far: `Range` header or `whole`. */
+  readonly requests: readonly string[];
+  readonly headers: readonly IncomingMessage['headers'][];
+}
+
+/** Serves `data` at any path; the n-th request is answered as the n-th behaviour says. */
+export async function serveImage(data: Buffer, behaviours: readonly Behaviour[] = []): Promise<ImageServer> {
+  const requests: string[] = [];
+  const headers: IncomingMessage['headers'][] = [];
+  const server = createServer((request, response) => {
+    const behaviour = behaviours[requests.length] ?? {};
+    requests.push(request.headers.range ?? 'whole');
+    headers.push(request.headers);
+    answer(data, behaviour, request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/disk.raw`,
+    requests,
+    headers,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, response: ServerResponse): void {
+  if (behaviour.location !== undefined) {
+    response.writeHead(302, { location: behaviour.location }).end();
+    return;
+  }
+  if (behaviour.status !== undefined) {
+    response.writeHead(behaviour.status).end('no');
+    return;
+  }
+  const file = behaviour.body ?? data;
+  const etag = behaviour.etag ?? '"v1"';
+  const from = behaviour.ignoreRange ? undefined : wantedStart(request, etag);
+  const body = file.subarray(from ?? 0);
+  if (behaviour.untilClose) {
+    response.socket?.end(Buffer.concat([Buffer.from('HTTP/1.1 200 OK\r\n\r\n'), body]));
+    return;
+  }
+  response.writeHead(from === undefined ? 200 : 206, {
+    etag,
+    ...(behaviour.chunked ? {} : { 'content-length': body.length }),
+    ...(from === undefined ? {} : { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` }),
+  });
+  if (behaviour.dropAfter === undefined) response.end(body);
+  else response.write(body.subarray(0, behaviour.dropAfter), () => response.socket?.destroySoon());
+}
+
+/** Where a range request wants to begin; `undefined` when it wants all, or another version than this one. */
+function wantedStart(request: IncomingMessage, etag: string): number | undefined {
+  const start = /^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1];
+  const condition = request.headers['if-range'];
+  return start === undefined || (condition !== undefined && condition !== etag) ? undefined : Number(start);
+}

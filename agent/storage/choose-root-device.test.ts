@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
+import { testDevice } from '#agent/storage/testing/test-device.ts';
+
+const gib = 1024 ** 3;
+const node = (properties: object = {}, instanceInfo: object = {}) => ({
+  properties: { ...properties },
+  instance_info: { ...instanceInfo },
+});
+const disk = (name: string, size: number, fields: Partial<BlockDevice> = {}): BlockDevice =>
+  testDevice({ name, sizeBytes: size * gib, ...fields });
+
+describe('without hints', () => {
+  test('the smallest of at least 4 GiB, ties by name', () => {
+    const disks = [disk('/dev/sdc', 8), disk('/dev/sdb', 8), disk('/dev/sda', 100), disk('/dev/sdd', 3.9)];
+    expect(chooseRootDevice(disks, node()).name).toBe('/dev/sdb');
+  });
+
+  test('never one that is in use, read-only, empty or no disk', () => {
+    const disks = [
+      disk('/dev/sda', 5, { mountpoints: ['/data'] }),
+      disk('/dev/sdb', 5, { readOnly: true }),
+      disk('/dev/sdc', 0),
+      disk('/dev/sdd', 5, { holders: ['/dev/md0'] }),
+      disk('/dev/zram0', 5),
+      disk('/dev/sr0', 5, { type: 'rom' }),
+      disk('/dev/sde', 2),
+    ];
+    expect(() => chooseRootDevice(disks, node())).toThrow(
+      'no disk can be the root device (no root device hints are set): ' +
+        '/dev/sda (it is mounted on /data), /dev/sdb (it is read-only), ' +
+        '/dev/sdc (it has no medium; it is smaller than 4 GiB), /dev/sdd (it is used by /dev/md0), ' +
+        '/dev/sde (it is smaller than 4 GiB)',
+    );
+    expect(chooseRootDevice([...disks, disk('/dev/md0', 5, { type: 'raid1' })], node()).name).toBe('/dev/md0');
+  });
+
+  test('a machine without disks', () => {
+    expect(() => chooseRootDevice([], node({ root_device: {} }))).toThrow(/the machine has no disk/);
+  });
+});
+
+describe('with hints', () => {
+  const disks = [disk('/dev/sdb', 100, { serial: 'B' }), disk('/dev/sda', 100, { serial: 'A' }), disk('/dev/sdc', 1)];
+
+  test('the first by name that satisfies all', () => {
+    expect(chooseRootDevice(disks, node({ root_device: { size: '>= 50' } })).name).toBe('/dev/sda');
+    expect(chooseRootDevice(disks, node({ root_device: { size: '>= 50', serial: 'b' } })).name).toBe('/dev/sdb');
+    expect(chooseRootDevice(disks, node({ root_device: { name: '/dev/sdc' } })).name).toBe('/dev/sdc');
+  });
+
+  test('the instance goes before the node', () => {
+    const both = node({ root_device: { serial: 'A' } }, { root_device: { serial: 'B' } });
+    expect(chooseRootDevice(disks, both).name).toBe('/dev/sdb');
+  });
+
+  test('no match tells every disk and why', () => {
+    expect(() => chooseRootDevice(disks, node({ root_device: { size: 200, serial: 'A' } }))).toThrow(
+      'no disk can be the root device (properties.root_device is {"size":200,"serial":"A"}): ' +
+        '/dev/sdb (size is 100 GiB, wanted 200; serial is B, wanted A), /dev/sda (size is 100 GiB, wanted 200), ' +
+        '/dev/sdc (size is 1 GiB, wanted 200; serial is unknown, wanted A)',
+    );
+  });
+
+  test('a hint does not open a disk that is in use', () => {
+    const used = [disk('/dev/sda', 10, { mountpoints: ['/'] })];
+    expect(() => chooseRootDevice(used, node({ root_device: { name: '/dev/sda' } }))).toThrow(/it is mounted on \//);
+  });
+
+  test('hints must be an object', () => {
+    expect(() => chooseRootDevice(disks, node({ root_device: '/dev/sda' }))).toThrow(
+      /must be an object of root device hints/,
+    );
+  });
+});

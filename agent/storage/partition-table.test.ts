@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { readPartitionTable } from '#agent/storage/partition-table.ts';
+
+function disk(write: (head: Buffer) => void): Buffer {
+  const head = Buffer.alloc(8192);
+  head.writeUInt16LE(0xaa55, 510);
+  write(head);
+  return head;
+}
+
+test.each([
+  [
+    'GPT for 512 byte sectors',
+    disk((head) => head.write('EFI PART', 512)),
+    { kind: 'gpt', gptSectorBytes: 512, hasBootCode: false },
+  ],
+  [
+    'GPT for 4096 byte sectors',
+    disk((head) => head.write('EFI PART', 4096)),
+    { kind: 'gpt', gptSectorBytes: 4096, hasBootCode: false },
+  ],
+  [
+    'MBR with identifier and boot code',
+    disk((head) => {
+      head.writeUInt32LE(0x12345678, 440);
+      head[0] = 0xfa;
+      head[450] = 0x83;
+    }),
+    { kind: 'msdos', diskId: '0x12345678', hasBootCode: true },
+  ],
+  [
+    'a short identifier',
+    disk((head) => head.writeUInt32LE(0xabc, 440)),
+    { kind: 'none', diskId: '0x00000abc', hasBootCode: false },
+  ],
+  ['an empty disk', Buffer.alloc(8192), { kind: 'none', hasBootCode: false }],
+  ['less than a sector', Buffer.alloc(100), { kind: 'none', hasBootCode: false }],
+])('%s', (_name, head, expected) => {
+  expect(readPartitionTable(head)).toEqual(expected);
+});
