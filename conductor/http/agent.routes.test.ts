@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await api.reset();
-  uuid = String((await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).body['uuid']);
+  uuid = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).uuid;
   await api.call('POST', '/v1/ports', { node_uuid: uuid, address: '52:54:00:aa:bb:01' });
   await api.call('PUT', '/v1/nodes/n1/states/provision', { target: 'manage' });
 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await api.reset();
-  uuid = String((await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).body['uuid']);
+  uuid = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).uuid;
 });
 afterAll(() => api.close());
 

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await api.reset();
-  nodeUuid = String((await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).body['uuid']);
+  nodeUuid = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).uuid;
 });
 afterAll(() => api.close());
 
@@ -22,9 +22,9 @@ const containing = (text: string) => expect.stringContaining(text) as unknown;
 
 test('create answers the whole port, its address in lower case', async () => {
   const link = { switch_id: 's1', port_id: 'p1' };
-  const { status, headers, body } = await create('52:54:00:AA:bb:01', { local_link_connection: link });
+  const { status, headers, body, uuid } = await create('52:54:00:AA:bb:01', { local_link_connection: link });
   expect(status).toBe(201);
-  expect(headers.get('Location')).toBe(`http://api.example/v1/ports/${body['uuid']}`);
+  expect(headers.get('Location')).toBe(`http://api.example/v1/ports/${uuid}`);
   expect(body).toMatchObject({
     address: '52:54:00:aa:bb:01',
     node_uuid: nodeUuid,
@@ -34,9 +34,7 @@ test('create answers the whole port, its address in lower case', async () => {
     portgroup_uuid: null,
   });
   expect(body).not.toHaveProperty('description');
-  expect((await api.call('GET', `/v1/ports/${body['uuid']}`, undefined, '1.17')).body).not.toHaveProperty(
-    'pxe_enabled',
-  );
+  expect((await api.call('GET', `/v1/ports/${uuid}`, undefined, '1.17')).body).not.toHaveProperty('pxe_enabled');
 });
 
 test('create refuses duplicates, bad addresses, nodes that are not there and what is too new', async () => {
@@ -76,8 +74,8 @@ test('lists filter by node and address, page, and show details', async () => {
 });
 
 test('change patches and refuses', async () => {
-  const { body } = await create('52:54:00:00:00:01');
-  const patch = (operations: unknown) => api.call('PATCH', `/v1/ports/${body['uuid']}`, operations);
+  const { uuid } = await create('52:54:00:00:00:01');
+  const patch = (operations: unknown) => api.call('PATCH', `/v1/ports/${uuid}`, operations);
   expect((await patch([{ op: 'add', path: '/extra/x', value: 1 }])).body).toMatchObject({ extra: { x: 1 } });
   expect((await patch([{ op: 'replace', path: '/address', value: '52:54:00:00:00:0F' }])).body['address']).toBe(
     '52:54:00:00:00:0f',
@@ -90,17 +88,17 @@ test('change patches and refuses', async () => {
 });
 
 test('is not changed or deleted under a running flow', async () => {
-  const { body } = await create('52:54:00:00:00:01');
+  const { uuid } = await create('52:54:00:00:00:01');
   await api.call('PUT', '/v1/nodes/n1/states/provision', { target: 'manage' });
-  expect((await api.call('DELETE', `/v1/ports/${body['uuid']}`)).status).toBe(409);
+  expect((await api.call('DELETE', `/v1/ports/${uuid}`)).status).toBe(409);
   expect(
-    (await api.call('PATCH', `/v1/ports/${body['uuid']}`, [{ op: 'add', path: '/pxe_enabled', value: false }])).status,
+    (await api.call('PATCH', `/v1/ports/${uuid}`, [{ op: 'add', path: '/pxe_enabled', value: false }])).status,
   ).toBe(409);
 });
 
 test('delete', async () => {
-  const { body } = await create('52:54:00:00:00:01');
-  expect((await api.call('DELETE', `/v1/ports/${body['uuid']}`)).status).toBe(204);
-  expect((await api.call('DELETE', `/v1/ports/${body['uuid']}`)).status).toBe(404);
+  const { uuid } = await create('52:54:00:00:00:01');
+  expect((await api.call('DELETE', `/v1/ports/${uuid}`)).status).toBe(204);
+  expect((await api.call('DELETE', `/v1/ports/${uuid}`)).status).toBe(404);
   expect((await api.call('GET', '/v1/ports/nope')).status).toBe(400);
 });

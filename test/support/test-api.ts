@@ -18,6 +18,8 @@ export interface ApiAnswer {
   readonly headers: Headers;
   /** `{}` when there is none. */
   readonly body: Json;
+  /** `body.uuid`, or empty. */
+  readonly uuid: string;
   /** The text of an error, unpacked from its double encoding. */
   readonly fault: string | undefined;
 }
@@ -69,7 +71,13 @@ export async function openTestApi(options: { readonly networks?: Networks } = {}
       });
       const text = await answer.text();
       const json = text === '' ? {} : (JSON.parse(text) as Json);
-      return { status: answer.status, headers: answer.headers, body: json, fault: faultOf(json) };
+      return {
+        status: answer.status,
+        headers: answer.headers,
+        body: json,
+        uuid: textOf(json['uuid']),
+        fault: faultOf(json),
+      };
     },
     reset: async () => {
       nudged.length = 0;
@@ -77,6 +85,10 @@ export async function openTestApi(options: { readonly networks?: Networks } = {}
     },
     close: () => database.close(),
   };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 function faultOf(json: Json): string | undefined {

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { formatBytes, formatDuration, renderFlow } from '#conductor/cli/render-flow.ts';
+import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
+
+const at = (seconds: number) => new Date(1_700_000_000_000 + seconds * 1000).toISOString();
+
+function step(name: string, state: string, more: Partial<FlowStepView> = {}): FlowStepView {
+  return {
+    uuid: name,
+    position: 1,
+    phase: 'main',
+    interface: 'deploy',
+    step: name,
+    priority: 80,
+    origin: 'core',
+    in_band: false,
+    state,
+    started_at: at(0),
+    ended_at: null,
+    waiting_for: null,
+    wait_until: null,
+    progress: null,
+    error: null,
+    ...more,
+  };
+}
+
+function flow(steps: FlowStepView[], more: Partial<FlowView> = {}): FlowView {
+  return {
+    uuid: 'f',
+    kind: 'deploy',
+    state: 'running',
+    started_at: at(0),
+    ended_at: null,
+    error: null,
+    steps,
+    ...more,
+  };
+}
+
+test('says of each step how long, how far and why', () => {
+  const lines = renderFlow(
+    flow([
+      step('deploy', 'succeeded', { priority: 100, ended_at: at(12.34) }),
+      step('write_image', 'running', {
+        in_band: true,
+        progress: { phase: 'writing image', done_bytes: 50_000_000, total_bytes: 200_000_000, rate: 12_500_000 },
+      }),
+      step('boot_instance', 'pending', { priority: 20, started_at: null }),
+    ]),
+    new Date(at(20)),
+  );
+  expect(lines).toEqual([
+    '✓ 100 deploy.deploy                12.3 s',
+    '▶  80 deploy.write_image   agent   20.0 s  writing image 50.0 MB of 200 MB (25 %), 12.5 MB/s',
+    '·  20 deploy.boot_instance',
+    'deploy: running, 20.0 s',
+  ]);
+});
+
+test('names what is waited for, and the whole cause of a failure', () => {
+  const waiting = step('deploy', 'waiting', { waiting_for: 'the first heartbeat', progress: {} });
+  const failed = step('power_off', 'failed', {
+    phase: 'cleanup',
+    interface: 'power',
+    priority: 0,
+    ended_at: at(1),
+    error: 'no BMC',
+  });
+  const lines = renderFlow(
+    flow([waiting, failed], { state: 'failed', ended_at: at(75), error: 'step failed' }),
+    new Date(at(99)),
+  );
+  expect(lines[0]).toMatch(/^… .*waiting for the first heartbeat$/);
+  expect(lines[1]).toContain('power.power_off (clean-up)');
+  expect(lines[2]).toBe('      no BMC');
+  expect(lines[3]).toBe('deploy: failed, 1 m 15 s — step failed');
+});
+
+test('a flow without steps is one line', () => {
+  expect(renderFlow(flow([], { ended_at: at(0), state: 'succeeded' }), new Date())).toEqual([
+    'deploy: succeeded, 0.0 s',
+  ]);
+});
+
+test('formats durations and bytes', () => {
+  expect([400, 61_000, 3_720_000].map(formatDuration)).toEqual(['0.4 s', '1 m 01 s', '1 h 02 m']);
+  expect([999, 1500, 123_456_789, 5e12].map(formatBytes)).toEqual(['999 B', '1.5 kB', '123 MB', '5.0 TB']);
+});
