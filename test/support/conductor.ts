@@ -2,11 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunningProcess, start } from '#shared/process/run.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
 
 /** A conductor in its own process on loopback, that can be killed and started again on the same database and port. */
 export interface ConductorProcess {
   readonly url: string;
+  /** @throws Error when it does not run */
+  pid(): number;
   /** The log so far, JSON lines. */
   log(): string;
   /** Starts it (again); resolves when it serves, or rejects with its log when it ends before. */
@@ -33,6 +36,10 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
   };
   return {
     url,
+    pid: () => {
+      if (!running) throw new Error('the conductor does not run');
+      return running.pid;
+    },
     log: () => log,
     start: async (more = {}) => {
       const child = start(process.execPath, [main], {
@@ -46,16 +53,18 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
         },
       });
       running = child;
-      await new Promise<void>((resolve, reject) => {
-        child.stderr.on('data', (chunk: Buffer) => {
-          log += chunk.toString('utf8');
-          if (chunk.includes('conductor is up')) resolve();
-        });
-        child.exited.then(
-          (code) => reject(new Error(`the conductor ended with ${code} before it served:\n${log.slice(-4000)}`)),
-          reject,
-        );
+      child.stderr.on('data', (chunk: Buffer) => {
+        log += chunk.toString('utf8');
       });
+      const ended = child.exited.then((code) => {
+        throw new Error(`the conductor ended with ${code} before it served:\n${log.slice(-4000)}`);
+      });
+      const serves = waitUntil('the conductor to serve', async () => (await fetch(url)).ok || undefined, {
+        timeoutMs: 60_000,
+        everyMs: 50,
+      });
+      await Promise.race([serves, ended]);
+      ended.catch(() => undefined); // from here on its end is the test's business: `exited`
     },
     exited: () => running?.exited ?? Promise.resolve(0),
     kill,

@@ -3,8 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { run, start } from '#shared/process/run.ts';
 import { type Area, type BenchContext, type Figure, median, round } from '#test/bench/area.ts';
-import { withLoopDevice } from '#test/bench/write-image/loop-device.ts';
 import { type BenchImages, imageBytes, makeImages } from '#test/bench/write-image/make-image.ts';
+import { withLoopDevice } from '#test/support/loop-device.ts';
 
 const rounds = 5;
 const diskBytes = 2 * 1024 ** 3;

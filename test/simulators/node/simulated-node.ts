@@ -39,22 +39,39 @@ export interface SimulatedNode {
   state(): { readonly power: 'on' | 'off'; readonly runs: 'ramdisk' | 'instance' | 'nothing' };
   /** What in-band steps did to the disk, in order: `write_image demo.raw`. */
   readonly disk: readonly string[];
+  /** When in-band steps ran in the agent, in order; milliseconds of `performance.now()`. */
+  readonly stepTimes: readonly StepTime[];
   close(): Promise<void>;
+}
+
+export interface StepTime {
+  readonly step: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
 }
 
 export interface SimulatedNodeOptions {
   readonly conductorUrl: () => string;
   readonly mac: string;
+  /** How long an in-band step takes; default 5. */
   readonly stepMs?: number;
+  /** In-band deploy steps beside write_image, name → priority. */
+  readonly deploySteps?: Readonly<Record<string, number>>;
   readonly log?: Log;
 }
 
+interface StepRecord {
+  readonly disk: string[];
+  readonly stepTimes: StepTime[];
+}
+
+const standardSteps = { prepare_disks: 90, tune_image: 70 };
 const credentials = { username: 'admin', password: 'simulated' };
 
 export async function startSimulatedNode(options: SimulatedNodeOptions): Promise<SimulatedNode> {
   const faults: NodeFaults = {};
-  const disk: string[] = [];
-  const boot = createBoot(options, faults, disk);
+  const record: StepRecord = { disk: [], stepTimes: [] };
+  const boot = createBoot(options, faults, record);
   const machine = bootingMachine(boot);
   const bmc = await startRedfishSimulator({ machine, ...credentials });
   return {
@@ -67,7 +84,7 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     },
     faults,
     state: () => ({ power: boot.power(), runs: boot.runs() }),
-    disk,
+    ...record,
     close: async () => {
       await boot.stop();
       await bmc.close();
@@ -97,7 +114,7 @@ function bootingMachine(boot: Boot): SimulatedMachine {
   };
 }
 
-function createBoot(options: SimulatedNodeOptions, faults: NodeFaults, disk: string[]): Boot {
+function createBoot(options: SimulatedNodeOptions, faults: NodeFaults, record: StepRecord): Boot {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
   let runs: 'ramdisk' | 'instance' | 'nothing' = 'nothing';
   return {
@@ -106,7 +123,7 @@ function createBoot(options: SimulatedNodeOptions, faults: NodeFaults, disk: str
     start: (fromNetwork) => {
       const stop = new AbortController();
       runs = fromNetwork ? (faults.bootsNothing ? 'nothing' : 'ramdisk') : 'instance';
-      const ended = runs === 'ramdisk' ? ramdisk(options, faults, disk, stop.signal) : Promise.resolve();
+      const ended = runs === 'ramdisk' ? ramdisk(options, faults, record, stop.signal) : Promise.resolve();
       running = { stop, ended };
     },
     stop: async () => {
@@ -123,7 +140,7 @@ function createBoot(options: SimulatedNodeOptions, faults: NodeFaults, disk: str
 async function ramdisk(
   options: SimulatedNodeOptions,
   faults: NodeFaults,
-  disk: string[],
+  record: StepRecord,
   powerOff: AbortSignal,
 ): Promise<void> {
   const stateDir = await mkdtemp(join(tmpdir(), 'baton-simulated-node-'));
@@ -133,7 +150,7 @@ async function ramdisk(
     while (!powerOff.aborted) {
       const death = new AbortController();
       const signal = AbortSignal.any([powerOff, death.signal]);
-      await agentProcess(options, { stateDir, port }, simulatedHardware(options, faults, disk, death), signal);
+      await agentProcess(options, { stateDir, port }, simulatedHardware(options, faults, record, death), signal);
     }
   } finally {
     await rm(stateDir, { recursive: true, force: true });
@@ -170,10 +187,11 @@ const noPrograms: Run = (command) =>
 function simulatedHardware(
   options: SimulatedNodeOptions,
   faults: NodeFaults,
-  disk: string[],
+  record: StepRecord,
   death: AbortController,
 ): HardwareManager {
   const act = async (context: AgentContext, step: string, entry: string): Promise<StepOutcome> => {
+    const startedAt = performance.now();
     if (faults.dieInStep === step) {
       delete faults.dieInStep;
       death.abort(new Error('the agent dies'));
@@ -185,7 +203,8 @@ function simulatedHardware(
       throw new AppError('image_error', failure.message);
     }
     context.reportProgress({ phase: step, done_bytes: 1, total_bytes: 1 });
-    disk.push(entry);
+    record.disk.push(entry);
+    record.stepTimes.push({ step, startedAt, endedAt: performance.now() });
     return { kind: 'done', output: null };
   };
   const writeImage = defineStep({
@@ -214,7 +233,10 @@ function simulatedHardware(
     version: '1',
     evaluateSupport: () => Promise.resolve(hardwareSupport.generic),
     steps: {
-      deploy: [{ step: writeImage, priority: 0 }, plain('prepare_disks', 90), plain('tune_image', 70)],
+      deploy: [
+        { step: writeImage, priority: 0 },
+        ...Object.entries(options.deploySteps ?? standardSteps).map(([step, priority]) => plain(step, priority)),
+      ],
       clean: [plain('erase_devices_metadata', 99)],
       service: [],
     },

@@ -7,7 +7,7 @@ export async function withLoopDevice<T>(file: string, bytes: number, use: (devic
   await handle.truncate(bytes);
   await handle.close();
   try {
-    const device = (await run('losetup', ['--find', '--show', file])).stdout.trim();
+    const device = (await run('losetup', ['--find', '--show', '--partscan', file])).stdout.trim();
     try {
       return await use(device);
     } finally {

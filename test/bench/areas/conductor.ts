@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { systemClock } from '#shared/clock.ts';
+import type { Area } from '#test/bench/area.ts';
+import { prepareConductor } from '#test/support/conductor.ts';
+
+const settledSamples = 5;
+
+/** Memory of a conductor on PGlite that has nothing to do, once it no longer changes. */
+export const conductorArea: Area = {
+  name: 'conductor',
+  measure: async ({ say }) => {
+    const conductor = await prepareConductor();
+    try {
+      await conductor.start();
+      say('waiting until its memory settles');
+      return { idle_rss_mb: { value: await settledRss(conductor.pid()), unit: 'MB' } };
+    } finally {
+      await conductor.close();
+    }
+  },
+};
+
+/** Megabytes resident, after some seconds within one per cent of each other; at most a minute. */
+async function settledRss(pid: number): Promise<number> {
+  const samples: number[] = [];
+  for (let second = 0; second < 60; second += 1) {
+    await systemClock.sleep(1000);
+    samples.push(await rssMegabytes(pid));
+    const last = samples.slice(-settledSamples);
+    if (last.length === settledSamples && Math.max(...last) - Math.min(...last) < 0.01 * Math.max(...last)) break;
+  }
+  return samples.at(-1) ?? 0;
+}
+
+async function rssMegabytes(pid: number): Promise<number> {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1];
+  if (kilobytes === undefined) throw new Error(`no VmRSS of process ${pid}`);
+  return Math.round((Number(kilobytes) * 1024) / 1e5) / 10;
+}

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { AppError } from '#shared/errors/app-error.ts';
+import { readManifest } from '#image-build/manifest.ts';
+import { type Area, type BenchContext, type Figure, round } from '#test/bench/area.ts';
+import { type LabNodeOptions, startLab } from '#test/lab/lab.ts';
+import { enrollNode, readDemoImage, requestDeploy } from '#test/lab/operator.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+
+const bootLimitMs = 300_000;
+
+/** The ramdisk's sizes, and the time from a machine's power-on to its agent's first heartbeat. */
+export const ramdiskArea: Area = {
+  name: 'ramdisk',
+  measure: async (context) => {
+    const manifest = await readManifest('build/ramdisk');
+    const initrd = manifest?.outputs.find(({ name }) => name === 'initrd.img');
+    if (!initrd || manifest?.unpacked_size === undefined) {
+      throw new AppError('not_found', 'there is no ramdisk in build/ramdisk: run npm run set-up first');
+    }
+    const megabytes = (bytes: number): Figure => ({ value: round(bytes / 1e6), unit: 'MB' });
+    return {
+      compressed_mb: megabytes(initrd.size),
+      unpacked_mb: megabytes(manifest.unpacked_size),
+      boot_to_heartbeat_s: await bootToHeartbeat(context, { firmware: 'uefi', bmc: 'redfish' }),
+      boot_to_heartbeat_bios_s: await bootToHeartbeat(context, { firmware: 'bios', bmc: 'redfish' }),
+    };
+  },
+};
+
+/** A deploy up to the agent's first heartbeat, in a lab of its own. */
+async function bootToHeartbeat(context: BenchContext, options: LabNodeOptions): Promise<Figure> {
+  const lab = await startLab({ nodes: [options] });
+  try {
+    const [node] = lab.nodes;
+    if (!node) throw new AppError('internal', 'the lab has no machine');
+    await enrollNode(lab, node);
+    let poweredOn = Number.NaN;
+    node.machine.onPowerOn(async () => void (poweredOn = performance.now()));
+    const image = await readDemoImage();
+    await requestDeploy(lab, node, { image, hostName: 'bench', instanceUuid: randomUUID() });
+    const accepted = /baton-agent: heartbeat accepted/;
+    await waitUntil(
+      'the first heartbeat',
+      () => accepted.test(readFileSync(node.machine.serialLog, 'latin1')) || undefined,
+      { timeoutMs: bootLimitMs, everyMs: 50 },
+    );
+    const value = round((performance.now() - poweredOn) / 1000);
+    context.say(`${options.firmware}, ${lab.accelerator.kind}: first heartbeat ${value} s after power-on`);
+    return { value, unit: 's' };
+  } finally {
+    await lab.close();
+  }
+}
