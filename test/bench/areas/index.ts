@@ -1,7 +1,8 @@
 import type { Area } from '#test/bench/area.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
+import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
 import { stepArea } from '#test/bench/areas/step.ts';
 import { writeImageArea } from '#test/bench/areas/write-image.ts';
 
 /** Every area of `npm run bench`, one file each. */
-export const areas: readonly Area[] = [stepArea, conductorArea, writeImageArea];
+export const areas: readonly Area[] = [ramdiskArea, stepArea, conductorArea, writeImageArea];

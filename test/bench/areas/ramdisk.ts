@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { AppError } from '#shared/errors/app-error.ts';
 import { readManifest } from '#image-build/manifest.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { type Area, type BenchContext, type Figure, round } from '#test/bench/area.ts';
 import { type LabNodeOptions, startLab } from '#test/lab/lab.ts';
 import { enrollNode, readDemoImage, requestDeploy } from '#test/lab/operator.ts';
