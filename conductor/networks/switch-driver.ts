@@ -3,7 +3,10 @@
  * `not_found` for an unknown port, `invalid_argument` for a bad endpoint).
  */
 
-/** How an access port stands: `undefined` vlan = no access VLAN (isolated from every network that Baton knows). */
+/**
+ * How a switch port stands: `undefined` = isolated from every network that Baton knows; 0 = anything else that is no
+ * access port (a trunk, a port that nobody has set up), which no wish matches, so that it is always put right.
+ */
 export interface SwitchPortState {
   readonly portId: string;
   readonly accessVlan: number | undefined;

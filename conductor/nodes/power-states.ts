@@ -1,7 +1,6 @@
 /** Power vocabulary of Ironic's API (ironic-api.md §3.7). */
 
-export const powerStates = ['power on', 'power off'] as const;
-export type PowerState = (typeof powerStates)[number];
+export type PowerState = 'power on' | 'power off';
 
 export const powerTargets = ['power on', 'power off', 'rebooting', 'soft rebooting', 'soft power off'] as const;
 export type PowerTarget = (typeof powerTargets)[number];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** The agent's command API (agent-protocol.md §4). */
 
-export const commandStatuses = ['RUNNING', 'SUCCEEDED', 'FAILED', 'CLEAN_VERSION_MISMATCH'] as const;
+const commandStatuses = ['RUNNING', 'SUCCEEDED', 'FAILED', 'CLEAN_VERSION_MISMATCH'] as const;
 export type CommandStatus = (typeof commandStatuses)[number];
 
 export const CommandError = z.looseObject({

@@ -29,26 +29,17 @@ export const AdvertisedSteps = z.record(z.string(), z.array(AdvertisedStep));
 export const HardwareManagerVersion = z.record(z.string(), z.string());
 export type HardwareManagerVersion = z.infer<typeof HardwareManagerVersion>;
 
-export const GetDeployStepsResult = z.object({
-  deploy_steps: AdvertisedSteps,
-  hardware_manager_version: HardwareManagerVersion,
-});
-
-export const GetCleanStepsResult = z.object({
-  clean_steps: AdvertisedSteps,
-  hardware_manager_version: HardwareManagerVersion,
-});
-
-/** The `step` parameter of `execute_*_step`. */
-export const StepRequest = z.looseObject({
-  interface: z.string(),
-  step: z.string(),
-  args: z.record(z.string(), z.unknown()).nullish(),
-  priority: z.number().optional(),
+/** The `step` parameter of `execute_*_step`, as Baton's conductor sends it. */
+export interface StepRequest {
+  readonly interface: string;
+  readonly step: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly priority: number;
+  readonly reboot_requested: boolean;
+  readonly abortable: boolean;
   /**
-   * The flow step's uuid, sent by Baton's conductor: the agent uses it as the command's id, and answers a repeated
-   * request with the command that it already has. A real ironic-python-agent ignores it; its results carry it back.
+   * The flow step's uuid: Baton's agent uses it as the command's id, and answers a repeated request with the command
+   * that it already has. A real ironic-python-agent ignores it; its results carry it back.
    */
-  baton_command_id: z.string().optional(),
-});
-export type StepRequest = z.infer<typeof StepRequest>;
+  readonly baton_command_id: string;
+}

@@ -4,6 +4,7 @@ import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
+import type { StepRequest } from '#shared/wire/step.ts';
 
 /** How often a running command is asked about when no heartbeat says that it has ended. */
 const checkEveryMs = 15_000;
@@ -28,18 +29,19 @@ export function startAgentStep(
   const { flow, step } = context;
   const inBand = flowKinds[flow.kind].inBand;
   if (!inBand) throw new AppError('internal', `a ${flow.kind} flow has no in-band steps`);
+  const request: StepRequest = {
+    interface: step.interface,
+    step: step.step,
+    args,
+    priority: step.priority,
+    reboot_requested: step.rebootRequested,
+    abortable: step.abortable,
+    baton_command_id: step.uuid,
+  };
   return startCommand(context, {
     name: inBand.executeCommand,
     params: {
-      step: {
-        interface: step.interface,
-        step: step.step,
-        args,
-        priority: step.priority,
-        reboot_requested: step.rebootRequested,
-        abortable: step.abortable,
-        baton_command_id: step.uuid,
-      },
+      step: request,
       node: dumpNode(context.node, flow.hardwareManagerVersion),
       ports: dumpPorts(context.ports),
       [inBand.versionKey]: flow.hardwareManagerVersion,
