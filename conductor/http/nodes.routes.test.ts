@@ -155,6 +155,7 @@ describe('list', () => {
     ['provision_state=weird', 400, 'Provision state "weird" is not valid'],
     ['limit=0', 400, 'Limit must be positive'],
     ['marker=zzz', 400, 'Expected UUID for marker: zzz'],
+    ['marker=11111111-1111-4111-8111-111111111111', 404, 'could not be found'],
     ['sort_key=properties', 400, 'The sort_key value properties is an invalid field for sorting'],
     ['fields=bogus', 400, "a node has no field 'bogus'"],
     ['fields=instance_name', 406, "field 'instance_name'"],

@@ -109,6 +109,7 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
   ): Promise<Response> => {
     requireKnownNodeFilters(query, c.get('version'));
     const paging = parsePaging(query);
+    if (paging.marker !== undefined) await getNode(context.db, paging.marker);
     const filter = toNodeFilter(query);
     const matchesNothing =
       filter === undefined || (query.conductor !== undefined && query.conductor !== context.config.conductorName);

@@ -149,6 +149,7 @@ export function portRoutes(context: ConductorContext): ApiApp {
     list: { readonly path: string; readonly fields: readonly PortField[] | undefined; readonly nodeUuid?: string },
   ): Promise<Response> => {
     const paging = parsePaging(query);
+    if (paging.marker !== undefined) await getPort(db, paging.marker);
     const address = query.address === undefined ? undefined : (parseMacAddress(query.address) ?? query.address);
     const rows = await listPorts(db, { nodeUuid: list.nodeUuid, address, shard: query.shard }, paging);
     const ports = rows.map((row) => answerPort(c, row, list.fields));

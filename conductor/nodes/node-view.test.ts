@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
+import { noSurroundings } from '#conductor/nodes/node-surroundings.ts';
+import { apiTime, maskSecrets, type NodeSurroundings, viewNode } from '#conductor/nodes/node-view.ts';
+
+const row: NodeRow = {
+  id: 1,
+  uuid: '8c1bf632-bcdf-4be1-a799-94f7a1e730ac',
+  name: 'n1',
+  driver: 'redfish',
+  driverInfo: { redfish_address: 'https://bmc', redfish_password: 'hunter2', odd_key: 'hunter2' },
+  properties: { password_policy: 'shown' },
+  extra: {},
+  instanceInfo: { image_source: 'http://x', image_pull_secret: 'hunter2', configdrive: 'hunter2' },
+  instanceUuid: null,
+  instanceName: null,
+  resourceClass: null,
+  networkInterface: 'switchport',
+  conductorGroup: '',
+  owner: null,
+  lessee: null,
+  description: null,
+  shard: null,
+  automatedClean: null,
+  protected: false,
+  protectedReason: null,
+  retired: false,
+  retiredReason: null,
+  disablePowerOff: false,
+  networkData: {},
+  provisionState: 'wait call-back',
+  targetProvisionState: 'active',
+  provisionUpdatedAt: new Date('2026-11-21T07:35:42.609Z'),
+  powerState: 'power on',
+  targetPowerState: null,
+  powerFailures: 0,
+  lastError: null,
+  maintenance: false,
+  maintenanceReason: null,
+  fault: null,
+  inspectionStartedAt: null,
+  inspectionFinishedAt: null,
+  createdAt: new Date('2026-11-21T07:35:42.609Z'),
+  updatedAt: null,
+};
+
+const view = (version: number, surroundings: NodeSurroundings = noSurroundings) =>
+  viewNode(row, surroundings, { version, secretProperties: ['odd_key'], conductorName: 'c1' });
+
+describe('viewNode', () => {
+  test('shows exactly the fields of the version', () => {
+    for (const version of [1, 21, 36, 78, 96]) {
+      const expected = Object.entries(nodeFieldVersions).filter(([, since]) => since <= version);
+      expect(Object.keys(view(version))).toEqual(expected.map(([name]) => name));
+    }
+    expect(view(96)).not.toHaveProperty('instance_name');
+  });
+
+  test('shows no secret', () => {
+    expect(JSON.stringify(view(96))).not.toContain('hunter2');
+    expect(view(96)).toMatchObject({
+      driver_info: { redfish_address: 'https://bmc', redfish_password: '******', odd_key: '******' },
+      instance_info: { image_source: 'http://x', configdrive: '******' },
+      properties: { password_policy: 'shown' },
+    });
+  });
+
+  test('puts the current step where its kind has it', () => {
+    const current = { interface: 'deploy', step: 'write_image', args: {}, priority: 80 };
+    const deploying = { ...noSurroundings, currentStep: { ...current, kind: 'deploy' as const } };
+    expect(view(96, deploying)).toMatchObject({ deploy_step: current, clean_step: {} });
+    const cleaning = { ...noSurroundings, currentStep: { ...current, kind: 'clean' as const } };
+    expect(view(96, cleaning)).toMatchObject({ deploy_step: {}, clean_step: current });
+  });
+
+  test('names interfaces as Ironic does', () => {
+    expect(view(96)).toMatchObject({
+      power_interface: 'redfish',
+      management_interface: 'redfish',
+      network_interface: 'switchport',
+      raid_interface: 'no-raid',
+    });
+  });
+});
+
+test('times have microseconds and an offset', () => {
+  expect(apiTime(row.createdAt)).toBe('2026-11-21T07:35:42.609000+00:00');
+  expect(apiTime(null)).toBeNull();
+});
+
+test('secrets are masked at any depth', () => {
+  expect(maskSecrets({ a: [{ api_token: 'x', b: 1 }], c: { PASSWORD: 'x' } })).toEqual({
+    a: [{ api_token: '******', b: 1 }],
+    c: { PASSWORD: '******' },
+  });
+});
