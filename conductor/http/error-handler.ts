@@ -7,7 +7,7 @@ import { AppError, type ErrorCode, errorChain } from '#shared/errors/app-error.t
 import type { Log } from '#shared/log.ts';
 
 /** HTTP status of each code (ironic-api.md §1.3). Clients try again by themselves on 409 and 503. */
-export const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
+const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
   invalid_argument: 400,
   not_supported: 400,
   unauthorized: 401,
