@@ -45,7 +45,8 @@ export async function watchFlow(
 function paint(screen: Screen, before: readonly string[], lines: readonly string[]): void {
   if (screen.isTerminal) {
     const up = before.length > 0 ? `\u001b[${before.length}A` : '';
-    screen.write(`${up}${lines.map((line) => `\u001b[2K${line}\n`).join('')}`);
+    // a plan that has become shorter must leave no old lines below
+    screen.write(`${up}\u001b[J${lines.map((line) => `${line}\n`).join('')}`);
     return;
   }
   // without a terminal: what has changed but for the ticking clock
