@@ -26,15 +26,32 @@ export const mmdebstrapOptions = [
 export const enabledServices = ['systemd-networkd.service', 'systemd-resolved.service', 'baton-beacon.service'];
 
 /** Work that a machine which lives for minutes does not need, least of all while it boots. */
-export const disabledServices = [
-  'apt-daily.timer',
+export const disabledUnits = [
   'apt-daily-upgrade.timer',
+  'apt-daily.timer',
+  'dev-hugepages.mount',
+  'dev-mqueue.mount',
+  'dpkg-db-backup.timer',
   'e2scrub_all.timer',
   'e2scrub_reap.service',
   'fstrim.timer',
   'grub-common.service',
   'mdmonitor.service',
+  'modprobe@configfs.service',
+  'modprobe@dm_mod.service',
+  'modprobe@drm.service',
+  'modprobe@efi_pstore.service',
+  'modprobe@fuse.service',
+  'modprobe@loop.service',
+  'sys-fs-fuse-connections.mount',
+  'sys-kernel-config.mount',
+  'sys-kernel-debug.mount',
+  'sys-kernel-tracing.mount',
+  'systemd-binfmt.service',
+  'systemd-pstore.service',
   'systemd-timesyncd.service',
+  'systemd-update-utmp-runlevel.service',
+  'systemd-update-utmp.service',
 ];
 
 /** Bytes of the whole disk. */

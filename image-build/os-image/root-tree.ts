@@ -1,7 +1,7 @@
 import { chmod, cp, lstat, lutimes, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
-import { disabledServices, enabledServices, imageDate } from '#image-build/os-image/recipe.ts';
+import { disabledUnits, enabledServices, imageDate } from '#image-build/os-image/recipe.ts';
 
 /** Left by the package tools; a machine makes its own. */
 const leftovers = [
@@ -48,7 +48,7 @@ export async function makeRootTree(context: BuildContext, archive: string, root:
   await rm(join(root, 'var/lib/dbus/machine-id'), { force: true });
   await symlink('../run/systemd/resolve/stub-resolv.conf', join(root, 'etc/resolv.conf'));
   await context.run('chroot', [root, 'systemctl', '--quiet', 'enable', ...enabledServices]);
-  await context.run('chroot', [root, 'systemctl', '--quiet', 'mask', ...disabledServices]);
+  await context.run('chroot', [root, 'systemctl', '--quiet', 'mask', ...disabledUnits]);
   await dateNewFiles(root, started);
 }
 

@@ -5,7 +5,6 @@ export const suite = 'bookworm';
 /** Debian packages that the ramdisk's files are picked from; what they depend on is there too. */
 export const packages = [
   'busybox-static',
-  'curl',
   'dmidecode',
   'dosfstools',
   'e2fsprogs',
@@ -38,7 +37,6 @@ export const programs = [
   'blkid',
   'blockdev',
   'busybox',
-  'curl',
   'dmidecode',
   'dumpe2fs',
   'e2fsck',
