@@ -49,12 +49,14 @@ const Environment = z.object({
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
   BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that a lost nudge left behind'),
   BATON_MAX_ACTIVE_NODES: z.coerce.number().int().positive().default(100).describe('nodes worked on at the same time'),
-  BATON_CRASH_AFTER_EVENT: z.coerce
+  BATON_CRASH_AT_CHECKPOINT: z.coerce
     .number()
     .int()
     .positive()
     .optional()
-    .describe('tests only: kill this process right after it has committed that many step events'),
+    .describe(
+      'tests only: kill this process at that checkpoint (after a step event is committed, or a step has acted)',
+    ),
 });
 
 export interface ConductorConfig {
@@ -81,7 +83,7 @@ export interface ConductorConfig {
   readonly leaseMs: number;
   readonly reconcileIntervalMs: number;
   readonly maxActiveNodes: number;
-  readonly crashAfterEvent: number | undefined;
+  readonly crashAtCheckpoint: number | undefined;
 }
 
 /**
@@ -125,7 +127,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     leaseMs: env.BATON_LEASE_SECONDS * 1000,
     reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,
     maxActiveNodes: env.BATON_MAX_ACTIVE_NODES,
-    crashAfterEvent: env.BATON_CRASH_AFTER_EVENT,
+    crashAtCheckpoint: env.BATON_CRASH_AT_CHECKPOINT,
   });
 }
 

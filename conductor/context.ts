@@ -20,6 +20,6 @@ export interface ConductorContext {
   readonly networks: NetworkConnector;
   /** Something about the node has changed: look at its flow and its targets now. Returns at once, never throws. */
   readonly nudge: (nodeUuid: string) => void;
-  /** Called after each commit to the intent log; tests kill the process there. */
-  readonly stepEventCommitted: () => void;
+  /** Called where a crash must lose nothing: after each step event's commit, and between acting and recording. */
+  readonly checkpoint: () => void;
 }

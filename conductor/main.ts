@@ -11,7 +11,7 @@ import { createLog, type Log } from '#shared/log.ts';
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog({ component: 'conductor', level: config.logLevel });
-  const opened = await openContext(config, { log, stepEventCommitted: crashAfter(config) });
+  const opened = await openContext(config, { log, checkpoint: crashAtCheckpoint(config) });
   const { context, scheduler } = opened;
   const server = await listen(createApp(context).fetch, config);
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
@@ -27,12 +27,12 @@ async function main(): Promise<void> {
   await opened.close();
 }
 
-/** Tests only: the process dies the hard way right after the n-th step event is on disk. */
-function crashAfter(config: ConductorConfig): () => void {
-  let committed = 0;
+/** Tests only: the process dies the hard way at its n-th checkpoint. */
+function crashAtCheckpoint(config: ConductorConfig): () => void {
+  let passed = 0;
   return () => {
-    committed += 1;
-    if (committed === config.crashAfterEvent) process.kill(process.pid, 'SIGKILL');
+    passed += 1;
+    if (passed === config.crashAtCheckpoint) process.kill(process.pid, 'SIGKILL');
   };
 }
 

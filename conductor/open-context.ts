@@ -17,7 +17,7 @@ import { run } from '#shared/process/run.ts';
 export interface OpenContextOptions {
   readonly log: Log;
   readonly drivers?: DriverOptions;
-  readonly stepEventCommitted?: () => void;
+  readonly checkpoint?: () => void;
 }
 
 const nudgeChannel = 'baton_nudge';
@@ -52,7 +52,7 @@ export async function openContext(
         database.notify(nudgeChannel, nodeUuid).catch((err: unknown) => log.warn({ err }, 'nudge not passed on'));
       }
     },
-    stepEventCommitted: options.stepEventCommitted ?? (() => undefined),
+    checkpoint: options.checkpoint ?? (() => undefined),
   };
   if (!database.exclusive) await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid));
   return {

@@ -34,7 +34,7 @@ export async function recordHeartbeat(
 
 /** @throws AppError `invalid_argument`: Ironic answers 400, not 401, and agents rely on it. */
 export function checkToken(session: AgentSessionRow | undefined, token: string | undefined): AgentSessionRow {
-  if (!token) throw new AppError('invalid_argument', 'Agent token is required: agent_token is missing.');
+  if (!token) throw new AppError('invalid_argument', 'Agent token is required for heartbeat processing.');
   if (!session || !sameText(session.token, token)) {
     throw new AppError('invalid_argument', 'Invalid or missing agent token received.');
   }
@@ -42,9 +42,17 @@ export function checkToken(session: AgentSessionRow | undefined, token: string |
 }
 
 function checkCallback(session: AgentSessionRow, heartbeat: Heartbeat): void {
-  if (!heartbeat.agent_version) throw new AppError('invalid_argument', 'Missing mandatory parameter: agent_version');
+  if (!heartbeat.agent_version) {
+    throw new AppError(
+      'invalid_argument',
+      'Agent did not transmit a version, and a version is required. Please update the agent being used.',
+    );
+  }
   if (!/^https?:\/\/\S+$/.test(heartbeat.callback_url)) {
-    throw new AppError('invalid_argument', 'callback_url must be an http:// or https:// URL.');
+    throw new AppError(
+      'invalid_argument',
+      'An issue with the supplied "callback_url" has been detected: it must be an http:// or https:// URL.',
+    );
   }
   if (session.callbackUrl && session.callbackUrl !== heartbeat.callback_url) {
     throw new AppError('invalid_argument', 'Detected change in ramdisk provided "callback_url"');

@@ -3,6 +3,7 @@ import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { insertFlow, insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
 import type { StepRecord } from '#conductor/flows/record-outcome.ts';
@@ -17,24 +18,63 @@ import { errorChain } from '#shared/errors/app-error.ts';
  */
 export async function failStep(context: ConductorContext, record: StepRecord, error: unknown): Promise<void> {
   const { lease, flow, step } = record;
-  const now = context.clock.now();
-  const conductor = context.config.conductorName;
-  context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: step.step, err: error }, 'step failed');
+  const options = { conductor: context.config.conductorName, now: context.clock.now() };
+  context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: nameOf(step), err: error }, 'step failed');
   await context.db.transaction(async (tx) => {
     await holdLease(tx, lease);
-    await recordStepEvent(tx, step, 'failed', { conductor, now, error: errorChain(error) });
+    await recordStepEvent(tx, step, 'failed', { ...options, error: errorChain(error) });
     if (step.phase === 'cleanup') return;
-    const steps = await listSteps(tx, flow.uuid);
-    await skipPending(tx, steps, { conductor, now });
-    const from = Math.max(...steps.map((each) => each.position)) + 1;
-    await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
-    await updateFlow(tx, flow.uuid, { state: 'failing', error: `step ${nameOf(step)}: ${errorChain(error)}` });
+    await startCleanup(tx, flow, {
+      ...options,
+      state: 'failing',
+      error: `${flow.kind} step ${nameOf(step)} failed: ${errorChain(error)}`,
+    });
   });
-  context.stepEventCommitted();
+  context.checkpoint();
 }
 
-/** Marks what never ran; also when an operator ends a flow. */
-export async function skipPending(
+/** Skips what has not run and adds the kind's clean-up steps. */
+async function startCleanup(
+  tx: Transaction,
+  flow: Pick<FlowRow, 'uuid' | 'kind'>,
+  options: {
+    readonly conductor: string;
+    readonly now: Date;
+    readonly state: 'failing' | 'aborting';
+    readonly error: string;
+  },
+): Promise<void> {
+  const steps = await listSteps(tx, flow.uuid);
+  await skipPending(tx, steps, options);
+  const from = Math.max(...steps.map((each) => each.position)) + 1;
+  await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
+  await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, nextCheckAt: options.now });
+}
+
+/**
+ * An operator's word stops a flow that nobody works on: its step under way fails, and either its clean-up runs or
+ * (`thenEnd`) it ends at once because the next flow sees to that.
+ */
+export async function stopFlow(
+  context: ConductorContext,
+  tx: Transaction,
+  flow: FlowRow,
+  options: { readonly error: string; readonly thenEnd: boolean },
+): Promise<void> {
+  const base = { conductor: context.config.conductorName, now: context.clock.now(), error: options.error };
+  const steps = await listSteps(tx, flow.uuid);
+  for (const step of steps.filter((each) => each.state === 'running' || each.state === 'waiting')) {
+    await recordStepEvent(tx, step, 'failed', base);
+  }
+  if (options.thenEnd) {
+    await skipPending(tx, steps, base);
+    await updateFlow(tx, flow.uuid, { state: 'aborted', endedAt: base.now, error: options.error });
+  } else if (!isCleaningUp(flow.state)) {
+    await startCleanup(tx, flow, { ...base, state: 'aborting' });
+  }
+}
+
+async function skipPending(
   tx: Transaction,
   steps: readonly FlowStepRow[],
   options: { readonly conductor: string; readonly now: Date },
@@ -58,7 +98,7 @@ export async function finishFlow(
   await context.db.transaction(async (tx) => {
     await holdLease(tx, work.lease);
     const node = await leaveWaitingState(context, tx, kind, await getNode(tx, work.node.uuid));
-    if (work.flow.state === 'failing') await endInFailure(context, tx, { ...work, node });
+    if (isCleaningUp(work.flow.state)) await endInFailure(context, tx, { ...work, node });
     else await endInSuccess(context, tx, { ...work, node });
   });
 }
@@ -97,9 +137,10 @@ async function endInFailure(
     flow.error ?? 'unknown failure',
     ...cleanup.map((step) => `clean-up step ${nameOf(step)} failed too: ${step.error ?? ''}`),
   ].join('; ');
-  await updateFlow(tx, flow.uuid, { state: 'failed', endedAt: context.clock.now() });
+  const aborted = flow.state === 'aborting';
+  await updateFlow(tx, flow.uuid, { state: aborted ? 'aborted' : 'failed', endedAt: context.clock.now() });
   await applyEvent(tx, node, kind.events.fail, { conductor: context.config.conductorName, target: null, lastError });
-  if (kind.fault) {
+  if (kind.fault && !aborted) {
     await updateNode(tx, node.uuid, { maintenance: true, maintenanceReason: lastError, fault: kind.fault });
   }
 }

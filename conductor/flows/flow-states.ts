@@ -1,7 +1,9 @@
 /** The kinds of flow (their rows stand in `flow-kinds.ts`) and the states of a flow. */
-export const flowKindNames = ['verify', 'clean', 'deploy', 'teardown'] as const;
-export type FlowKindName = (typeof flowKindNames)[number];
+export type FlowKindName = 'verify' | 'clean' | 'deploy' | 'teardown';
 
-/** `failing`: a step has failed and the kind's clean-up steps are running. */
-export const flowStates = ['running', 'waiting', 'failing', 'succeeded', 'failed', 'aborted'] as const;
-export type FlowState = (typeof flowStates)[number];
+/** `failing`, `aborting`: a step has failed, or an operator has said stop, and the kind's clean-up steps are running. */
+export type FlowState = 'running' | 'waiting' | 'failing' | 'aborting' | 'succeeded' | 'failed' | 'aborted';
+
+export function isCleaningUp(state: FlowState): state is 'failing' | 'aborting' {
+  return state === 'failing' || state === 'aborting';
+}

@@ -1,4 +1,5 @@
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 
 /** What a conductor has to do next for a flow, decided from its rows alone. */
 export type NextAction =
@@ -13,7 +14,7 @@ export type NextAction =
  * clean-up steps, each of which is tried whatever became of the one before.
  */
 export function nextAction(flow: FlowRow, steps: readonly FlowStepRow[], now: Date): NextAction {
-  const phase = flow.state === 'failing' ? 'cleanup' : 'main';
+  const phase = isCleaningUp(flow.state) ? 'cleanup' : 'main';
   const step = steps.find((each) => each.phase === phase && !isEnded(each));
   if (!step) return { kind: 'finish' };
   if (step.state === 'pending' || step.state === 'running') return { kind: 'run', step };

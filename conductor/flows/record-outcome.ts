@@ -4,6 +4,7 @@ import type { Transaction } from '#conductor/db/open.ts';
 import { type FlowRow, type FlowStepRow, flows } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { listSteps, recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { type PlannedStep, rebootAfter } from '#conductor/flows/plan-steps.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
@@ -31,7 +32,7 @@ export async function recordOutcome(
       ? recordWait(context, tx, record, outcome)
       : recordSuccess(context, tx, record, outcome);
   });
-  context.stepEventCommitted();
+  context.checkpoint();
   const { node, flow, step } = record;
   const fields = { node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` };
   if (outcome.kind === 'wait' || outcome.kind === 'again')
@@ -89,7 +90,7 @@ async function recordWait(
     if (wait && nextProvisionState(fresh.provisionState, wait)) await applyEvent(tx, fresh, wait, { conductor });
   }
   const nextCheckAt = new Date(now.getTime() + outcome.checkEveryMs);
-  await updateFlow(tx, flow.uuid, { nextCheckAt, ...(flow.state === 'failing' ? {} : { state: 'waiting' }) });
+  await updateFlow(tx, flow.uuid, { nextCheckAt, ...(isCleaningUp(flow.state) ? {} : { state: 'waiting' }) });
   // a heartbeat that came while we were at work would otherwise be noticed one period later
   const [current] = await tx.select({ nudges: flows.nudges }).from(flows).where(eq(flows.uuid, flow.uuid));
   return current && current.nudges !== flow.nudges && outcome.kind === 'wait' ? 'goes on' : 'waits';

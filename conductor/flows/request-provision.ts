@@ -2,10 +2,10 @@ import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { skipPending } from '#conductor/flows/finish-flow.ts';
+import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
 import { planSteps, type RequestedStep } from '#conductor/flows/plan-steps.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { refuseLocked } from '#conductor/nodes/node-lock.ts';
@@ -90,7 +90,13 @@ async function startWork(
   work: ProvisionRequest & { readonly event: VerbEvent; readonly kind: FlowKindName | undefined },
 ): Promise<void> {
   const options = { conductor: context.config.conductorName, user: work.user };
-  await endOpenFlow(context, tx, node.uuid, work.verb);
+  const flow = await findOpenFlow(tx, node.uuid);
+  if (flow) {
+    const error = `stopped by the operator's '${work.verb}'`;
+    await stopFlow(context, tx, flow, { error, thenEnd: work.event !== 'abort' });
+    // the flow's own end moves the node, once it is off and isolated
+    if (work.event === 'abort') return;
+  }
   // manageable again needs no proof: the BMC was proven when the node left enroll
   const kind = nextProvisionState(node.provisionState, work.event) === 'manageable' ? undefined : work.kind;
   const moved = await applyEvent(tx, node, work.event, {
@@ -111,18 +117,4 @@ async function startWork(
     requestedSteps: requested,
     steps: planSteps(flowKinds[kind], { requested }),
   });
-}
-
-/** A verb that is possible while a flow waits (`deleted`, `abort`) ends that flow. */
-async function endOpenFlow(context: ConductorContext, tx: Transaction, nodeUuid: string, verb: string): Promise<void> {
-  const flow = await findOpenFlow(tx, nodeUuid);
-  if (!flow) return;
-  const options = { conductor: context.config.conductorName, now: context.clock.now() };
-  const error = `ended by the operator's '${verb}'`;
-  const steps = await listSteps(tx, flow.uuid);
-  for (const step of steps.filter((each) => each.state === 'running' || each.state === 'waiting')) {
-    await recordStepEvent(tx, step, 'failed', { ...options, error });
-  }
-  await skipPending(tx, steps, options);
-  await updateFlow(tx, flow.uuid, { state: 'aborted', endedAt: options.now, error });
 }

@@ -78,6 +78,7 @@ async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): 
       return 'goes on';
     }
   }
+  context.checkpoint();
   return recordOutcome(context, { lease, node, flow, step }, outcome);
 }
 
@@ -94,7 +95,7 @@ async function recordStart(work: Work, step: FlowStepRow): Promise<FlowStepRow> 
     }
     if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
   });
-  context.stepEventCommitted();
+  context.checkpoint();
   context.log.info({ node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` }, 'step started');
   return { ...step, state: 'running', startedAt: step.startedAt ?? now };
 }

@@ -27,7 +27,7 @@ test.each([
   [{ image_source: 'file:///etc/passwd' }, 'instance_info.image_source must be an http'],
   [image, 'image_os_hash_value'],
   [{ ...image, image_os_hash_algo: 'md5', image_os_hash_value: 'x' }, 'image_os_hash_algo must be sha256 or sha512'],
-  [{ ...image, image_os_hash_value: 'x', image_disk_format: 'vmdk' }, "'vmdk' is not supported"],
+  [{ ...image, image_os_hash_value: 'x', image_disk_format: 'vmdk' }, '"vmdk" is not supported'],
   [{ ...image, image_os_hash_value: 'x', kernel: 'http://k' }, 'partition images'],
 ])('refuses %j', (instanceInfo, message) => {
   expect(() => build(instanceInfo)).toThrow(message);

@@ -24,7 +24,7 @@ export function buildImageInfo(node: Pick<NodeRow, 'uuid' | 'instanceInfo'>): Re
   if (format !== 'raw') {
     throw new AppError(
       'not_supported',
-      `instance_info.image_disk_format '${String(format)}' is not supported yet: raw is`,
+      `instance_info.image_disk_format ${JSON.stringify(format)} is not supported yet: raw is`,
     );
   }
   return {

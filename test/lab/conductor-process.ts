@@ -16,7 +16,7 @@ export interface ConductorOptions {
   /** PostgreSQL in place of the embedded database. */
   readonly databaseUrl?: string;
   readonly name?: string;
-  /** More settings of the conductor, such as `BATON_CRASH_AFTER_EVENT`. */
+  /** More settings of the conductor, such as `BATON_CRASH_AT_CHECKPOINT`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 

@@ -54,7 +54,7 @@ export async function openTestApi(options: { readonly networks?: Networks } = {}
     nudge: (nodeUuid) => {
       nudged.push(nodeUuid);
     },
-    stepEventCommitted: () => undefined,
+    checkpoint: () => undefined,
   };
   const app = createApp(context);
   return {

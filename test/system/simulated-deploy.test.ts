@@ -134,6 +134,20 @@ test('an operator’s undeploy while a deploy waits ends it', async () => {
   expect(machine.state()).toEqual({ power: 'off', runs: 'nothing' });
 });
 
+test('an operator’s abort ends in deploy failed, machine off', async () => {
+  machine.faults.bootsNothing = true;
+  await operator.provision(name, 'active');
+  await expect
+    .poll(async () => (await operator.node(name))['provision_state'], { timeout: 20_000 })
+    .toBe('wait call-back');
+
+  await operator.provision(name, 'abort');
+
+  const node = await operator.waitForState(name, 'deploy failed');
+  expect(node['last_error']).toContain("stopped by the operator's 'abort'");
+  expect(machine.state()).toEqual({ power: 'off', runs: 'nothing' });
+});
+
 test('verbs that are not possible are refused with those that are', async () => {
   await expect(operator.provision(name, 'rebuild')).rejects.toThrow(/400.*Possible now: manage, active, deploy/);
 });

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { genericHardwareManager } from '#agent/hardware/generic.ts';
+import { describeSettings } from '#conductor/config.ts';
+import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { legalVerbs, provisionStates, provisionTransitions } from '#conductor/nodes/provision-states.ts';
+import { argsInfo } from '#shared/steps/define-step.ts';
+
+/** Documents that are made from tables. When one is out of date: `npm run docs`, and commit it with the change. */
+
+const generated = '<!-- Made from the code by `npm run docs`; do not edit. -->\n\n';
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  expect(rows.length).toBeGreaterThan(0);
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+}
+
+test('provision states', async () => {
+  const id = (state: string) => state.replaceAll(/[ -]/g, '_');
+  const arrows = provisionStates.flatMap((state) =>
+    Object.entries(provisionTransitions[state]).map(([event, next]) => `  ${id(state)} --> ${id(next)}: ${event}`),
+  );
+  const names = provisionStates.map((state) => `  state "${state}" as ${id(state)}`);
+  const verbs = provisionStates.map((state) => [state, legalVerbs(state).join(', ') || '–']);
+  const text = [
+    `${generated}# Provision states`,
+    'The table is `provision-states.ts`; `apply-event.ts` is the only writer.',
+    `\`\`\`mermaid\nstateDiagram-v2\n${[...names, '  [*] --> enroll', ...arrows].join('\n')}\n\`\`\``,
+    '## What an operator may ask for in each state',
+    table(['state', '`target` of `PUT states/provision`'], verbs),
+    '',
+  ].join('\n\n');
+  await expect(text).toMatchFileSnapshot('../conductor/nodes/provision-states.md');
+});
+
+test('settings', async () => {
+  const rows = describeSettings().map((setting) => [
+    `\`${setting.name}\``,
+    setting.meaning,
+    setting.default && `\`${setting.default}\``,
+  ]);
+  const text = `${generated}# Settings of the conductor\n\nAll are environment variables.\n\n${table(['variable', 'meaning', 'default'], rows)}\n`;
+  await expect(text).toMatchFileSnapshot('../conductor/settings.md');
+});
+
+test('steps', async () => {
+  const flows = Object.entries(flowKinds).flatMap(([kind, row]) => {
+    const part = (name: string, steps: typeof row.opening) =>
+      steps.map((step) => [
+        kind,
+        name,
+        `${step.interface}.${step.step}`,
+        String(step.priority || '–'),
+        step.inBand ? 'agent' : 'conductor',
+      ]);
+    return [
+      ...part('opening', row.opening),
+      ...part('by priority', row.sorted),
+      ...part('closing', row.closing),
+      ...part('after a failure', row.cleanup),
+    ];
+  });
+  const own = conductorSteps.map((step) => [`${step.interface}.${step.step}`, step.description]);
+  const inBand = (['deploy', 'clean', 'service'] as const).flatMap((kind) =>
+    genericHardwareManager.steps[kind].map(({ step, priority }) => [
+      kind,
+      `${step.interface}.${step.step}`,
+      String(priority),
+      Object.entries(argsInfo(step.args) ?? {})
+        .map(([name, info]) => `\`${name}\`${info.required ? '' : '?'}`)
+        .join(', ') || '–',
+      step.description,
+    ]),
+  );
+  const text = [
+    `${generated}# Steps`,
+    '## Core steps of each kind of flow',
+    'In-band steps stand between those sorted by priority; 0 = only when asked for.',
+    table(['flow', 'place', 'step', 'priority', 'done by'], flows),
+    '## What the conductor’s steps do',
+    table(['step', 'what it does'], own),
+    '## In-band steps of the generic hardware manager',
+    table(['flow', 'step', 'priority', 'arguments', 'what it does'], inBand),
+    '',
+  ].join('\n\n');
+  await expect(text).toMatchFileSnapshot('../conductor/flows/steps.md');
+});
