@@ -1,8 +1,8 @@
-import { errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, startLab } from '#test/lab/lab.ts';
-import { readDemoImage } from '#test/lab/operator.ts';
+import { type DemoImage, readDemoImage } from '#test/lab/operator.ts';
 import { type LabCommand, labUsage, parseLabCommand } from '#test/lab/options.ts';
 import { openScreen, type Screen } from '#test/lab/screen.ts';
 import { formatSeconds } from '#test/lab/timeline.ts';
@@ -14,7 +14,7 @@ async function main(): Promise<number> {
   const interrupted = new AbortController();
   // a second Ctrl-C does not cut the cleaning up short
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => interrupted.abort(new Error(`stopped by ${signal}`)));
+    process.on(signal, () => interrupted.abort(new AppError('aborted', `stopped by ${signal}`)));
   }
   const startedMs = performance.now();
   const screen = openScreen(process.stdout, startedMs);
@@ -25,10 +25,14 @@ async function main(): Promise<number> {
       report: (line) => screen.line(line),
     });
     try {
-      return await orInterrupted(
-        runLab(lab, command, image, screen, startedMs, interrupted.signal),
-        interrupted.signal,
-      );
+      const reports = await orInterrupted(deployAll(lab, image, screen), interrupted.signal);
+      screen.close();
+      process.stdout.write(summary(reports, performance.now() - startedMs));
+      if (command.keep) {
+        process.stdout.write(howToDrive(lab));
+        await untilInterrupted(interrupted.signal);
+      }
+      return reports.every((report) => report.proofs.every((proof) => proof.holds)) ? 0 : 1;
     } catch (error) {
       screen.close();
       if (!interrupted.signal.aborted) process.stderr.write(`\n${labDiagnostics(lab)}\n`);
@@ -45,15 +49,8 @@ async function main(): Promise<number> {
   }
 }
 
-async function runLab(
-  lab: Lab,
-  command: LabCommand,
-  image: Awaited<ReturnType<typeof readDemoImage>>,
-  screen: Screen,
-  startedMs: number,
-  signal: AbortSignal,
-): Promise<number> {
-  const reports = await Promise.all(
+function deployAll(lab: Lab, image: DemoImage, screen: Screen): Promise<DeployReport[]> {
+  return Promise.all(
     lab.nodes.map((node) =>
       deployAndProve(lab, node, image, {
         onFlow: (flow) => screen.flow(node.name, flow),
@@ -61,13 +58,6 @@ async function runLab(
       }),
     ),
   );
-  screen.close();
-  process.stdout.write(summary(reports, performance.now() - startedMs));
-  if (command.keep) {
-    process.stdout.write(howToDrive(lab));
-    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-  }
-  return reports.every((report) => report.proofs.every((proof) => proof.holds)) ? 0 : 1;
 }
 
 function readCommand(): LabCommand | number {
@@ -82,10 +72,18 @@ function readCommand(): LabCommand | number {
   }
 }
 
+/** The work's outcome, or the signal's reason as soon as it fires; the work itself ends when its lab is closed. */
 function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    work.then(resolve, reject);
+  const stopped = untilInterrupted(signal).then((): never => {
+    throw signal.reason as Error;
+  });
+  return Promise.race([work, stopped]);
+}
+
+function untilInterrupted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }
 

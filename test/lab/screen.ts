@@ -31,11 +31,13 @@ function plainScreen(output: NodeJS.WritableStream, stamp: () => string): Screen
 function drawnScreen(output: WriteStream | NodeJS.WriteStream, stamp: () => string): Screen {
   const flows = new Map<string, Flow>();
   let drawn = 0;
+  let open = true;
   const erase = (): void => {
     if (drawn > 0) output.write(`\x1b[${drawn}A\x1b[J`);
     drawn = 0;
   };
   const draw = (): void => {
+    if (!open) return;
     erase();
     const lines = [...flows].flatMap(([node, flow]) => ['', ...renderFlow(node, flow, new Date())]);
     // what does not fit can't be drawn over: the terminal would have scrolled it away
@@ -46,7 +48,7 @@ function drawnScreen(output: WriteStream | NodeJS.WriteStream, stamp: () => stri
   const timer = setInterval(draw, 500);
   return {
     line: (text) => {
-      erase();
+      if (open) erase();
       output.write(`${stamp()}${text}\n`);
       draw();
     },
@@ -54,6 +56,7 @@ function drawnScreen(output: WriteStream | NodeJS.WriteStream, stamp: () => stri
     close: () => {
       clearInterval(timer);
       draw();
+      open = false;
     },
   };
 }

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabNodeOptions, startLab } from '#test/lab/lab.ts';
-import { type Flow, readDemoImage } from '#test/lab/operator.ts';
+import { type Flow, provision, readDemoImage, waitForState } from '#test/lab/operator.ts';
+import { readGpt } from '#test/lab/proofs/read-gpt.ts';
 import { describeChanges } from '#test/lab/timeline.ts';
 
 /** Whole deploys in QEMU, at the same time on one switch and one conductor. */
@@ -54,6 +55,25 @@ describe.each(machines)('a machine with $firmware firmware behind $bmc', ({ name
     expect(proofs.filter((proof) => !proof.holds)).toEqual([]);
     expect(proofs).toHaveLength(8);
   });
+});
+
+test('an undeployed machine is off, without its partition table, and available again', async () => {
+  const node = lab?.nodes[0];
+  if (!lab || !node) throw new Error('there is no lab');
+  const disk = node.machine.diskFiles[0] ?? '';
+  expect(readGpt(disk)).toHaveLength(4);
+  // metadata is erased by a clean of the node on the provisioning network
+  await lab.api.call('PATCH', `/v1/nodes/${node.name}`, [{ op: 'replace', path: '/automated_clean', value: true }]);
+  await provision(lab, node, 'deleted');
+  try {
+    const view = await waitForState(lab, node, 'available', 300_000);
+    expect(view.instance_uuid).toBeNull();
+  } catch (error) {
+    say(labDiagnostics(lab, 60));
+    throw error;
+  }
+  expect(node.machine.getPower()).toBe('off');
+  expect(() => readGpt(disk)).toThrow('has no GUID partition table');
 });
 
 function report(name: string): DeployReport {
