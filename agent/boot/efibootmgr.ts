@@ -1,6 +1,6 @@
 import type { Run } from '#shared/process/run.ts';
 
-export interface BootEntry {
+interface BootEntry {
   /** Four hex digits, `0003`. */
   readonly number: string;
   readonly label: string;

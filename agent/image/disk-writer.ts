@@ -117,7 +117,7 @@ export function splitRuns(bytes: Buffer, skipHoles: boolean): readonly Run[] {
 }
 
 /** Writes all of `bytes`, which the kernel may take in parts. */
-export async function writeFully(disk: Disk, bytes: Uint8Array, offset: number): Promise<void> {
+async function writeFully(disk: Disk, bytes: Uint8Array, offset: number): Promise<void> {
   let done = 0;
   while (done < bytes.length) {
     const { bytesWritten } = await disk.handle.write(bytes, done, bytes.length - done, offset + done);

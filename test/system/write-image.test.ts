@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { serveImage } from '#agent/image/testing/image-server.ts';
+import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
+import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
+import type { WrittenImage } from '#agent/image/written-image.ts';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { runLsblk } from '#agent/storage/lsblk.ts';
+import { probePartitions } from '#agent/storage/probe-partitions.ts';
+import { testDevice } from '#agent/storage/testing/test-device.ts';
+import { systemClock } from '#shared/clock.ts';
+import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+import { withLoopDevice } from '#test/support/loop-device.ts';
+
+/** The image writer on real block devices (loop), with the tools of the ramdisk; needs root. */
+
+const mib = 1024 * 1024;
+const diskBytes = 400 * mib;
+
+const files = { folder: '', gpt: '', gptZstd: '', msdos: '', configDrive: '' };
+
+beforeAll(async () => {
+  files.folder = await mkdtemp(join(tmpdir(), 'baton-write-image-'));
+  const path = (name: string): string => join(files.folder, name);
+  await makeGptImage(path('gpt.img'));
+  await run('zstd', ['--quiet', path('gpt.img'), '-o', path('gpt.img.zst')]);
+  await run('truncate', ['--size', String(100 * mib), path('msdos.img')]);
+  await run('parted', ['--script', path('msdos.img'), 'mklabel', 'msdos', 'mkpart', 'primary', 'ext4', '1MiB', '100%']);
+  await mkdir(path('drive/openstack/latest'), { recursive: true });
+  await writeFile(path('drive/openstack/latest/meta_data.json'), '{"hostname": "node-1"}');
+  await run('genisoimage', ['-quiet', '-R', '-V', 'config-2', '-o', path('drive.iso'), path('drive')]);
+  Object.assign(files, {
+    gpt: path('gpt.img'),
+    gptZstd: path('gpt.img.zst'),
+    msdos: path('msdos.img'),
+    configDrive: path('drive.iso'),
+  });
+});
+afterAll(() => rm(files.folder, { recursive: true, force: true }));
+
+/** An ESP and a root partition with bytes that do not compress in the middle of holes. */
+async function makeGptImage(path: string): Promise<void> {
+  await run('truncate', ['--size', String(200 * mib), path]);
+  const partitions = ['--new', '1:2048:+32M', '--typecode', '1:ef00', '--new', '2:0:0', '--change-name', '2:root'];
+  await run('sgdisk', [...partitions, path]);
+  const file = await open(path, 'r+');
+  const noise = createHash('shake256', { outputLength: 20 * mib })
+    .update('root')
+    .digest();
+  await file.write(noise, 0, noise.length, 100 * mib + 4096);
+  await file.close();
+}
+
+async function write(device: BlockDevice, imagePath: string, sha256?: string): Promise<WrittenImage> {
+  const image = await readFile(imagePath);
+  await using server = await serveImage(image);
+  const hex = sha256 ?? createHash('sha256').update(image).digest('hex');
+  const info = { id: 'disk.img', urls: [server.url] };
+  // awaited here: the server goes away with this scope
+  return await writeWholeDisk(context, device, info, { algorithm: 'sha256', hex }, { maxTries: 1 });
+}
+
+const context = {
+  run,
+  clock: systemClock,
+  log: silentLog,
+  signal: new AbortController().signal,
+  reportProgress: () => undefined,
+};
+
+function withDisk(use: (device: BlockDevice) => Promise<void>): Promise<void> {
+  return withLoopDevice(join(files.folder, 'disk'), diskBytes, async (name) => {
+    const [device] = await runLsblk(run, [name]);
+    if (device === undefined) throw new Error(`no device ${name}`);
+    await use(device);
+  });
+}
+
+/** Neither boot code nor a partition table, at either end. */
+async function expectNotBootable(device: BlockDevice): Promise<void> {
+  const file = await open(device.name, 'r');
+  const ends = Buffer.alloc(2 * mib, 1);
+  await file.read(ends, 0, mib, 0);
+  await file.read(ends, mib, mib, device.sizeBytes - mib);
+  await file.close();
+  expect(ends.every((byte) => byte === 0)).toBe(true);
+}
+
+describe('a whole-disk image', () => {
+  test('with GPT: bytes as in the image, backup GPT at the end, config drive in a partition of its own', () =>
+    withDisk(async (device) => {
+      // what was there before must not shine through the image's holes
+      await run('dd', ['if=/dev/urandom', `of=${device.name}`, 'bs=1M', 'count=300', 'status=none']);
+      expect(await write(device, files.gptZstd)).toMatchObject({ device: device.name, rootUuid: null });
+      // the GPT's two headers change when the backup moves; all between them is as in the image
+      const range = ['--ignore-initial', String(mib), '--bytes', String(198 * mib)];
+      await run('cmp', [...range, files.gpt, device.name]);
+      expect((await run('sgdisk', ['--verify', device.name])).stdout).toContain('No problems found');
+
+      const drive = await fetchConfigDrive(
+        gzipSync(await readFile(files.configDrive)).toString('base64'),
+        context.signal,
+      );
+      const partition = await writeConfigDrive(context, device.name, drive);
+      // again is into the same partition
+      expect(await writeConfigDrive(context, device.name, drive)).toBe(partition);
+      expect(partition).toBe(`${device.name}p3`);
+      const probed = await probePartitions(run, device.name);
+      expect(probed.map(({ number, partLabel, fsLabel }) => [number, partLabel, fsLabel])).toEqual([
+        [1, null, null],
+        [2, 'root', null],
+        [3, 'config-2', 'config-2'],
+      ]);
+      await run('cmp', ['--bytes', String(drive.length), files.configDrive, partition]);
+    }));
+
+  test('with msdos table: the disk identifier, and the config drive in a primary partition', () =>
+    withDisk(async (device) => {
+      const written = await write(device, files.msdos);
+      expect(written.rootUuid).toMatch(/^0x[0-9a-f]{8}$/);
+      const partition = await writeConfigDrive(context, device.name, await readFile(files.configDrive));
+      expect(partition).toBe(`${device.name}p2`);
+      const [, drive] = await probePartitions(run, device.name);
+      expect(drive).toMatchObject({ fsType: 'iso9660', fsLabel: 'config-2', sizeBytes: 64 * mib });
+    }));
+
+  test('over another one that has more partitions', () =>
+    withDisk(async (device) => {
+      await run('sgdisk', [
+        '--new',
+        '1:0:+10M',
+        '--new',
+        '2:0:+10M',
+        '--new',
+        '3:0:+10M',
+        '--new',
+        '4:0:0',
+        device.name,
+      ]);
+      await write(device, files.gpt);
+      expect(await probePartitions(run, device.name)).toHaveLength(2);
+    }));
+});
+
+describe('failures', () => {
+  test('a wrong checksum leaves a disk that does not boot', () =>
+    withDisk(async (device) => {
+      await write(device, files.gpt);
+      await expect(write(device, files.gptZstd, 'a'.repeat(64))).rejects.toThrow(/sha256 is .* but aaaa/);
+      await expectNotBootable(device);
+    }));
+
+  test('an image without partitions', () =>
+    withDisk(async (device) => {
+      const blank = join(files.folder, 'blank.img');
+      await writeFile(blank, Buffer.alloc(3 * mib, 'no table'));
+      await expect(write(device, blank)).rejects.toThrow(/has no partitions after the image was written/);
+      await expectNotBootable(device);
+    }));
+
+  test('a disk that is mounted keeps all it has', () =>
+    withDisk(async (device) => {
+      await run('mkfs.ext4', ['-q', device.name]);
+      const folder = join(files.folder, 'mounted');
+      await mkdir(folder, { recursive: true });
+      await run('mount', [device.name, folder]);
+      try {
+        await writeFile(join(folder, 'file'), 'precious');
+        await expect(write(device, files.gpt)).rejects.toThrow(`disk ${device.name} is mounted or otherwise in use`);
+        await run('umount', [folder]);
+        await run('mount', [device.name, folder]);
+        expect(await readFile(join(folder, 'file'), 'utf8')).toBe('precious');
+      } finally {
+        await run('umount', [folder]);
+      }
+    }));
+
+  test('a disk that is missing', async () => {
+    const gone = testDevice({ name: '/dev/baton-gone', sizeBytes: diskBytes });
+    await expect(write(gone, files.gpt)).rejects.toThrow('disk /dev/baton-gone is missing');
+  });
+
+  test('a config drive without room', () =>
+    withDisk(async (device) => {
+      await run('sgdisk', ['--new', '1:0:0', device.name]);
+      await run('partx', ['--update', device.name]);
+      const drive = await readFile(files.configDrive);
+      await expect(writeConfigDrive(context, device.name, drive)).rejects.toThrow(
+        `write the config drive to ${device.name}`,
+      );
+    }));
+});
