@@ -7,6 +7,9 @@ import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 
+/** `started` and `recorded` are commits to the intent log; a crash at `acted` makes the step run twice. */
+export type Checkpoint = 'started' | 'acted' | 'recorded';
+
 /** Everything the conductor's parts share; made once by `main.ts`. A function declares the slice that it needs. */
 export interface ConductorContext {
   readonly config: ConductorConfig;
@@ -20,6 +23,6 @@ export interface ConductorContext {
   readonly networks: NetworkConnector;
   /** Something about the node has changed: look at its flow and its targets now. Returns at once, never throws. */
   readonly nudge: (nodeUuid: string) => void;
-  /** Called where a crash must lose nothing: after each step event's commit, and between acting and recording. */
-  readonly checkpoint: () => void;
+  /** Called where a crash must lose nothing; tests kill, fail or stop there. */
+  readonly checkpoint: (name: Checkpoint) => void;
 }

@@ -3,8 +3,9 @@ import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createScheduler, type Scheduler } from '#conductor/background/scheduler.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
 import type { ConductorContext } from '#conductor/context.ts';
-import { openDatabase } from '#conductor/db/open.ts';
+import { type Database, openDatabase } from '#conductor/db/open.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
+import { makeOpenFlowsDue } from '#conductor/flows/flow-store.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver, switchDriverNames } from '#conductor/networks/switches/index.ts';
@@ -17,7 +18,9 @@ import { run } from '#shared/process/run.ts';
 export interface OpenContextOptions {
   readonly log: Log;
   readonly drivers?: DriverOptions;
-  readonly checkpoint?: () => void;
+  readonly checkpoint?: ConductorContext['checkpoint'];
+  /** Already open; its owner closes it. Default: as configured. */
+  readonly database?: Database;
 }
 
 const nudgeChannel = 'baton_nudge';
@@ -32,8 +35,10 @@ export async function openContext(
 ): Promise<{ readonly context: ConductorContext; readonly scheduler: Scheduler; close(): Promise<void> }> {
   const { log } = options;
   const networks = await readNetworks(config.networksFile);
-  const database = await openDatabase({ url: config.databaseUrl, dataDirectory: config.dataDirectory });
+  const database =
+    options.database ?? (await openDatabase({ url: config.databaseUrl, dataDirectory: config.dataDirectory }));
   await releaseStaleLeases(database.db, { holder: config.conductorName, exclusive: database.exclusive });
+  await makeOpenFlowsDue(database.db);
   const scheduler = createScheduler(() => context);
   const context: ConductorContext = {
     config,
@@ -61,7 +66,7 @@ export async function openContext(
     close: async () => {
       await scheduler.stop();
       await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
-      await database.close();
+      if (!options.database) await database.close();
     },
   };
 }

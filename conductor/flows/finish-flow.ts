@@ -30,7 +30,7 @@ export async function failStep(context: ConductorContext, record: StepRecord, er
       error: `${flow.kind} step ${nameOf(step)} failed: ${errorChain(error)}`,
     });
   });
-  context.checkpoint();
+  context.checkpoint('recorded');
 }
 
 /** Skips what has not run and adds the kind's clean-up steps. */

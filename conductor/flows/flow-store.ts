@@ -149,6 +149,11 @@ export async function nudgeFlow(db: Queryable, nodeUuid: string): Promise<void> 
     .where(and(eq(flows.nodeUuid, nodeUuid), isNull(flows.endedAt)));
 }
 
+/** At start: heartbeats that found nobody home are not repeated at once, so every open flow is looked at anew. */
+export async function makeOpenFlowsDue(db: Queryable): Promise<void> {
+  await db.update(flows).set({ nextCheckAt: sql`now()` }).where(isNull(flows.endedAt));
+}
+
 /** Nodes whose open flow is due and that nobody holds, oldest first. */
 export async function listDueNodes(db: Queryable, limit: number): Promise<string[]> {
   const rows = await db

@@ -32,7 +32,7 @@ export async function recordOutcome(
       ? recordWait(context, tx, record, outcome)
       : recordSuccess(context, tx, record, outcome);
   });
-  context.checkpoint();
+  context.checkpoint('recorded');
   const { node, flow, step } = record;
   const fields = { node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` };
   if (outcome.kind === 'wait' || outcome.kind === 'again')

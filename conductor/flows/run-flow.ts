@@ -62,6 +62,7 @@ async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): 
     const stepContext = await loadStepContext(context, { lease, node, flow, step, signal });
     outcome =
       mode === 'resume' && definition.resume ? await definition.resume(stepContext) : await definition.run(stepContext);
+    context.checkpoint('acted');
   } catch (error) {
     // stopped or taken over: the log still says `started`, so whoever comes next runs the step again
     if (signal.aborted) throw signal.reason;
@@ -78,7 +79,6 @@ async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): 
       return 'goes on';
     }
   }
-  context.checkpoint();
   return recordOutcome(context, { lease, node, flow, step }, outcome);
 }
 
@@ -95,7 +95,7 @@ async function recordStart(work: Work, step: FlowStepRow): Promise<FlowStepRow> 
     }
     if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
   });
-  context.checkpoint();
+  context.checkpoint('started');
   context.log.info({ node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` }, 'step started');
   return { ...step, state: 'running', startedAt: step.startedAt ?? now };
 }

@@ -1,0 +1,80 @@
+import { readConfig } from '#conductor/config.ts';
+import type { Checkpoint, ConductorContext } from '#conductor/context.ts';
+import { openDatabase } from '#conductor/db/open.ts';
+import { createApp } from '#conductor/http/app.ts';
+import { listen } from '#conductor/http/listen.ts';
+import { openContext } from '#conductor/open-context.ts';
+import type { Log } from '#shared/log.ts';
+
+/** A conductor in this process whose lives follow each other on one database and one port. */
+export interface ConductorInProcess {
+  readonly url: string;
+  /** The life that answers now. */
+  context(): ConductorContext;
+  /**
+   * From now on `strike` is asked at each checkpoint: `die` ends this life at once, as a crash does, and the next one
+   * begins; an Error makes the step fail that has just acted.
+   */
+  atCheckpoints(strike: (name: Checkpoint, passed: number) => 'go on' | 'die' | Error): void;
+  /** Checkpoints passed since `atCheckpoints`. */
+  passed(): number;
+  /** How often a life has ended by `die`. */
+  deaths(): number;
+  close(): Promise<void>;
+}
+
+export async function startConductorInProcess(options: {
+  readonly log: Log;
+  readonly settings?: Readonly<Record<string, string>>;
+}): Promise<ConductorInProcess> {
+  const database = await openDatabase({ dataDirectory: 'memory://' });
+  const config = readConfig({ BATON_CONDUCTOR_NAME: 'in-process', ...options.settings });
+  let strike: Parameters<ConductorInProcess['atCheckpoints']>[0] = () => 'go on';
+  let passed = 0;
+  let deaths = 0;
+  let rebirth: Promise<void> = Promise.resolve();
+
+  const beginLife = async () => {
+    let isDead = false;
+    const opened = await openContext(config, {
+      log: options.log,
+      database,
+      checkpoint: (name) => {
+        if (isDead) throw new Error('dead');
+        passed += 1;
+        const blow = strike(name, passed);
+        if (blow instanceof Error) throw blow;
+        if (blow === 'go on') return;
+        isDead = true;
+        deaths += 1;
+        // nothing is recorded after this point: the scheduler's signal is aborted before the throw is seen
+        rebirth = opened.close().then(async () => {
+          life = await beginLife();
+          await life.scheduler.reconcile();
+        });
+        throw new Error('the conductor died here');
+      },
+    });
+    return { ...opened, app: createApp(opened.context) };
+  };
+  let life = await beginLife();
+  const server = await listen((request) => life.app.fetch(request), { host: '127.0.0.1', port: 0 });
+  const reconciling = setInterval(() => void life.scheduler.reconcile(), 200);
+  return {
+    url: server.url,
+    context: () => life.context,
+    atCheckpoints: (next) => {
+      strike = next;
+      passed = 0;
+    },
+    passed: () => passed,
+    deaths: () => deaths,
+    close: async () => {
+      clearInterval(reconciling);
+      await rebirth;
+      await server.close();
+      await life.close();
+      await database.close();
+    },
+  };
+}
