@@ -52,7 +52,7 @@ export function createHasher(algorithm: string, memory: SharedArrayBuffer): Hash
 
 /**
  * Runs in the worker from its source text, so that the bundled agent stays one file: it must name nothing outside
- * itself.
+ * itself, and hold no named function, to whose definition the bundler would add a call of its own helper.
  */
 function hashOnThread(): void {
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');

@@ -13,7 +13,7 @@ import type { Log } from '#shared/log.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** Slots of each pool: enough for four writes in flight, the hash thread's queue and the slot being filled. */
-const poolSlots = 16;
+const poolSlots = 8;
 const progressEveryMs = 500;
 
 export interface WriteImageOptions {

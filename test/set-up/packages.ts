@@ -13,7 +13,11 @@ export const labPackages: readonly string[] = [
   'python3-sushy', // an independent Redfish client
   'iproute2',
   'curl',
-  'gdisk', // sgdisk, for the proofs
+  'gdisk', // sgdisk, for the proofs and the image writer's tests
+  'parted', // for the image writer's tests, as the next three
+  'genisoimage',
+  'xz-utils',
+  'zstd',
   'busybox-static', // the KVM probe's initrd
   'cpio',
 ];
