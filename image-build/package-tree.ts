@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { BuildContext } from '#image-build/build-context.ts';
@@ -43,7 +43,10 @@ export async function packageTree(context: BuildContext, recipe: PackageTreeReci
     if (cached !== undefined) return { path, packages: z.array(z.string()).parse(JSON.parse(cached)) };
   }
   context.say(`${name}: fetching and unpacking ${packages.length} Debian packages and what they need`);
-  await rm(directory, { recursive: true, force: true });
+  await mkdir(paths.cache, { recursive: true });
+  // trees of earlier recipes too: each is some hundred megabytes
+  const old = (await readdir(paths.cache)).filter((entry) => entry.startsWith(`${name}-packages-`));
+  for (const entry of old) await rm(join(paths.cache, entry), { recursive: true });
   await mkdir(directory, { recursive: true });
   await context.run(
     'mmdebstrap',

@@ -53,6 +53,7 @@ export async function installBootLoaders(
   await writeBiosCore(root, image, layout);
   await makeEfiPartition(context, root, image, layout, work);
   await rm(join(root, 'tmp/grub'), { recursive: true });
+  await utimes(join(root, 'tmp'), imageDate, imageDate);
   await rm(work, { recursive: true });
 }
 
@@ -86,14 +87,14 @@ async function makeEfiPartition(
   const { first_sector: start, sectors } = layout.efiSystem;
   const fileSystem = ['-i', `${image}@@${start * sectorSize}`];
   const geometry = ['-F', '-c', '1', '-T', String(sectors), '-h', '255', '-s', '63', '-H', String(start)];
-  await context.run('mformat', [...fileSystem, ...geometry, '-v', 'ESP', '-N', identity.efiVolume]);
+  const env = { SOURCE_DATE_EPOCH: String(imageDate), TZ: 'UTC', MTOOLS_SKIP_CHECK: '1' };
+  await context.run('mformat', [...fileSystem, ...geometry, '-v', 'ESP', '-N', identity.efiVolume], { env });
   const loader = await readFile(join(root, 'tmp/grub/x86_64-efi'));
   const files: ReadonlyArray<readonly [name: string, content: Uint8Array]> = [
     ['EFI/BOOT/BOOTX64.EFI', loader], // what firmware runs that has no entry for this disk
     ['EFI/debian/grubx64.efi', loader],
     ['EFI/debian/BOOTX64.CSV', bootEntryCsv('grubx64.efi', 'debian')],
   ];
-  const env = { SOURCE_DATE_EPOCH: String(imageDate), TZ: 'UTC', MTOOLS_SKIP_CHECK: '1' };
   await context.run('mmd', [...fileSystem, '::EFI', '::EFI/BOOT', '::EFI/debian'], { env });
   for (const [name, content] of files) {
     const source = join(work, 'file');
