@@ -11,6 +11,7 @@ export const labPackages: readonly string[] = [
   'ipmitool',
   'python3-ironicclient', // the baremetal command
   'python3-sushy', // an independent Redfish client
+  'postgresql-15',
   'iproute2',
   'curl',
   'gdisk', // sgdisk, for the proofs and the image writer's tests

@@ -3,7 +3,7 @@ import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { readConfig } from '#conductor/config.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { openDatabase } from '#conductor/db/open.ts';
-import { createDrivers } from '#conductor/drivers/registry.ts';
+import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Networks } from '#conductor/networks/networks-file.ts';
@@ -36,7 +36,9 @@ export interface TestApi {
 }
 
 /** Opening the database takes seconds: once per test file. */
-export async function openTestApi(options: { readonly networks?: Networks } = {}): Promise<TestApi> {
+export async function openTestApi(
+  options: { readonly networks?: Networks; readonly drivers?: DriverOptions } = {},
+): Promise<TestApi> {
   const config = readConfig({ BATON_DATA_DIR: 'memory://', BATON_CONDUCTOR_NAME: 'test-host' });
   const database = await openDatabase({ dataDirectory: config.dataDirectory });
   const nudged: string[] = [];
@@ -48,7 +50,7 @@ export async function openTestApi(options: { readonly networks?: Networks } = {}
     log: silentLog,
     clock: { now: () => new Date(), sleep: () => Promise.resolve() },
     run,
-    drivers: createDrivers({ run, log: silentLog }),
+    drivers: createDrivers({ run, log: silentLog }, options.drivers),
     agents: createAgentClients(),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
     nudge: (nodeUuid) => {

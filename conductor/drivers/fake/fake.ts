@@ -10,7 +10,7 @@ import { type PowerState, powerStateAfter, powerTargets } from '#conductor/nodes
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** One machine that exists in memory only. */
-interface FakeMachine {
+export interface FakeMachine {
   powerState: PowerState | undefined;
   boot: BootDeviceSetting;
   bootMode: BootMode | undefined;

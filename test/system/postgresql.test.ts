@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
+
+/** The same schema and flows on a real PostgreSQL, with two conductors on it. */
+
+let server: PostgresServer;
+let first: ConductorProcess;
+let second: ConductorProcess;
+let operator: Operator;
+let machines: SimulatedNode[];
+const leaseSeconds = 2;
+
+beforeAll(async () => {
+  server = await startPostgresql();
+  const settings = { DATABASE_URL: server.url, BATON_LEASE_SECONDS: String(leaseSeconds) };
+  first = await prepareConductor({ ...settings, BATON_CONDUCTOR_NAME: 'first' });
+  second = await prepareConductor({ ...settings, BATON_CONDUCTOR_NAME: 'second' });
+  await first.start();
+  await second.start();
+  operator = createOperator(second.url);
+  machines = await Promise.all(
+    [1, 2, 3, 4].map((index) =>
+      startSimulatedNode({ conductorUrl: () => second.url, mac: `52:54:00:00:04:0${index}` }),
+    ),
+  );
+});
+afterAll(async () => {
+  await Promise.all(machines.map((machine) => machine.close()));
+  await first.close();
+  await second.close();
+  await server.close();
+});
+
+test('nodes deploy side by side with two conductors on one database', async () => {
+  onTestFailed(() => {
+    process.stderr.write(`${first.log().slice(-3000)}\n${second.log().slice(-3000)}`);
+  });
+  const names = await Promise.all(
+    machines.slice(0, 3).map((machine, index) => enrolSimulatedNode(operator, machine, `pg-${index}`)),
+  );
+  await Promise.all(names.map((name) => operator.provision(name, 'active')));
+  for (const name of names) await operator.waitForState(name, 'active', 60_000);
+  for (const machine of machines.slice(0, 3)) {
+    expect(machine.disk).toEqual(['prepare_disks', 'write_image demo.raw', 'tune_image']);
+  }
+});
+
+test('a deploy whose conductor is killed goes on with the other within the lease', async () => {
+  onTestFailed(() => {
+    process.stderr.write(`${first.log().slice(-3000)}\n${second.log().slice(-3000)}`);
+  });
+  const [, , , machine] = machines;
+  if (!machine) throw new Error('no fourth machine');
+  const name = await enrolSimulatedNode(operator, machine, 'pg-heir');
+  await first.kill('SIGTERM');
+  await first.start({ BATON_CRASH_AT_CHECKPOINT: '2' });
+  await createOperator(first.url).provision(name, 'active');
+  expect(await first.exited()).toBe(137);
+
+  await operator.waitForState(name, 'active', 60_000);
+
+  expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
+});
