@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentContext } from '#agent/context.ts';
+import type { WrittenImage } from '#agent/image/written-image.ts';
+import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
+import { systemClock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import { argsInfo, parseStepArgs } from '#shared/steps/define-step.ts';
+
+const sha256 = 'a'.repeat(64);
+// nothing listens on this port
+const info = { id: 'disk.raw', urls: ['http://127.0.0.1:1/disk.raw'], disk_format: 'raw', checksum: sha256 };
+const written: WrittenImage = { imageId: 'disk.raw', checksum: sha256, device: '/dev/vda', rootUuid: '0x12345678' };
+const lsblk = JSON.stringify({ blockdevices: [{ name: 'vda', path: '/dev/vda', type: 'disk', size: 10 * 1024 ** 3 }] });
+
+async function runStep(args: Record<string, unknown>, last?: WrittenImage) {
+  const commands: string[] = [];
+  const context: AgentContext = {
+    run: async (command) => {
+      commands.push(command);
+      if (command === 'lsblk') return { stdout: lsblk, stderr: '', exitCode: 0, durationMs: 1 };
+      if (command === 'udevadm') return { stdout: '', stderr: '', exitCode: 0, durationMs: 1 };
+      throw new AppError('command_failed', `${command} is not there`);
+    },
+    clock: { ...systemClock, sleep: () => Promise.resolve() },
+    log: silentLog,
+    signal: new AbortController().signal,
+    node: { uuid: 'n', properties: {}, instance_info: {}, driver_internal_info: {} },
+    reportProgress: () => undefined,
+    writtenImage: { current: last },
+  };
+  const outcome = await writeImageStep
+    .run(context, parseStepArgs(writeImageStep, args))
+    .catch((error: unknown) => error);
+  return { outcome, commands, context };
+}
+
+test('its arguments, as they are advertised', () => {
+  const advertised = argsInfo(writeImageStep.args);
+  expect(advertised?.['image_info']?.required).toBe(true);
+  expect(advertised?.['configdrive']?.required).toBe(false);
+});
+
+test('the same image is not written twice in one boot', async () => {
+  const { outcome, commands } = await runStep({ image_info: info, configdrive: null }, written);
+  expect(outcome).toEqual({
+    kind: 'done',
+    output: 'image (disk.raw) already present on device /dev/vda root_uuid=0x12345678',
+  });
+  expect(commands).not.toContain('wipefs');
+});
+
+test('another image under the same id is written, and the old one no longer remembered', async () => {
+  const { outcome, context } = await runStep({ image_info: info }, { ...written, checksum: 'b'.repeat(64) });
+  expect(outcome).toMatchObject({ code: 'unavailable', message: expect.stringMatching(/gave up after 10 tries/) });
+  expect(context.writtenImage.current).toBeUndefined();
+});
+
+describe('refused before any disk is looked at', () => {
+  test.each([
+    ['qcow2', { image_info: { ...info, disk_format: 'qcow2' } }, /disk_format is "qcow2"/],
+    ['no checksum', { image_info: { ...info, checksum: null } }, /has no checksum/],
+    ['a config drive that is none', { image_info: info, configdrive: 'aGVsbG8=' }, /neither an ISO 9660 nor a FAT/],
+  ])('%s', async (_name, args, text) => {
+    const { outcome, commands } = await runStep(args);
+    expect(outcome).toMatchObject({ name: 'AppError', message: expect.stringMatching(text) });
+    expect(commands).toEqual([]);
+  });
+});
