@@ -40,7 +40,7 @@ export function conductorClient(url: string, dispatcher: Dispatcher): ConductorC
 }
 
 /** Ironic's error body: `{"error_message": "{\"faultstring\": …}"}` or the object itself. */
-export function faultText(body: string): string {
+function faultText(body: string): string {
   try {
     const outer = JSON.parse(body) as { error_message?: unknown; faultstring?: unknown };
     const inner: unknown =

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { renderDnsmasqConfig } from '#conductor/boot/dnsmasq-config.ts';
+import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import { startLabProcess } from '#test/lab/lab-process.ts';
 import { labAddresses } from '#test/lab/network.ts';
 
 /** DHCP and TFTP of the provisioning network, by the configuration that operators get from the project. */

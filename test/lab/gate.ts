@@ -2,8 +2,8 @@ import { createConnection, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Agent, buildConnector } from 'undici';
 import { AppError } from '#shared/errors/app-error.ts';
+import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import { startLabProcess } from '#test/lab/lab-process.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 /**

@@ -8,12 +8,12 @@ import { type Bmc, startIpmiBmc } from '#test/lab/bmc/ipmi-bmc.ts';
 import { serveMachine } from '#test/lab/bmc/machine-control.ts';
 import { startRedfishBmc } from '#test/lab/bmc/redfish-bmc.ts';
 import { type ConductorClient, conductorClient } from '#test/lab/conductor-client.ts';
-import { type ConductorProcess, conductorUrl, startConductor } from '#test/lab/conductor-process.ts';
 import { startProvisioningDhcp, startTenantDhcp } from '#test/lab/dnsmasq.ts';
 import { openGate } from '#test/lab/gate.ts';
 import { createLabDirectory, type LabDirectory, removeLab, sweepDeadLabs } from '#test/lab/lab-directory.ts';
 import { type LabNetwork, labAddresses, startLabNetwork, switchId } from '#test/lab/network.ts';
 import type { DiskBus, Firmware } from '#test/lab/qemu-arguments.ts';
+import { type ConductorProcess, conductorUrl, startConductor } from '#test/lab/run-conductor.ts';
 import { createVirtualMachine, type VirtualMachine } from '#test/lab/virtual-machine.ts';
 import { startWatchdog } from '#test/lab/watchdog.ts';
 

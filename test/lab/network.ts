@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { run } from '#shared/process/run.ts';
+import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import { startLabProcess } from '#test/lab/lab-process.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 /** The lab's addresses. The BMCs' network is the namespace's loopback device: no machine is connected to it. */

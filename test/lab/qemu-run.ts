@@ -1,6 +1,6 @@
 import { AppError } from '#shared/errors/app-error.ts';
+import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import { startLabProcess } from '#test/lab/lab-process.ts';
 import { type BootSource, type QemuMachine, qemuArguments } from '#test/lab/qemu-arguments.ts';
 import { connectQmp, type QmpConnection } from '#test/lab/qmp.ts';
 

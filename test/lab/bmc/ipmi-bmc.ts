@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '#shared/process/run.ts';
+import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import { startLabProcess } from '#test/lab/lab-process.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 export interface BmcOptions {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { run } from '#shared/process/run.ts';
 import type { Bmc, BmcOptions } from '#test/lab/bmc/ipmi-bmc.ts';
+import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import { startLabProcess } from '#test/lab/lab-process.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 const username = 'admin';

@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Dispatcher, request } from 'undici';
 import { AppError } from '#shared/errors/app-error.ts';
+import { type LabProcess, startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import { type LabProcess, startLabProcess } from '#test/lab/lab-process.ts';
 import { labAddresses } from '#test/lab/network.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
