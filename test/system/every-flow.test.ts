@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
@@ -34,7 +35,7 @@ interface Scenario {
   readonly start: () => Promise<void>;
   readonly ends: string;
   readonly fails: string;
-  readonly machineAtEnd: { readonly power: string; readonly runs: string };
+  readonly machineAtEnd: Readonly<Record<'power' | 'runs', string>>;
   /** What the flow does to the disk, each entry once or again. */
   readonly disk: readonly string[];
 }
@@ -134,20 +135,17 @@ describe.each(scenarios)('$flow', (scenario) => {
         return new AppError('bmc_error', 'struck by the test');
       });
       await scenario.start();
-      if (!struck) {
-        // the flow may not have come so far yet
-        await expect
-          .poll(async () => struck || (await operator.node(name))['target_provision_state'] === null, {
-            timeout: 30_000,
-          })
-          .toBe(true);
-      }
+      await waitUntil(
+        'the blow, or the end of the flow',
+        async () => struck || (await operator.node(name))['target_provision_state'] === null || undefined,
+        { timeoutMs: 30_000 },
+      );
       if (!struck) break;
       failures += 1;
       const node = await operator.waitForState(name, scenario.fails);
       expect(node['last_error'], `action ${action}`).toContain('struck by the test');
       expect(node['reservation'], `action ${action}`).toBeNull();
-      if (scenario.flow !== 'teardown') expect(machine.state(), `action ${action}`).toEqual(off);
+      expect(machine.state(), `action ${action}`).toEqual(off);
     }
     expect(failures).toBeGreaterThanOrEqual(3);
   });
