@@ -41,6 +41,7 @@ const Environment = z.object({
   BATON_AUTOMATED_CLEAN: flag(true).describe(
     'clean nodes on provide and after undeploy, unless the node says otherwise',
   ),
+  BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents beat every 0.3 to 0.6 of it'),
   BATON_CALLBACK_TIMEOUT: seconds(1800).describe('seconds a step may wait for the agent'),
   BATON_STEP_TIMEOUT: seconds(7200).describe('seconds an in-band step may take'),
@@ -74,6 +75,7 @@ export interface ConductorConfig {
   readonly discovery: boolean;
   readonly defaultNetworkInterface: string;
   readonly automatedClean: boolean;
+  readonly requireAgentTls: boolean;
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
   readonly callbackTimeoutMs: number;
@@ -119,6 +121,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     discovery: env.BATON_DISCOVERY,
     defaultNetworkInterface: env.BATON_DEFAULT_NETWORK_INTERFACE ?? (env.BATON_NETWORKS_FILE ? 'switchport' : 'noop'),
     automatedClean: env.BATON_AUTOMATED_CLEAN,
+    requireAgentTls: env.BATON_REQUIRE_AGENT_TLS,
     heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,
     callbackTimeoutMs: env.BATON_CALLBACK_TIMEOUT * 1000,
     stepTimeoutMs: env.BATON_STEP_TIMEOUT * 1000,

@@ -13,14 +13,14 @@ import type { Heartbeat } from '#shared/wire/heartbeat.ts';
  * @throws AppError `not_found` (404) or `invalid_argument` (400, also for a wrong token).
  */
 export async function recordHeartbeat(
-  context: Pick<ConductorContext, 'db' | 'nudge'>,
+  context: Pick<ConductorContext, 'db' | 'nudge' | 'config'>,
   ident: string,
   heartbeat: Heartbeat,
 ): Promise<void> {
   const { db } = context;
   const node = await getNode(db, ident);
   const session = checkToken(await findAgentSession(db, node.uuid), heartbeat.agent_token);
-  checkCallback(session, heartbeat);
+  checkCallback(session, heartbeat, context.config.requireAgentTls);
   await db.transaction(async (tx) => {
     await recordAgentContact(tx, node.uuid, {
       callbackUrl: heartbeat.callback_url,
@@ -41,7 +41,7 @@ export function checkToken(session: AgentSessionRow | undefined, token: string |
   return session;
 }
 
-function checkCallback(session: AgentSessionRow, heartbeat: Heartbeat): void {
+function checkCallback(session: AgentSessionRow, heartbeat: Heartbeat, requireTls: boolean): void {
   if (!heartbeat.agent_version) {
     throw new AppError(
       'invalid_argument',
@@ -53,6 +53,9 @@ function checkCallback(session: AgentSessionRow, heartbeat: Heartbeat): void {
       'invalid_argument',
       'An issue with the supplied "callback_url" has been detected: it must be an http:// or https:// URL.',
     );
+  }
+  if (requireTls && !heartbeat.callback_url.startsWith('https://')) {
+    throw new AppError('invalid_argument', 'TLS is required by configuration: callback_url must be an https:// URL.');
   }
   if (session.callbackUrl && session.callbackUrl !== heartbeat.callback_url) {
     throw new AppError('invalid_argument', 'Detected change in ramdisk provided "callback_url"');
