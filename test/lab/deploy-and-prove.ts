@@ -31,8 +31,8 @@ export interface DeployHooks {
   readonly report?: (line: string) => void;
 }
 
-const deployLimitMs = 12 * 60_000;
-const bootLimitMs = 4 * 60_000;
+const deployLimitMs = 14 * 60_000;
+const bootLimitMs = 8 * 60_000;
 
 /**
  * Enrolls the machine, deploys the image on it as an operator does, and proves the result by looking at disk, switch
@@ -76,7 +76,7 @@ async function followDeploy(lab: Lab, node: LabNode, hooks: DeployHooks): Promis
       if (view.provision_state === 'active' && flow) return { view, flow };
       return view.provision_state === 'deploy failed' ? { view, flow } : undefined;
     },
-    { timeoutMs: deployLimitMs, everyMs: 500 },
+    { timeoutMs: deployLimitMs, everyMs: 500, signal: lab.closing },
   ).then(({ view, flow }) => {
     if (view.provision_state === 'active' && flow) return flow;
     throw new AppError('agent_error', `the deploy of ${node.name} failed: ${view.last_error}`);

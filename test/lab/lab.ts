@@ -50,6 +50,8 @@ export interface Lab {
   readonly conductor: ConductorProcess;
   readonly api: ConductorClient;
   readonly nodes: readonly LabNode[];
+  /** Fires when the lab is being closed: whoever waits for something in it must stop. */
+  readonly closing: AbortSignal;
   /** Ends and removes everything but the logs; may be called again. */
   close(): Promise<void>;
 }
@@ -66,6 +68,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
   for (const id of await sweepDeadLabs()) report(`removed what the killed lab ${id} had left`);
   const directory = createLabDirectory();
   const cleanUp = new AsyncDisposableStack();
+  const closing = new AbortController();
   cleanUp.defer(startWatchdog(directory));
   cleanUp.defer(() => removeLab(directory));
   try {
@@ -95,7 +98,11 @@ export async function startLab(options: LabOptions): Promise<Lab> {
       conductor,
       api: conductorClient(conductor.url, gate),
       nodes,
-      close: () => cleanUp.disposeAsync(),
+      closing: closing.signal,
+      close: () => {
+        closing.abort(new AppError('aborted', 'the lab was closed'));
+        return cleanUp.disposeAsync();
+      },
     };
   } catch (error) {
     await cleanUp.disposeAsync();

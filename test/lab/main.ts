@@ -77,6 +77,8 @@ function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const stopped = untilInterrupted(signal).then((): never => {
     throw signal.reason as Error;
   });
+  // when the lab is closed under it, the work fails after this race is over: nobody needs to hear of that
+  work.catch(() => undefined);
   return Promise.race([work, stopped]);
 }
 

@@ -145,7 +145,7 @@ export async function waitForState(lab: Lab, node: LabNode, state: string, timeo
       const failed = now.provision_state.endsWith('failed') || (now.target_provision_state === null && now.last_error);
       return now.provision_state === state || failed ? now : undefined;
     },
-    { timeoutMs },
+    { timeoutMs, signal: lab.closing },
   );
   if (view.provision_state === state) return view;
   throw new AppError('agent_error', `${node.name} is ${view.provision_state} and not ${state}: ${view.last_error}`);

@@ -27,7 +27,7 @@ export function waitForBeacon(lab: Lab, node: LabNode, timeoutMs: number): Promi
       const beacon = Beacon.parse(await response.body.json());
       return { address, hostname: beacon.hostname, instanceUuid: beacon.instance_uuid };
     },
-    { timeoutMs },
+    { timeoutMs, signal: lab.closing },
   );
 }
 
