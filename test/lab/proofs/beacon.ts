@@ -46,7 +46,7 @@ export interface Reachability {
 export async function tryBothNetworks(lab: Lab, node: LabNode, address: string): Promise<Reachability> {
   await lab.network.forgetLearnedAddresses();
   const ask = async (device: string): Promise<boolean> => {
-    const limits = ['--silent', '--max-time', '5', '--connect-timeout', '4', '--output', '/dev/null'];
+    const limits = ['--silent', '--max-time', '30', '--output', '/dev/null'];
     const url = `http://${address}:${beaconPort}/`;
     const exitCode = await lab.network.tryInside('curl', ...limits, '--interface', device, url);
     return exitCode === 0;
