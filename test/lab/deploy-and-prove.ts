@@ -146,7 +146,8 @@ async function proveNetwork(lab: Lab, node: LabNode, address: string): Promise<P
     { what: 'beacon answers on the tenant VLAN', holds: reach.tenant, seen: `from ${tenant.device} at ${address}` },
     {
       what: 'no answer on the provisioning VLAN',
-      holds: !reach.provisioning && !reach.vlans.includes(provisioning.vlan),
+      // without an answer on the tenant VLAN, silence here would prove nothing
+      holds: reach.tenant && !reach.provisioning && !reach.vlans.includes(provisioning.vlan),
       seen: `from ${provisioning.device}: ${reach.provisioning ? 'an answer' : 'no answer'}; the switch sees the machine in VLAN ${reach.vlans.join(', ') || 'none'}`,
     },
     { what: 'switch port on the tenant VLAN', holds: tag === String(tenant.vlan), seen: `tag ${tag}` },

@@ -69,6 +69,7 @@ export async function startLabNetwork(lab: LabDirectory, cleanUp: AsyncDisposabl
     labAddresses.provisioning.device,
     'nodad',
   );
+  await hideFromHost(lab, labAddresses.tenant.device);
   await separateNetworks(ip);
 
   return {
@@ -77,7 +78,9 @@ export async function startLabNetwork(lab: LabDirectory, cleanUp: AsyncDisposabl
     vsctl,
     addMachinePort: async (name) => {
       await ip('tuntap', 'add', 'dev', name, 'mode', 'tap');
-      await ip('link', 'set', name, 'up');
+      await hideFromHost(lab, name);
+      await ip('rule', 'add', 'pref', '5', 'iif', name, 'blackhole');
+      await ip('link', 'set', name, 'arp', 'off', 'up');
       // isolated, as a port is that Baton has taken off every network
       await vsctl('add-port', switchName, name, 'vlan_mode=trunk', 'trunks=4095', 'protected=true');
     },
@@ -93,6 +96,15 @@ export async function startLabNetwork(lab: LabDirectory, cleanUp: AsyncDisposabl
       return (await run('ip', ['netns', 'exec', namespace, command, ...args], { okExitCodes })).exitCode;
     },
   };
+}
+
+/**
+ * The userspace switch reads a tap beside the host's own network stack, which hears every frame of the machine too and
+ * would answer it past all VLANs. Here IPv6 is switched off for a device; IPv4 and ARP are for the caller.
+ */
+async function hideFromHost(lab: LabDirectory, device: string): Promise<void> {
+  const setting = `net.ipv6.conf.${device}.disable_ipv6=1`;
+  await run('ip', ['netns', 'exec', lab.namespace, 'sysctl', '--quiet', '--write', setting]);
 }
 
 async function startSwitch(lab: LabDirectory, cleanUp: AsyncDisposableStack): Promise<LabNetwork['vsctl']> {

@@ -13,6 +13,7 @@ export const labPackages: readonly string[] = [
   'python3-sushy', // an independent Redfish client
   'postgresql-15',
   'iproute2',
+  'procps', // sysctl
   'curl',
   'gdisk', // sgdisk, for the proofs and the image writer's tests
   'parted', // for the image writer's tests, as the next three
