@@ -6,11 +6,11 @@ import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { insertFlow, insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
-import type { StepRecord } from '#conductor/flows/record-outcome.ts';
+import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /**
  * Records a step's failure. A failed main step skips the rest and starts the kind's clean-up; a failed clean-up step
@@ -21,7 +21,7 @@ export async function failStep(context: ConductorContext, record: StepRecord, er
   const options = { conductor: context.config.conductorName, now: context.clock.now() };
   context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: nameOf(step), err: error }, 'step failed');
   await context.db.transaction(async (tx) => {
-    await holdLease(tx, lease);
+    await holdStep(tx, record);
     await recordStepEvent(tx, step, 'failed', { ...options, error: errorChain(error) });
     if (step.phase === 'cleanup') return;
     await startCleanup(tx, flow, {
@@ -48,7 +48,7 @@ async function startCleanup(
   await skipPending(tx, steps, options);
   const from = Math.max(...steps.map((each) => each.position)) + 1;
   await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
-  await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, nextCheckAt: options.now });
+  await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, checkInMs: 0 });
 }
 
 /**
@@ -98,6 +98,10 @@ export async function finishFlow(
   await context.db.transaction(async (tx) => {
     await holdLease(tx, work.lease);
     const node = await leaveWaitingState(context, tx, kind, await getNode(tx, work.node.uuid));
+    const broken = work.steps.find((step) => step.phase === 'main' && step.state === 'failed');
+    if (broken && !isCleaningUp(work.flow.state)) {
+      throw new AppError('internal', `flow ${work.flow.uuid} would succeed with failed step ${nameOf(broken)}`);
+    }
     if (isCleaningUp(work.flow.state)) await endInFailure(context, tx, { ...work, node });
     else await endInSuccess(context, tx, { ...work, node });
   });

@@ -96,14 +96,16 @@ export interface StepEventOptions {
   readonly error?: string;
   readonly output?: unknown;
   readonly waitingFor?: string;
+  /** A wait for something to come. */
   readonly waitUntil?: Date;
-  readonly runAgain?: boolean;
+  /** A passing fault: the step is run again until then. */
+  readonly retryUntil?: Date;
 }
 
 /** The only writer of step states: appends to the intent log and keeps the step's row in line with it. */
 export async function recordStepEvent(
   tx: Transaction,
-  step: Pick<FlowStepRow, 'uuid' | 'flowUuid' | 'state' | 'startedAt' | 'waitUntil'>,
+  step: Pick<FlowStepRow, 'uuid' | 'flowUuid' | 'state' | 'startedAt' | 'waitUntil' | 'retryUntil'>,
   event: FlowEvent,
   options: StepEventOptions,
 ): Promise<void> {
@@ -124,21 +126,28 @@ export async function recordStepEvent(
       startedAt: step.startedAt ?? (event === 'started' ? options.now : null),
       endedAt: ended ? options.now : null,
       waitingFor: event === 'waiting' ? (options.waitingFor ?? null) : null,
-      // the deadline is that of the first wait: looking again does not prolong it
-      waitUntil: event === 'waiting' || event === 'started' ? (step.waitUntil ?? options.waitUntil ?? null) : null,
-      runAgain: event === 'waiting' && (options.runAgain ?? false),
+      waitUntil: ended ? null : (step.waitUntil ?? options.waitUntil ?? null),
+      runAgain: options.retryUntil !== undefined,
+      retryUntil: ended || options.waitUntil ? null : (step.retryUntil ?? options.retryUntil ?? null),
       ...(options.error === undefined ? {} : { error: options.error }),
       ...(options.output === undefined ? {} : { output: options.output }),
     })
     .where(eq(flowSteps.uuid, step.uuid));
 }
 
-export type FlowChange = Partial<
-  Pick<FlowRow, 'state' | 'endedAt' | 'error' | 'nextCheckAt' | 'hardwareManagerVersion'>
->;
+export type FlowChange = Partial<Pick<FlowRow, 'state' | 'endedAt' | 'error' | 'held' | 'hardwareManagerVersion'>> & {
+  /** Milliseconds until a conductor looks again. */
+  readonly checkInMs?: number;
+};
 
 export async function updateFlow(tx: Queryable, flowUuid: string, change: FlowChange): Promise<void> {
-  await tx.update(flows).set(change).where(eq(flows.uuid, flowUuid));
+  const { checkInMs, ...columns } = change;
+  // due times are the database's: conductors' clocks may differ
+  const due = checkInMs === undefined ? {} : { nextCheckAt: sql`now() + make_interval(secs => ${checkInMs / 1000})` };
+  await tx
+    .update(flows)
+    .set({ ...columns, ...due })
+    .where(eq(flows.uuid, flowUuid));
 }
 
 /** A heartbeat or an operator's request: whoever works on the flow looks again, whoever does not is due now. */

@@ -6,7 +6,15 @@ import { nextAction } from '#conductor/flows/next-action.ts';
 const now = new Date('2026-11-21T10:00:00Z');
 const flow = (state: FlowRow['state']) => ({ state }) as FlowRow;
 const step = (name: string, more: Partial<FlowStepRow>) =>
-  ({ step: name, phase: 'main', state: 'pending', waitUntil: null, runAgain: false, ...more }) as FlowStepRow;
+  ({
+    step: name,
+    phase: 'main',
+    state: 'pending',
+    waitUntil: null,
+    runAgain: false,
+    retryUntil: null,
+    ...more,
+  }) as FlowStepRow;
 
 test.each([
   ['pending', { state: 'pending' }, 'run'],
@@ -15,6 +23,8 @@ test.each([
   ['waiting to be tried again', { state: 'waiting', runAgain: true }, 'run'],
   ['waiting with time left', { state: 'waiting', waitUntil: new Date(now.getTime() + 1) }, 'resume'],
   ['waiting past its time', { state: 'waiting', waitUntil: now }, 'give up'],
+  ['tried again for too long', { state: 'waiting', runAgain: true, retryUntil: now }, 'give up'],
+  ['waiting, an old fault long past', { state: 'waiting', retryUntil: now }, 'resume'],
 ] as const)('a step that is %s', (_, more, kind) => {
   const steps = [step('before', { state: 'succeeded' }), step('this', more), step('after', {})];
   expect(nextAction(flow('running'), steps, now)).toMatchObject({ kind, step: { step: 'this' } });

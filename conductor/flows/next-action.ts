@@ -18,7 +18,8 @@ export function nextAction(flow: FlowRow, steps: readonly FlowStepRow[], now: Da
   const step = steps.find((each) => each.phase === phase && !isEnded(each));
   if (!step) return { kind: 'finish' };
   if (step.state === 'pending' || step.state === 'running') return { kind: 'run', step };
-  if (step.waitUntil && now >= step.waitUntil) return { kind: 'give up', step };
+  const deadlines = [step.waitUntil, step.runAgain ? step.retryUntil : null];
+  if (deadlines.some((deadline) => deadline && now >= deadline)) return { kind: 'give up', step };
   return { kind: step.runAgain ? 'run' : 'resume', step };
 }
 

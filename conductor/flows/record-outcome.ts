@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
-import { type FlowRow, type FlowStepRow, flows } from '#conductor/db/schema/flow.ts';
+import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
@@ -12,6 +12,7 @@ import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 export interface StepRecord {
   readonly lease: Lease;
@@ -27,7 +28,7 @@ export async function recordOutcome(
   outcome: ConductorStepOutcome,
 ): Promise<'goes on' | 'waits'> {
   const answer = await context.db.transaction(async (tx) => {
-    await holdLease(tx, record.lease);
+    await holdStep(tx, record);
     return outcome.kind === 'wait' || outcome.kind === 'again'
       ? recordWait(context, tx, record, outcome)
       : recordSuccess(context, tx, record, outcome);
@@ -39,6 +40,24 @@ export async function recordOutcome(
     context.log.info({ ...fields, reason: outcome.reason }, 'step waits');
   else context.log.info(fields, 'step succeeded');
   return answer;
+}
+
+/**
+ * Locks the lease, and makes sure that flow and step still are what was acted on.
+ * @throws AppError `lease_lost`: somebody has moved them on, and what came of acting is theirs no more.
+ */
+export async function holdStep(tx: Transaction, { lease, flow, step }: StepRecord): Promise<void> {
+  await holdLease(tx, lease);
+  const [current] = await tx
+    .select({ flowState: flows.state, endedAt: flows.endedAt, stepState: flowSteps.state })
+    .from(flowSteps)
+    .innerJoin(flows, eq(flows.uuid, flowSteps.flowUuid))
+    .where(eq(flowSteps.uuid, step.uuid));
+  const unchanged =
+    current?.endedAt === null &&
+    current.stepState === step.state &&
+    isCleaningUp(current.flowState) === isCleaningUp(flow.state);
+  if (!unchanged) throw new AppError('lease_lost', `step ${step.interface}.${step.step} was ended by somebody else`);
 }
 
 async function recordSuccess(
@@ -82,15 +101,16 @@ async function recordWait(
       conductor,
       now,
       waitingFor: outcome.reason,
-      waitUntil: new Date(now.getTime() + outcome.timeoutMs),
-      runAgain: outcome.kind === 'again',
+      [outcome.kind === 'again' ? 'retryUntil' : 'waitUntil']: new Date(now.getTime() + outcome.timeoutMs),
     });
     const { wait } = flowKinds[flow.kind].events;
     const fresh = await getNode(tx, node.uuid);
     if (wait && nextProvisionState(fresh.provisionState, wait)) await applyEvent(tx, fresh, wait, { conductor });
   }
-  const nextCheckAt = new Date(now.getTime() + outcome.checkEveryMs);
-  await updateFlow(tx, flow.uuid, { nextCheckAt, ...(isCleaningUp(flow.state) ? {} : { state: 'waiting' }) });
+  await updateFlow(tx, flow.uuid, {
+    checkInMs: outcome.checkEveryMs,
+    ...(isCleaningUp(flow.state) ? {} : { state: 'waiting' }),
+  });
   // a heartbeat that came while we were at work would otherwise be noticed one period later
   const [current] = await tx.select({ nudges: flows.nudges }).from(flows).where(eq(flows.uuid, flow.uuid));
   return current && current.nudges !== flow.nudges && outcome.kind === 'wait' ? 'goes on' : 'waits';

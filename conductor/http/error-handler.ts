@@ -3,7 +3,7 @@ import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { applicationFault, frameworkFault } from '#conductor/http/fault.ts';
-import { AppError, type ErrorCode, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
 /** HTTP status of each code (ironic-api.md §1.3). Clients try again by themselves on 409 and 503. */
@@ -28,6 +28,7 @@ const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
   command_failed: 500,
   image_error: 500,
   storage_error: 500,
+  database_error: 503,
   internal: 500,
 };
 
@@ -41,7 +42,10 @@ export function answerError(log: Log): (error: Error, c: Context<ApiEnv>) => Res
       return applicationFault(c, status, errorChain(error));
     }
     const requestId = c.get('requestId');
-    log.error({ err: error, stack: error.stack, requestId, method: c.req.method, path: c.req.path }, 'request crashed');
+    log.error(
+      { err: error, stack: stackFrames(error), requestId, method: c.req.method, path: c.req.path },
+      'request crashed',
+    );
     return applicationFault(c, 500, `Internal error; the conductor's log has it under request ${requestId}.`);
   };
 }

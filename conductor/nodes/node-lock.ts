@@ -1,5 +1,5 @@
 import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Transaction } from '#conductor/db/open.ts';
 import { claimLease, leaseHolder, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -11,10 +11,15 @@ function nodeLocked(nodeUuid: string, holder: string): AppError {
   );
 }
 
-/** @throws AppError `node_locked` while a conductor works on the node. */
-export async function refuseLocked(db: Queryable, nodeUuid: string): Promise<void> {
-  const holder = await leaseHolder(db, nodeUuid);
-  if (holder !== undefined) throw nodeLocked(nodeUuid, holder);
+/**
+ * Keeps every conductor off the node until the caller's transaction ends: the lease row stays locked, and a claim that
+ * comes meanwhile waits and then sees what was written. Only reading the lease would let a worker claim it in between.
+ * @throws AppError `node_locked` while a conductor works on the node.
+ */
+export async function refuseLocked(tx: Transaction, nodeUuid: string): Promise<void> {
+  const lease = await claimLease(tx, nodeUuid, { holder: 'an API request', leaseMs: 1000 });
+  if (!lease) throw nodeLocked(nodeUuid, (await leaseHolder(tx, nodeUuid)) ?? 'another conductor');
+  await releaseLease(tx, lease);
 }
 
 /**

@@ -23,6 +23,7 @@ export const errorCodes = [
   'image_error',
   'storage_error',
   'version_mismatch',
+  'database_error',
   'internal',
 ] as const;
 
@@ -83,7 +84,21 @@ export function errorCode(error: unknown): ErrorCode {
   return 'internal';
 }
 
+/** Where an error was made, without its message, which may carry what must not be logged. */
+export function stackFrames(error: Error): string {
+  return (error.stack ?? '')
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .join('\n');
+}
+
+/** drizzle puts the query's parameters, passwords among them, into its message. */
+function isFailedQuery(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'query' in error && 'params' in error;
+}
+
 function messageOf(error: unknown): string {
+  if (isFailedQuery(error)) return 'database query failed';
   if (error instanceof AggregateError && error.errors.length > 0) {
     // Node's connect errors come as an AggregateError with an empty message
     return error.message || error.errors.map((each: unknown) => messageOf(each)).join('; ');

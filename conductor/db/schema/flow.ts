@@ -35,6 +35,8 @@ export const flows = pgTable(
     startedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     endedAt: timestamp({ withTimezone: true, precision: 3 }),
     error: text(),
+    /** Why nobody works on it although it is due: `node is in maintenance`. */
+    held: text(),
     /** When a conductor should look at it again. */
     nextCheckAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     /** Grows with each heartbeat and request: a nudge that comes while a conductor works on the flow is not lost. */
@@ -70,9 +72,12 @@ export const flowSteps = pgTable(
     startedAt: timestamp({ withTimezone: true, precision: 3 }),
     endedAt: timestamp({ withTimezone: true, precision: 3 }),
     waitingFor: text(),
+    /** When what is awaited must have come; set by the first wait, and not prolonged by looking again. */
     waitUntil: timestamp({ withTimezone: true, precision: 3 }),
     /** While waiting: after a passing fault the step is run again, not only asked about. */
     runAgain: boolean().notNull().default(false),
+    /** When a passing fault is given up on; cleared by the first success after it. */
+    retryUntil: timestamp({ withTimezone: true, precision: 3 }),
     progress: jsonb().$type<Progress>(),
     output: jsonb(),
     error: text(),
