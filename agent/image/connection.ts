@@ -1,4 +1,4 @@
-import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -15,11 +15,15 @@ export interface Connection {
 export interface ConnectionOptions {
   /** Milliseconds without a byte while one is awaited; also for the connect. */
   readonly idleTimeoutMs: number;
+  /** Milliseconds of waiting after which the rate is judged; default one minute. */
+  readonly rateWindowMs?: number;
   readonly signal: AbortSignal;
 }
 
 const receiveBytes = 256 * 1024;
 const maxLineBytes = 16 * 1024;
+/** Below this a connection that still trickles counts as broken: another try, or another server, may do better. */
+const minBytesPerSecond = 1024;
 
 interface Waiter {
   readonly into: Uint8Array;
@@ -28,46 +32,40 @@ interface Waiter {
 }
 
 /**
- * Node's streams, and every HTTP client on them, allocate a buffer for each 64 KiB that arrive: 1.2 s of processor
- * time and 100 MB of garbage for an image of 1.5 GiB, against 0.2 s here. So the socket reads into one buffer of its
- * own (`onread`), and what the caller has no room for stays there with reading paused: that is the back-pressure.
+ * What arrived and nobody has taken yet stays in `rest`, with reading paused: that is the back-pressure.
  */
 export function openConnection(url: URL, options: ConnectionOptions): Connection {
-  const received = Buffer.allocUnsafeSlow(receiveBytes);
-  const state = { start: 0, end: 0, ended: false, failure: undefined as AppError | undefined };
+  const state = { rest: new Uint8Array() as Uint8Array, ended: false, failure: undefined as AppError | undefined };
   let waiter: Waiter | undefined;
+  const rate = createRateWatch(options.rateWindowMs ?? 60_000);
 
   const deliver = (): void => {
     if (waiter === undefined) return;
-    const count = Math.min(state.end - state.start, waiter.into.length - waiter.filled);
-    waiter.into.set(received.subarray(state.start, state.start + count), waiter.filled);
-    state.start += count;
-    waiter.filled += count;
-    if (waiter.filled === waiter.into.length || (state.ended && state.start === state.end)) {
-      waiter.settle.resolve(waiter.filled);
-      waiter = undefined;
-    } else if (state.failure) {
-      // what arrived before the break counts: a resumed download goes on behind it
-      if (waiter.filled > 0) waiter.settle.resolve(waiter.filled);
-      else waiter.settle.reject(state.failure);
-      waiter = undefined;
-    }
+    const taken = state.rest.subarray(0, waiter.into.length - waiter.filled);
+    waiter.into.set(taken, waiter.filled);
+    waiter.filled += taken.length;
+    state.rest = state.rest.subarray(taken.length);
+    const isFull = waiter.filled === waiter.into.length;
+    if (!isFull && state.failure === undefined && !state.ended) return;
+    // what arrived before the break counts: a resumed download goes on behind it
+    if (isFull || state.failure === undefined || waiter.filled > 0) waiter.settle.resolve(waiter.filled);
+    else waiter.settle.reject(state.failure);
+    waiter = undefined;
+    rate.pause();
   };
   const fail = (message: string, cause?: unknown): void => {
     state.failure ??= new AppError('unavailable', message, { cause });
     deliver();
     socket.destroy();
   };
-  const socket = openSocket(url, {
-    buffer: received,
-    callback: (bytes) => {
-      state.start = 0;
-      state.end = bytes;
-      deliver();
-      // reading on would overwrite what nobody has taken yet
-      return waiter !== undefined;
-    },
-  });
+  /** Whether more may come at once. */
+  const receive = (bytes: Uint8Array): boolean => {
+    state.rest = bytes;
+    if (rate.isTooSlow(bytes.length)) fail(`${url.host} sends less than ${minBytesPerSecond} bytes per second`);
+    deliver();
+    return waiter !== undefined;
+  };
+  const socket = url.protocol === 'https:' ? openTls(url, receive) : openTcp(url, receive);
   const finish = (): void => {
     state.ended = true;
     deliver();
@@ -90,6 +88,7 @@ export function openConnection(url: URL, options: ConnectionOptions): Connection
     waiter = { into, filled: 0, settle };
     deliver();
     if (waiter) {
+      rate.resume();
       socket.setTimeout(options.idleTimeoutMs);
       socket.resume();
     }
@@ -107,12 +106,66 @@ export function openConnection(url: URL, options: ConnectionOptions): Connection
   };
 }
 
-function openSocket(url: URL, onread: OnReadOpts): Socket {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
-  // TLS takes `onread` as well (Node's documentation of tls.connect); its type leaves it out
-  const tlsOptions = { host, port, servername: isIP(host) ? '' : host, onread };
-  return url.protocol === 'https:' ? connectTls(tlsOptions) : connectTcp({ host, port, onread });
+/**
+ * Node's streams, and every HTTP client on them, allocate a buffer for each 64 KiB that arrive: 1.2 s of processor
+ * time and 100 MB of garbage for an image of 1.5 GiB, against 0.2 s here. So the socket reads into one buffer of its
+ * own (`onread`).
+ */
+function openTcp(url: URL, receive: (bytes: Uint8Array) => boolean): Socket {
+  const buffer = Buffer.allocUnsafeSlow(receiveBytes);
+  return connectTcp({
+    host: hostOf(url),
+    port: Number(url.port) || 80,
+    // false stops reading: the next bytes would overwrite what nobody has taken yet
+    onread: { buffer, callback: (bytes) => receive(buffer.subarray(0, bytes)) },
+  });
+}
+
+/**
+ * `onread` is not for TLS: a TLS socket goes on calling back with the records it has already received when the
+ * callback says stop, and they overwrite what nobody has taken yet. A paused stream keeps them in order.
+ */
+function openTls(url: URL, receive: (bytes: Uint8Array) => boolean): Socket {
+  const host = hostOf(url);
+  const socket = connectTls({ host, port: Number(url.port) || 443, servername: isIP(host) ? '' : host });
+  socket.pause();
+  socket.on('data', (chunk: Buffer) => {
+    if (!receive(chunk)) socket.pause();
+  });
+  return socket;
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+/** Counts only the time in which bytes are awaited: a slow disk is not the server's fault. */
+function createRateWatch(windowMs: number): {
+  readonly resume: () => void;
+  readonly pause: () => void;
+  readonly isTooSlow: (received: number) => boolean;
+} {
+  const window = { waitedMs: 0, bytes: 0, since: undefined as number | undefined };
+  const pause = (): void => {
+    if (window.since !== undefined) window.waitedMs += performance.now() - window.since;
+    window.since = undefined;
+  };
+  const resume = (): void => {
+    window.since ??= performance.now();
+  };
+  return {
+    pause,
+    resume,
+    isTooSlow: (received) => {
+      window.bytes += received;
+      pause();
+      resume();
+      if (window.waitedMs < windowMs) return false;
+      const isSlow = (window.bytes * 1000) / window.waitedMs < minBytesPerSecond;
+      Object.assign(window, { waitedMs: 0, bytes: 0 });
+      return isSlow;
+    },
+  };
 }
 
 async function readLine(fill: Connection['fill']): Promise<string | undefined> {
