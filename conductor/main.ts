@@ -3,7 +3,7 @@ import { syncPower } from '#conductor/background/sync-power.ts';
 import { type ConductorConfig, readConfig } from '#conductor/config.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
-import { openContext } from '#conductor/open-context.ts';
+import { type OpenedContext, openContext } from '#conductor/open-context.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { createLog, type Log } from '#shared/log.ts';
 
@@ -12,7 +12,14 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog({ component: 'conductor', level: config.logLevel });
   const opened = await openContext(config, { log, checkpoint: crashAtCheckpoint(config) });
-  const { context, scheduler } = opened;
+  try {
+    await serve(config, log, opened);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function serve(config: ConductorConfig, log: Log, { context, scheduler }: OpenedContext): Promise<void> {
   const server = await listen(createApp(context).fetch, config);
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
   const tasks: PeriodicTask[] = [
@@ -24,7 +31,6 @@ async function main(): Promise<void> {
   log.info({ signal }, 'conductor is stopping: nodes are left where the log says they are');
   await server.close();
   await background.stop();
-  await opened.close();
 }
 
 /** Tests only: the process dies the hard way at its n-th checkpoint. */

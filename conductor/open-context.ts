@@ -23,16 +23,19 @@ export interface OpenContextOptions {
   readonly database?: Database;
 }
 
+export interface OpenedContext {
+  readonly context: ConductorContext;
+  readonly scheduler: Scheduler;
+  close(): Promise<void>;
+}
+
 const nudgeChannel = 'baton_nudge';
 
 /**
  * Everything of a conductor but its listener: database, drivers, switches, scheduler. Also what tests start from.
  * @throws AppError naming what can't be opened or is wrong in a file.
  */
-export async function openContext(
-  config: ConductorConfig,
-  options: OpenContextOptions,
-): Promise<{ readonly context: ConductorContext; readonly scheduler: Scheduler; close(): Promise<void> }> {
+export async function openContext(config: ConductorConfig, options: OpenContextOptions): Promise<OpenedContext> {
   const { log } = options;
   const networks = await readNetworks(config.networksFile);
   const database =

@@ -16,11 +16,15 @@ export interface AgentClient {
 
 export interface AgentClients {
   /** @throws AppError `agent_error` when no agent has called in. */
-  clientFor(session: AgentSessionRow | undefined): AgentClient;
+  clientFor(session: AgentSessionRow | undefined, signal: AbortSignal): AgentClient;
   close(): Promise<void>;
 }
 
-const callTimeoutMs = 60_000;
+/** For the whole answer. Commands that the agent runs while we wait take long, looks at its list must not. */
+const waitTimeoutMs = 60_000;
+const callTimeoutMs = 10_000;
+/** A config drive comes back in the results of a real ironic-python-agent. */
+const maxAnswerBytes = 128 * 1024 * 1024;
 
 /** Keeps one connection pool per announced certificate, so that a step costs no TLS handshake. */
 export function createAgentClients(): AgentClients {
@@ -32,15 +36,16 @@ export function createAgentClients(): AgentClients {
     if (known) void known.pool.close();
     const pool = new Agent({
       keepAliveTimeout: 120_000,
+      maxResponseSize: maxAnswerBytes,
       connect: { timeout: 10_000, ...(session.certificate ? { ca: session.certificate } : {}) },
     });
     pools.set(session.nodeUuid, { certificate: session.certificate, pool });
     return pool;
   };
   return {
-    clientFor: (session) => {
+    clientFor: (session, signal) => {
       if (!session?.callbackUrl) throw new AppError('agent_error', 'no agent has called in on this node');
-      return agentClient(session.callbackUrl, session.token, poolFor(session));
+      return agentClient(session.callbackUrl, session.token, { dispatcher: poolFor(session), signal });
     },
     close: async () => {
       await Promise.all([...pools.values()].map(({ pool }) => pool.destroy()));
@@ -49,7 +54,11 @@ export function createAgentClients(): AgentClients {
   };
 }
 
-function agentClient(callbackUrl: string, token: string, dispatcher: Agent): AgentClient {
+function agentClient(
+  callbackUrl: string,
+  token: string,
+  { dispatcher, signal }: { readonly dispatcher: Agent; readonly signal: AbortSignal },
+): AgentClient {
   const call = async <T>(
     options: { readonly body?: CommandRequest; readonly wait?: boolean; readonly timeoutMs?: number },
     schema: z.ZodType<T>,
@@ -57,19 +66,20 @@ function agentClient(callbackUrl: string, token: string, dispatcher: Agent): Age
     const url = new URL(`${callbackUrl}/v1/commands/`);
     if (options.body) url.searchParams.set('wait', options.wait ? 'true' : 'false');
     url.searchParams.set('agent_token', token);
-    const timeout = options.timeoutMs ?? callTimeoutMs;
+    const timeout = options.timeoutMs ?? (options.wait ? waitTimeoutMs : callTimeoutMs);
     const what = options.body ? `send ${options.body.name} to the agent` : "read the agent's commands";
-    const answer = await request(url, {
+    const { statusCode, text } = await request(url, {
       dispatcher,
       method: options.body ? 'POST' : 'GET',
       headers: { accept: 'application/json', ...(options.body ? { 'content-type': 'application/json' } : {}) },
       body: options.body ? JSON.stringify(options.body) : null,
-      headersTimeout: timeout,
-      bodyTimeout: timeout,
-    }).catch((cause: unknown) => {
-      throw new AppError('unavailable', `${what} at ${callbackUrl}`, { cause });
-    });
-    return parseAnswer(what, answer.statusCode, await answer.body.text(), schema);
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
+    })
+      .then(async (answer) => ({ statusCode: answer.statusCode, text: await answer.body.text() }))
+      .catch((cause: unknown) => {
+        throw new AppError('unavailable', `${what} at ${callbackUrl}`, { cause });
+      });
+    return parseAnswer(what, statusCode, text, schema);
   };
   return {
     post: (body, options) => call({ body, ...options }, CommandResult),

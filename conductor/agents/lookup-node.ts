@@ -11,6 +11,8 @@ import { ramdiskStates } from '#conductor/nodes/required-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const maskedToken = '******';
+/** Ironic shows a token once; a lost answer then costs a whole deploy. */
+const repeatTokenMs = 15_000;
 /** Tokens exist since this microversion. */
 const tokenVersion = 62;
 
@@ -27,7 +29,7 @@ export interface LookupRequest {
  * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
  */
 export async function lookupNode(
-  context: Pick<ConductorContext, 'db' | 'config'>,
+  context: Pick<ConductorContext, 'db' | 'config' | 'clock'>,
   request: LookupRequest,
 ): Promise<Record<string, unknown>> {
   const { db, config } = context;
@@ -81,12 +83,13 @@ async function findNodeByAddresses(db: Queryable, addresses: readonly string[]):
   return row && rows.length === 1 ? findNode(db, row.nodeUuid) : undefined;
 }
 
-async function issueToken(context: Pick<ConductorContext, 'db' | 'config'>, node: NodeRow): Promise<string> {
+async function issueToken(context: Pick<ConductorContext, 'db' | 'config' | 'clock'>, node: NodeRow): Promise<string> {
   const token = randomBytes(32).toString('base64url');
   if (!(await insertAgentSession(context.db, node.uuid, token))) {
     const session = await findAgentSession(context.db, node.uuid);
-    // nobody has used it yet: the answer that carried it may have been lost on the way
-    return session && !session.lastHeartbeatAt ? session.token : maskedToken;
+    // nobody has used it yet: the answer that carried it may have been lost on the way, and the agent asks again soon
+    const age = context.clock.now().getTime() - (session?.createdAt.getTime() ?? 0);
+    return session && !session.lastHeartbeatAt && age < repeatTokenMs ? session.token : maskedToken;
   }
   await addHistory(context.db, {
     nodeUuid: node.uuid,

@@ -48,7 +48,7 @@ function checkCallback(session: AgentSessionRow, heartbeat: Heartbeat, requireTl
       'Agent did not transmit a version, and a version is required. Please update the agent being used.',
     );
   }
-  if (!/^https?:\/\/\S+$/.test(heartbeat.callback_url)) {
+  if (!/^https?:\/\/\S+$/.test(heartbeat.callback_url) || !URL.canParse(heartbeat.callback_url)) {
     throw new AppError(
       'invalid_argument',
       'An issue with the supplied "callback_url" has been detected: it must be an http:// or https:// URL.',

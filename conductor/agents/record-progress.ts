@@ -2,7 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm';
 import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { checkToken } from '#conductor/agents/record-heartbeat.ts';
 import type { ConductorContext } from '#conductor/context.ts';
-import { flowSteps } from '#conductor/db/schema/flow.ts';
+import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ProgressReport } from '#shared/wire/progress.ts';
@@ -19,8 +19,15 @@ export async function recordProgress(
   const node = await getNode(context.db, ident);
   checkToken(await findAgentSession(context.db, node.uuid), report.agent_token);
   if (!isUuid(report.command_id)) throw new AppError('invalid_argument', 'command_id must be a UUID.');
+  const flowsOfNode = context.db.select({ uuid: flows.uuid }).from(flows).where(eq(flows.nodeUuid, node.uuid));
   await context.db
     .update(flowSteps)
     .set({ progress: report.progress })
-    .where(and(eq(flowSteps.uuid, report.command_id), inArray(flowSteps.state, ['running', 'waiting'])));
+    .where(
+      and(
+        eq(flowSteps.uuid, report.command_id),
+        inArray(flowSteps.state, ['running', 'waiting']),
+        inArray(flowSteps.flowUuid, flowsOfNode),
+      ),
+    );
 }

@@ -13,7 +13,8 @@ export async function workOnNode(context: ConductorContext, nodeUuid: string, st
   const lease = await claimLease(context.db, nodeUuid, { holder: config.conductorName, leaseMs: config.leaseMs });
   if (!lease) return;
   const lost = new AbortController();
-  const renewal = setInterval(() => void keepLease(context, lease, lost), config.leaseMs / 3);
+  const keepLease = leaseKeeper(context, lease, lost);
+  const renewal = setInterval(() => void keepLease(), config.leaseMs / 3);
   const signal = AbortSignal.any([stop, lost.signal]);
   try {
     await applyPowerTarget(context, lease, signal);
@@ -28,12 +29,20 @@ export async function workOnNode(context: ConductorContext, nodeUuid: string, st
   }
 }
 
-async function keepLease(context: ConductorContext, lease: Lease, lost: AbortController): Promise<void> {
-  try {
-    if (await renewLease(context.db, lease, context.config.leaseMs)) return;
-    lost.abort(new AppError('lease_lost', `the lease on node ${lease.nodeUuid} was taken over`));
-  } catch (error) {
-    // not renewed in time, it expires by itself and the fencing token keeps us from recording anything
-    context.log.error({ node: lease.nodeUuid, err: error }, 'lease not renewed');
-  }
+/** Renews the lease; aborts the work once the lease is lost, or may be because the database has been away too long. */
+function leaseKeeper(context: ConductorContext, lease: Lease, lost: AbortController): () => Promise<void> {
+  const { clock, config, log } = context;
+  let renewedAt = clock.now().getTime();
+  return async () => {
+    const askedAt = clock.now().getTime();
+    try {
+      if (await renewLease(context.db, lease, config.leaseMs)) renewedAt = askedAt;
+      else lost.abort(new AppError('lease_lost', `the lease on node ${lease.nodeUuid} was taken over`));
+    } catch (error) {
+      log.error({ node: lease.nodeUuid, err: error }, 'lease not renewed');
+    }
+    if (clock.now().getTime() - renewedAt >= config.leaseMs) {
+      lost.abort(new AppError('lease_lost', `the lease on node ${lease.nodeUuid} could not be renewed in time`));
+    }
+  };
 }

@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
@@ -6,6 +7,7 @@ import { migrate as migratePglite } from 'drizzle-orm/pglite/migrator';
 import { drizzle as drizzlePostgres } from 'drizzle-orm/postgres-js';
 import { migrate as migratePostgres } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
+import { lockDirectory } from '#conductor/db/lock-directory.ts';
 import * as schema from '#conductor/db/schema/index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -72,8 +74,12 @@ async function openPostgres(url: string): Promise<Database> {
 }
 
 async function openPglite(dataDirectory: string): Promise<Database> {
-  if (!dataDirectory.startsWith('memory://')) await mkdir(dataDirectory, { recursive: true });
-  const client = await PGlite.create(dataDirectory, { startParams: embeddedStartParams });
+  const inMemory = dataDirectory.startsWith('memory://');
+  if (!inMemory) await mkdir(dataDirectory, { recursive: true });
+  const lock = inMemory ? undefined : await lockDirectory(dataDirectory);
+  const client = await PGlite.create(inMemory ? dataDirectory : join(dataDirectory, 'postgres'), {
+    startParams: embeddedStartParams,
+  });
   const db = drizzlePglite(client, { schema, casing });
   await migratePglite(db, { migrationsFolder });
   return {
@@ -85,6 +91,9 @@ async function openPglite(dataDirectory: string): Promise<Database> {
       await client.listen(channel, onPayload);
     },
     exclusive: true,
-    close: () => client.close(),
+    close: async () => {
+      await client.close();
+      await lock?.release();
+    },
   };
 }

@@ -10,6 +10,8 @@ export interface FlowView {
   readonly started_at: string;
   readonly ended_at: string | null;
   readonly error: string | null;
+  /** Why nobody works on it: `node is in maintenance`. */
+  readonly held: string | null;
   readonly steps: readonly FlowStepView[];
 }
 
@@ -43,6 +45,7 @@ export async function latestFlow(db: Queryable, nodeUuid: string): Promise<FlowV
     started_at: flow.startedAt.toISOString(),
     ended_at: flow.endedAt?.toISOString() ?? null,
     error: flow.error,
+    held: flow.held,
     steps: steps.map(viewStep),
   };
 }

@@ -4,6 +4,7 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { conductorStep } from '#conductor/flows/conductor-steps/index.ts';
 import { failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
@@ -28,6 +29,7 @@ export async function runFlow(context: ConductorContext, lease: Lease, signal: A
     const flow = await findOpenFlow(context.db, lease.nodeUuid);
     if (!flow) return;
     const [node, steps] = await Promise.all([getNode(context.db, lease.nodeUuid), listSteps(context.db, flow.uuid)]);
+    if (await holdInMaintenance(context, { lease, node, flow })) return;
     const work = { context, lease, node, flow, signal };
     const action = nextAction(flow, steps, context.clock.now());
     if (action.kind === 'finish') {
@@ -44,6 +46,24 @@ export async function runFlow(context: ConductorContext, lease: Lease, signal: A
   }
 }
 
+/**
+ * In maintenance a person may have their hands in the machine: nothing is done and no time runs out, but for what
+ * makes a node safe (clean-up) and what the person has asked for (teardown).
+ */
+async function holdInMaintenance(
+  context: ConductorContext,
+  { lease, node, flow }: { readonly lease: Lease; readonly node: NodeRow; readonly flow: FlowRow },
+): Promise<boolean> {
+  const holds = node.maintenance && flow.kind !== 'teardown' && !isCleaningUp(flow.state);
+  if (!holds && flow.held === null) return false;
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, lease);
+    const held = holds ? `node is in maintenance${node.maintenanceReason ? `: ${node.maintenanceReason}` : ''}` : null;
+    await updateFlow(tx, flow.uuid, { held, ...(holds ? { checkInMs: context.config.reconcileIntervalMs } : {}) });
+  });
+  return holds;
+}
+
 interface Work {
   readonly context: ConductorContext;
   readonly lease: Lease;
@@ -57,27 +77,28 @@ async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): 
   const { context, lease, node, flow, signal } = work;
   const step = mode === 'run' ? await recordStart(work, row) : row;
   let outcome: ConductorStepOutcome;
+  const stepContext = await loadStepContext(context, { lease, node, flow, step, signal });
   try {
     const definition = conductorStep(step);
-    const stepContext = await loadStepContext(context, { lease, node, flow, step, signal });
     outcome =
       mode === 'resume' && definition.resume ? await definition.resume(stepContext) : await definition.run(stepContext);
     context.checkpoint('acted');
   } catch (error) {
     // stopped or taken over: the log still says `started`, so whoever comes next runs the step again
     if (signal.aborted) throw signal.reason;
-    if (errorCode(error) === 'lease_lost') throw error;
-    if (isRetryable(error) && (!step.waitUntil || context.clock.now() < step.waitUntil)) {
-      outcome = {
-        kind: 'again',
-        reason: `another try after: ${errorChain(error)}`,
-        timeoutMs: retryForMs,
-        checkEveryMs: retryEveryMs,
-      };
-    } else {
+    // a database that is away for a moment is no fault of the step: the next period tries again
+    if (errorCode(error) === 'lease_lost' || errorCode(error) === 'database_error') throw error;
+    if (!isRetryable(error)) {
       await failStep(context, { lease, node, flow, step }, error);
       return 'goes on';
     }
+    outcome = {
+      // what waits is asked again; only what was acting is run again
+      kind: mode === 'run' ? 'again' : 'wait',
+      reason: `another try after: ${errorChain(error)}`,
+      timeoutMs: retryForMs,
+      checkEveryMs: retryEveryMs,
+    };
   }
   return recordOutcome(context, { lease, node, flow, step }, outcome);
 }

@@ -10,6 +10,7 @@ import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { PlannedStep } from '#conductor/flows/plan-steps.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion } from '#shared/wire/step.ts';
 
@@ -19,7 +20,10 @@ export interface StepContext extends ConductorContext {
   readonly ports: readonly PortRow[];
   readonly flow: FlowRow;
   readonly step: FlowStepRow;
-  readonly bmc: Bmc;
+  /** @throws AppError `invalid_argument` for driver_info that has become wrong. */
+  readonly bmc: () => Bmc;
+  /** Reads facts. @throws AppError `database_error` */
+  readonly ask: <T>(answer: Promise<T>) => Promise<T>;
   readonly session: AgentSessionRow | undefined;
   /** @throws AppError `agent_error` when no agent has called in. */
   readonly agent: () => AgentClient;
@@ -59,7 +63,9 @@ export async function loadStepContext(
   },
 ): Promise<StepContext> {
   const { db } = context;
-  const [ports, session] = await Promise.all([listNodePorts(db, work.node.uuid), findAgentSession(db, work.node.uuid)]);
+  const [ports, session] = await ask(
+    Promise.all([listNodePorts(db, work.node.uuid), findAgentSession(db, work.node.uuid)]),
+  );
   return {
     ...context,
     log: context.log.child({ flow: work.flow.uuid, step: `${work.step.interface}.${work.step.step}` }),
@@ -67,14 +73,27 @@ export async function loadStepContext(
     ports,
     flow: work.flow,
     step: work.step,
-    bmc: context.drivers.hardwareType(work.node.driver).connect(work.node.driverInfo),
+    bmc: () => context.drivers.connect(work.node.driver, work.node.driverInfo),
+    ask,
     session,
-    agent: () => context.agents.clientFor(session),
+    agent: () => context.agents.clientFor(session, work.signal),
     signal: work.signal,
     record: (write) =>
-      db.transaction(async (tx) => {
-        await holdLease(tx, work.lease);
-        return write(tx);
-      }),
+      ask(
+        db.transaction(async (tx) => {
+          await holdLease(tx, work.lease);
+          return write(tx);
+        }),
+      ),
   };
+}
+
+/** @throws AppError `database_error` where the database, and not what was asked of it, is at fault. */
+async function ask<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError('database_error', 'use the database', { cause: error });
+  }
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
-import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
 
@@ -64,4 +65,34 @@ test('a deploy whose conductor is killed goes on with the other within the lease
   await operator.waitForState(name, 'active', 60_000);
 
   expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
+});
+
+test('an abort that comes at any moment ends in deploy failed, machine off, and never in active', async () => {
+  const machine = await startSimulatedNode({ conductorUrl: () => second.url, mac: '52:54:00:00:04:09', stepMs: 60 });
+  onTestFailed(() => {
+    process.stderr.write(`${first.log().slice(-3000)}\n${second.log().slice(-3000)}`);
+  });
+  const name = await enrolSimulatedNode(operator, machine, 'pg-abort');
+  let accepted = 0;
+  for (let round = 0; round < 16; round += 1) {
+    await operator.provision(name, 'active');
+    // a little later each time, so that it meets other moments of the deploy
+    const abortAt = performance.now() + 100 + round * 25;
+    await waitUntil('the moment to abort', () => performance.now() >= abortAt || undefined, {
+      timeoutMs: 5000,
+      everyMs: 5,
+    });
+    const wasAccepted = await operator.provision(name, 'abort').then(
+      () => true,
+      () => false, // nothing to abort at that moment
+    );
+    accepted += wasAccepted ? 1 : 0;
+    const node = await operator.waitForState(name, wasAccepted ? 'deploy failed' : 'active');
+    expect(machine.state().power, `round ${round}: ${String(node['last_error'])}`).toBe(wasAccepted ? 'off' : 'on');
+    await operator.provision(name, 'deleted');
+    await operator.waitForState(name, 'available');
+    await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
+  }
+  await machine.close();
+  expect(accepted).toBeGreaterThan(3);
 });

@@ -19,7 +19,7 @@ const waitForHeartbeat = 'first heartbeat of the ramdisk';
 export async function powerIntoRamdisk(context: StepContext, purpose: NetworkPurpose): Promise<ConductorStepOutcome> {
   await setPower(context, 'power off');
   await connectNode(context, { purpose });
-  await context.bmc.management.setBootDevice('pxe', {
+  await context.bmc().management.setBootDevice('pxe', {
     persistent: false,
     bootMode: bootModeOf(context.node),
     signal: context.signal,

@@ -6,7 +6,7 @@ import { powerStateAfter } from '#conductor/nodes/power-states.ts';
 
 /** Sets power through the BMC and records it. Whatever ends a boot ends its agent session too. */
 export async function setPower(context: StepContext, target: PowerTarget): Promise<void> {
-  await context.bmc.power.setPowerState(target, { signal: context.signal, timeoutMs: context.config.powerTimeoutMs });
+  await context.bmc().power.setPowerState(target, { signal: context.signal, timeoutMs: context.config.powerTimeoutMs });
   await context.record(async (tx) => {
     await updateNode(tx, context.node.uuid, { powerState: powerStateAfter(target), powerFailures: 0 });
     if (target !== 'power on') await forgetAgentSession(tx, context.node.uuid);

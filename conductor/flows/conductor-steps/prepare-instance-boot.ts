@@ -38,7 +38,7 @@ function unwrap(result: unknown): unknown {
 }
 
 async function bootFromDisk(context: StepContext): Promise<ConductorStepOutcome> {
-  await context.bmc.management.setBootDevice('disk', {
+  await context.bmc().management.setBootDevice('disk', {
     persistent: true,
     bootMode: bootModeOf(context.node),
     signal: context.signal,

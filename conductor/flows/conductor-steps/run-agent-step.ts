@@ -89,7 +89,8 @@ function giveUp(context: StepContext, cause: unknown): AppError {
 
 /**
  * This step's command: by its id; from a real ironic-python-agent, which makes up its own ids, by the step that it
- * repeats in its result; while it runs, by name, since an agent runs one command at a time. Commands that run no step
+ * repeats in its result. A command that runs or has failed repeats nothing: there the last one of that name is meant,
+ * since an agent runs one command at a time and a failure ends the flow. Commands that run no step
  * (`install_bootloader`) are told by name alone: an agent's list begins with its boot, and a boot serves one flow.
  */
 function findCommand(
@@ -100,12 +101,11 @@ function findCommand(
   const { uuid } = context.step;
   const bareName = name.slice(name.indexOf('.') + 1);
   const runsSteps = bareName.startsWith('execute_');
+  const last = commands.findLast((command) => command.command_name === bareName);
   return (
     commands.find((command) => command.id === uuid) ??
     commands.findLast((command) => repeatsStep(command.command_result, uuid)) ??
-    commands.findLast(
-      (command) => command.command_name === bareName && (!runsSteps || command.command_status === 'RUNNING'),
-    )
+    (last && (!runsSteps || last.command_status !== 'SUCCEEDED') ? last : undefined)
   );
 }
 
@@ -122,9 +122,8 @@ function readCommand(context: StepContext, command: CommandResult): ConductorSte
       return wait(context, `the agent to finish ${context.step.step}`);
     case 'SUCCEEDED': {
       const reboot = RebootWish.safeParse(command.command_result);
-      return reboot.success
-        ? { kind: 'reboot', reason: reboot.data.baton_reboot, output: command.command_result }
-        : { kind: 'done', output: command.command_result };
+      const output = ownResult(command.command_result);
+      return reboot.success ? { kind: 'reboot', reason: reboot.data.baton_reboot, output } : { kind: 'done', output };
     }
     case 'CLEAN_VERSION_MISMATCH':
     case 'VERSION_MISMATCH':
@@ -134,6 +133,13 @@ function readCommand(context: StepContext, command: CommandResult): ConductorSte
       throw new AppError('agent_error', details ?? message ?? `command ended as ${command.command_status}`);
     }
   }
+}
+
+/** The agent repeats the step, config drive and passwords included: only what the step answered is kept. */
+function ownResult(result: unknown): unknown {
+  if (typeof result !== 'object' || result === null) return null;
+  const own = Object.entries(result).find(([key]) => key.endsWith('_result'));
+  return own ? own[1] : null;
 }
 
 function wait(context: StepContext, reason: string): ConductorStepOutcome {

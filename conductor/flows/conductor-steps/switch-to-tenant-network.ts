@@ -8,7 +8,7 @@ export const switchToTenantNetwork: ConductorStep = {
   description: "Moves the node's switch ports from the provisioning network to the tenant's (its VIF, or the default).",
   run: async (context) => {
     // power is off here, so that the ramdisk never sees the tenant's network
-    const [vif] = await listVifs(context.db, context.node.uuid);
+    const [vif] = await context.ask(listVifs(context.db, context.node.uuid));
     const network = await connectNode(context, { purpose: 'tenant', networkName: vif });
     return { kind: 'done', output: { network } };
   },

@@ -8,7 +8,7 @@ export const tearDownAgent: ConductorStep = {
   description: 'Has the agent flush its disks, then powers the machine off.',
   run: async (context) => {
     // run again after a crash, the machine may be off already: there is nothing left to flush then
-    const isOn = (await context.bmc.power.getPowerState({ signal: context.signal })) !== 'power off';
+    const isOn = (await context.bmc().power.getPowerState({ signal: context.signal })) !== 'power off';
     if (isOn && context.session?.callbackUrl) {
       const result = await context.agent().post({ name: 'standby.sync', params: {} }, { wait: true });
       if (result.command_status !== 'SUCCEEDED') {

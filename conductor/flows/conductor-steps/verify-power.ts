@@ -7,7 +7,7 @@ export const verifyPower: ConductorStep = {
   step: 'verify_power',
   description: 'Proves that the BMC answers with the given credentials, and records the power state.',
   run: async (context) => {
-    const powerState = await context.bmc.power.getPowerState({
+    const powerState = await context.bmc().power.getPowerState({
       signal: context.signal,
       timeoutMs: context.config.powerTimeoutMs,
     });

@@ -8,7 +8,7 @@ export const writeImage: ConductorStep = {
   step: 'write_image',
   description: "Has the agent write the instance's image and config drive to the root disk.",
   run: async (context) => {
-    const configdrive = (await readConfigDrive(context.db, context.node.uuid)) ?? null;
+    const configdrive = (await context.ask(readConfigDrive(context.db, context.node.uuid))) ?? null;
     return startAgentStep(context, { image_info: buildImageInfo(context.node), configdrive });
   },
   resume: checkAgentStep,

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import type { AgentClient } from '#conductor/agents/agent-client.ts';
+import { checkAgentStep, runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { CommandResult } from '#shared/wire/command.ts';
+
+/** Answers in the shapes of a real ironic-python-agent (spec/captures/agent-api-responses.txt), which makes up its ids. */
+
+const ours = '11111111-1111-4111-8111-111111111111';
+const before = '22222222-2222-4222-8222-222222222222';
+
+const answer = (status: string, more: Partial<CommandResult> = {}): CommandResult => ({
+  id: 'made-up-by-the-agent',
+  command_name: 'execute_deploy_step',
+  command_status: status,
+  command_error: null,
+  command_result: null,
+  ...more,
+});
+const succeeded = (uuid: string) =>
+  answer('SUCCEEDED', {
+    command_result: {
+      deploy_result: 'write_image: done',
+      deploy_step: { step: 'write_image', baton_command_id: uuid, args: { configdrive: 'c2VjcmV0' } },
+    },
+  });
+const failed = answer('FAILED', {
+  command_error: { type: 'ImageChecksumError', code: 500, message: 'Error', details: 'sha256 is aa, not bb' },
+});
+
+function contextWith(agent: Partial<AgentClient>, lastHeartbeatAt = new Date()): StepContext {
+  return {
+    agent: () => agent,
+    step: { uuid: ours, step: 'write_image', interface: 'deploy', args: {}, priority: 80 },
+    flow: { kind: 'deploy', hardwareManagerVersion: {} },
+    node: { instanceInfo: {}, properties: {}, extra: {} },
+    ports: [],
+    session: { lastHeartbeatAt },
+    clock: { now: () => new Date() },
+    config: { stepTimeoutMs: 1000, callbackTimeoutMs: 60_000 },
+  } as unknown as StepContext;
+}
+const check = (list: CommandResult[]) => checkAgentStep(contextWith({ list: () => Promise.resolve(list) }));
+
+describe('a command of an agent with ids of its own', () => {
+  test('runs', async () => {
+    expect(await check([succeeded(before), answer('RUNNING')])).toMatchObject({ kind: 'wait' });
+  });
+
+  test('has succeeded: only what the step answered is kept, not what it was sent', async () => {
+    expect(await check([succeeded(before), succeeded(ours)])).toEqual({ kind: 'done', output: 'write_image: done' });
+  });
+
+  test('has failed, with its cause', async () => {
+    await expect(check([succeeded(before), failed])).rejects.toThrow('sha256 is aa, not bb');
+  });
+
+  test('met another version', async () => {
+    await expect(check([answer('CLEAN_VERSION_MISMATCH')])).rejects.toMatchObject({ code: 'version_mismatch' });
+  });
+
+  test('is unknown after a reboot, and is sent again', async () => {
+    expect(await check([])).toMatchObject({ kind: 'again' });
+    expect(await check([succeeded(before)])).toMatchObject({ kind: 'again' });
+  });
+});
+
+test('a command that the agent has already is not sent twice', async () => {
+  const post = (): Promise<CommandResult> => Promise.reject(new Error('sent twice'));
+  const context = contextWith({ list: () => Promise.resolve([answer('RUNNING', { id: ours })]), post });
+  expect(await runAgentStep.run(context)).toMatchObject({ kind: 'wait' });
+});
+
+test('an agent that can’t be reached is waited for while it may be alive, and lost after that', async () => {
+  const list = () => Promise.reject(new AppError('unavailable', 'connect: refused'));
+  expect(await checkAgentStep(contextWith({ list }))).toMatchObject({
+    kind: 'wait',
+    reason: expect.stringContaining('connect: refused') as unknown,
+  });
+  const longAgo = new Date(Date.now() - 61_000);
+  await expect(checkAgentStep(contextWith({ list }, longAgo))).rejects.toThrow('the agent is lost');
+});
