@@ -36,6 +36,21 @@ describe('without hints', () => {
     expect(chooseRootDevice([...disks, disk('/dev/md0', 5, { type: 'raid1' })], node()).name).toBe('/dev/md0');
   });
 
+  test('never one that can be pulled out', () => {
+    const disks = [
+      disk('/dev/sda', 8, { tran: 'usb' }),
+      disk('/dev/sdb', 8, { removable: true }),
+      disk('/dev/mapper/a', 8, { type: 'mpath' }),
+    ];
+    expect(chooseRootDevice([...disks, disk('/dev/sdc', 480)], node()).name).toBe('/dev/sdc');
+    expect(() => chooseRootDevice(disks, node())).toThrow(
+      '/dev/sda (it is removable, and no hint names it), /dev/sdb (it is removable, and no hint names it)',
+    );
+    // who asks for it gets it
+    expect(chooseRootDevice(disks, node({ root_device: { name: '/dev/sda' } })).name).toBe('/dev/sda');
+    expect(chooseRootDevice(disks, node({ root_device: { name: '/dev/sdb' } })).name).toBe('/dev/sdb');
+  });
+
   test('a machine without disks', () => {
     expect(() => chooseRootDevice([], node({ root_device: {} }))).toThrow(/the machine has no disk/);
   });
@@ -71,6 +86,37 @@ describe('with hints', () => {
   test('hints must be an object', () => {
     expect(() => chooseRootDevice(disks, node({ root_device: '/dev/sda' }))).toThrow(
       /must be an object of root device hints/,
+    );
+  });
+});
+
+describe('the skip list', () => {
+  const disks = [disk('/dev/sda', 10, { serial: 'PRECIOUS' }), disk('/dev/sdb', 20)];
+  const skip = [{ serial: 'precious' }];
+
+  test('keeps a disk from being chosen, hints or not', () => {
+    expect(chooseRootDevice(disks, node({ skip_block_devices: skip })).name).toBe('/dev/sdb');
+    expect(() =>
+      chooseRootDevice(disks, node({ skip_block_devices: skip, root_device: { name: '/dev/sda' } })),
+    ).toThrow(/\/dev\/sda \(it is on the skip list\)/);
+  });
+
+  test('covers a volume that stands on such a disk', () => {
+    const raid = [
+      disk('/dev/sda', 10, { serial: 'PRECIOUS', holders: ['/dev/md0'] }),
+      disk('/dev/md0', 10, { type: 'raid1' }),
+    ];
+    expect(() => chooseRootDevice(raid, node({ skip_block_devices: skip }))).toThrow(
+      /\/dev\/md0 \(it stands on a disk on the skip list\)/,
+    );
+  });
+
+  test('one that is not understood stops it', () => {
+    expect(() => chooseRootDevice(disks, node({ skip_block_devices: 'sda' }))).toThrow(
+      /skip_block_devices must be a list/,
+    );
+    expect(() => chooseRootDevice(disks, node({ skip_block_devices: [{ colour: 'red' }] }))).toThrow(
+      /skip_block_devices\[0\].colour is no known hint/,
     );
   });
 });

@@ -1,5 +1,6 @@
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { mismatches, parseHints, type RootDeviceHints } from '#agent/storage/root-device-hints.ts';
+import { readSkipList } from '#agent/storage/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const gib = 1024 ** 3;
@@ -14,17 +15,23 @@ interface NodeFields {
 /**
  * The disk that the operating system goes to (agent-protocol.md §6.5): the first by name that satisfies
  * `instance_info.root_device`, else `properties.root_device`; without hints the smallest of at least 4 GiB, ties by
- * name. Never a disk that is mounted, used, read-only or empty.
- * @throws AppError `invalid_argument` for bad hints; `storage_error` when no disk fits, naming each and why.
+ * name, and then none that can be pulled out (removable, USB). Never a disk that is mounted, used, read-only, empty or
+ * on the skip list (§6.6).
+ * @throws AppError `invalid_argument` for bad hints or a bad skip list; `storage_error` when no disk fits, naming each and why.
  */
 export function chooseRootDevice(devices: readonly BlockDevice[], node: NodeFields): BlockDevice {
   const { hints, source } = readHints(node);
   const tests = hints === undefined ? [] : parseHints(hints, source);
+  const isSkipped = readSkipList(node.properties);
+  // a volume on a disk that must be left alone would be written through to it
+  const skippedBelow = new Set(devices.filter(isSkipped).flatMap(({ holders }) => holders));
   const judged = devices.filter(isDisk).map((device) => ({
     device,
     reasons: [
       ...unusable(device),
-      ...(hints === undefined && device.sizeBytes < minBytesWithoutHints ? ['it is smaller than 4 GiB'] : []),
+      ...(isSkipped(device) ? ['it is on the skip list'] : []),
+      ...(skippedBelow.has(device.name) ? ['it stands on a disk on the skip list'] : []),
+      ...(hints === undefined ? unlikely(device) : []),
       ...mismatches(device, tests),
     ],
   }));
@@ -55,7 +62,7 @@ function readHints(node: NodeFields): { readonly hints: RootDeviceHints | undefi
 
 function isDisk(device: BlockDevice): boolean {
   const memory = /^\/dev\/(zram|ram|loop|fd|nbd|sr)\d+$/.test(device.name);
-  return !memory && (device.type === 'disk' || device.type === 'mpath' || device.type.startsWith('raid'));
+  return !memory && (device.type === 'disk' || device.type.startsWith('raid'));
 }
 
 function unusable(device: BlockDevice): readonly string[] {
@@ -64,6 +71,14 @@ function unusable(device: BlockDevice): readonly string[] {
     ...(device.readOnly ? ['it is read-only'] : []),
     ...(device.mountpoints.length > 0 ? [`it is mounted on ${device.mountpoints.join(' and ')}`] : []),
     ...(device.holders.length > 0 ? [`it is used by ${device.holders.join(' and ')}`] : []),
+  ];
+}
+
+/** What is never meant without being named: a stick left in the machine, a BMC's virtual media, an SD card. */
+function unlikely(device: BlockDevice): readonly string[] {
+  return [
+    ...(device.sizeBytes < minBytesWithoutHints ? ['it is smaller than 4 GiB'] : []),
+    ...(device.removable || device.tran === 'usb' ? ['it is removable, and no hint names it'] : []),
   ];
 }
 
