@@ -136,7 +136,13 @@ describe('execute_*_step', () => {
 
   test('what a step wrote is told by standby.get_partition_uuids', async () => {
     const writer = step(async ({ writtenImage }) => {
-      writtenImage.current = { imageId: 'i', checksum: 'c', device: '/dev/vda', rootUuid: '0x12345678' };
+      writtenImage.current = {
+        imageId: 'i',
+        checksum: 'c',
+        device: '/dev/vda',
+        rootUuid: '0x12345678',
+        headSha256: 'h',
+      };
       return { kind: 'done' };
     });
     const services = fakeServices({ hardware: [fakeHardware([writer])] });

@@ -3,7 +3,7 @@ import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
-import type { WrittenImage } from '#agent/image/written-image.ts';
+import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { runLsblk } from '#agent/storage/lsblk.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
@@ -57,6 +57,7 @@ export async function writeWholeDisk(
       checksum: checksum.hex,
       device: device.name,
       rootUuid: readPartitionTable(head).diskId ?? null,
+      headSha256: await digestHead(device.name),
     };
   } catch (error) {
     if (opened.length > 0) await makeUnbootable(context, device, opened);

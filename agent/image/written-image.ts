@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+
 /** The image that this boot of the ramdisk wrote last. */
 export interface WrittenImage {
   readonly imageId: string;
@@ -7,6 +10,8 @@ export interface WrittenImage {
   readonly device: string;
   /** The MBR's disk identifier, `0x12345678`; `null` when it is zero. */
   readonly rootUuid: string | null;
+  /** Digest of the disk's first MiB as the step left it: something else may have changed the disk since. */
+  readonly headSha256: string;
 }
 
 /** Where the write step leaves what it did, for the commands after it. */
@@ -22,4 +27,17 @@ export function partitionUuids(written: WrittenImageRecord): Readonly<Record<str
 /** The text that Ironic's agent answers a write with. */
 export function writtenText(image: WrittenImage, verb: 'written to' | 'already present on'): string {
   return `image (${image.imageId}) ${verb} device ${image.device} root_uuid=${image.rootUuid ?? 'None'}`;
+}
+
+const headBytes = 1024 * 1024;
+
+/** SHA-256 of a disk's first MiB, with boot code and partition table, in hex. */
+export async function digestHead(deviceName: string): Promise<string> {
+  const handle = await open(deviceName, 'r');
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    return createHash('sha256').update(buffer.subarray(0, bytesRead)).digest('hex');
+  } finally {
+    await handle.close();
+  }
 }

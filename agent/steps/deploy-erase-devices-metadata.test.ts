@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import { eraseMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
@@ -56,7 +57,10 @@ describe('eraseMetadata', () => {
   afterEach(() => rm(directory, { recursive: true }));
 
   /** `wipefs` without --all answers `left` for a disk. */
-  const erase = (lists: readonly (readonly BlockDevice[])[], options: { left?: string; skip?: unknown } = {}) => {
+  const erase = (
+    lists: readonly (readonly BlockDevice[])[],
+    options: { left?: string; skip?: unknown; record?: WrittenImageRecord } = {},
+  ) => {
     const asked = [...lists];
     const run: Run = (command, args) => {
       commands.push([command, ...args].join(' '));
@@ -64,6 +68,7 @@ describe('eraseMetadata', () => {
     };
     return eraseMetadata(
       {
+        writtenImage: options.record ?? { current: undefined },
         run,
         log: silentLog,
         reportProgress: () => undefined,
@@ -90,6 +95,15 @@ describe('eraseMetadata', () => {
       `wipefs --all --force ${file}`,
       `wipefs --noheadings --output OFFSET,TYPE ${file}`,
     ]);
+  });
+
+  test('what was written is forgotten before the first wipe, and only then', async () => {
+    const image = { imageId: 'i', checksum: 'c', device: file, rootUuid: null, headSha256: 'h' };
+    const record: WrittenImageRecord = { current: image };
+    await expect(erase([[disk(file, { mountpoints: ['/data'] })]], { record })).rejects.toThrow('in use');
+    expect(record.current).toBe(image);
+    await expect(erase([[disk(join(directory, 'gone'))]], { record })).rejects.toThrow('gone');
+    expect(record.current).toBeUndefined();
   });
 
   test('can be repeated on a disk that is empty already', async () => {

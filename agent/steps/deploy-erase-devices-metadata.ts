@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
-import { mismatches, parseHints } from '#agent/storage/root-device-hints.ts';
+import { readSkipList } from '#agent/storage/skip-list.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { wipeDisk } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -29,16 +29,18 @@ export const eraseDevicesMetadata = defineStep<AgentContext, Record<string, neve
 
 /** The names of the disks that were wiped. `list` is asked again whenever the devices have changed. */
 export async function eraseMetadata(
-  context: Pick<AgentContext, 'run' | 'log' | 'node' | 'reportProgress'>,
+  context: Pick<AgentContext, 'run' | 'log' | 'node' | 'reportProgress' | 'writtenImage'>,
   list: (run: Run) => Promise<readonly BlockDevice[]>,
 ): Promise<readonly string[]> {
   const { run, log } = context;
-  const isSkipped = skipTest(context.node.properties['skip_block_devices']);
+  const isSkipped = readSkipList(context.node.properties);
   const candidates = (await list(run)).filter(isErasable);
   const disks = candidates.filter((disk) => !isSkipped(disk));
   // before the first disk is touched: an error must not leave some disks wiped for no reason
   for (const disk of disks) refuseInUse(disk, candidates.filter(isSkipped));
   await stopArrays(run, disks);
+  // from here on no write step may answer that its image is already there
+  context.writtenImage.current = undefined;
   for (const disk of disks) {
     context.reportProgress({ phase: `erasing metadata of ${disk.name}` });
     log.info({ disk: disk.name, partitions: disk.partitions.length }, 'erasing metadata');
@@ -56,30 +58,6 @@ export async function eraseMetadata(
 function isErasable(device: BlockDevice): boolean {
   const isMemory = /^\/dev\/z?ram\d/.test(device.name);
   return device.type === 'disk' && !isMemory && !device.readOnly && !device.removable && device.sizeBytes > 0;
-}
-
-const SkipList = z.array(z.record(z.string(), z.unknown())).nullish();
-
-/**
- * Whether the operator asked to leave a disk alone: `properties.skip_block_devices`, a list of hint objects
- * (agent-protocol.md §6.6). A list that can't be understood stops everything: a wipe can't be undone.
- */
-function skipTest(skipList: unknown): (disk: BlockDevice) => boolean {
-  const source = 'properties.skip_block_devices';
-  const parsed = SkipList.safeParse(skipList);
-  if (!parsed.success) {
-    throw new AppError('invalid_argument', `${source} must be a list of objects of root device hints`);
-  }
-  const entries = (parsed.data ?? []).map((hints, index) => {
-    if ('volume_name' in hints) {
-      throw new AppError(
-        'not_supported',
-        `${source}[${index}]: this agent can't leave out RAID volumes by volume_name`,
-      );
-    }
-    return parseHints(hints, `${source}[${index}]`);
-  });
-  return (disk) => entries.some((hints) => mismatches(disk, hints).length === 0);
 }
 
 function refuseInUse(disk: BlockDevice, skipped: readonly BlockDevice[]): void {

@@ -1,6 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { AgentContext } from '#agent/context.ts';
-import type { WrittenImage } from '#agent/image/written-image.ts';
+import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
 import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -10,8 +13,18 @@ import { argsInfo, parseStepArgs } from '#shared/steps/define-step.ts';
 const sha256 = 'a'.repeat(64);
 // nothing listens on this port
 const info = { id: 'disk.raw', urls: ['http://127.0.0.1:1/disk.raw'], disk_format: 'raw', checksum: sha256 };
-const written: WrittenImage = { imageId: 'disk.raw', checksum: sha256, device: '/dev/vda', rootUuid: '0x12345678' };
-const lsblk = JSON.stringify({ blockdevices: [{ name: 'vda', path: '/dev/vda', type: 'disk', size: 10 * 1024 ** 3 }] });
+const folder = await mkdtemp(join(tmpdir(), 'baton-write-step-'));
+const device = join(folder, 'vda');
+await writeFile(device, Buffer.alloc(2 * 1024 * 1024, 'image'));
+const written: WrittenImage = {
+  imageId: 'disk.raw',
+  checksum: sha256,
+  device,
+  rootUuid: '0x12345678',
+  headSha256: await digestHead(device),
+};
+const lsblk = JSON.stringify({ blockdevices: [{ name: 'vda', path: device, type: 'disk', size: 10 * 1024 ** 3 }] });
+afterAll(() => rm(folder, { recursive: true }));
 
 async function runStep(args: Record<string, unknown>, last?: WrittenImage) {
   const commands: string[] = [];
@@ -45,9 +58,15 @@ test('the same image is not written twice in one boot', async () => {
   const { outcome, commands } = await runStep({ image_info: info, configdrive: null }, written);
   expect(outcome).toEqual({
     kind: 'done',
-    output: 'image (disk.raw) already present on device /dev/vda root_uuid=0x12345678',
+    output: `image (disk.raw) already present on device ${device} root_uuid=0x12345678`,
   });
   expect(commands).not.toContain('wipefs');
+});
+
+test('nor is it taken for present when the disk has changed since', async () => {
+  const { outcome, context } = await runStep({ image_info: info }, { ...written, headSha256: 'c'.repeat(64) });
+  expect(outcome).toMatchObject({ code: 'unavailable', message: expect.stringMatching(/gave up after 10 tries/) });
+  expect(context.writtenImage.current).toBeUndefined();
 });
 
 test('another image under the same id is written, and the old one no longer remembered', async () => {

@@ -5,7 +5,7 @@ import { fetchSmall } from '#agent/image/fetch-small.ts';
 import { checkSupported, ImageInfo } from '#agent/image/image-info.ts';
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
-import { type WrittenImage, writtenText } from '#agent/image/written-image.ts';
+import { digestHead, type WrittenImage, writtenText } from '#agent/image/written-image.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
@@ -41,7 +41,11 @@ export const writeImageStep = defineStep<AgentContext, Args>({
     await waitForUdev(context.run);
     const device = chooseRootDevice(await listBlockDevices(context.run), context.node);
     const { image, verb } = await writeOnce(context, device, info, checksum);
-    if (drive) await writeConfigDrive(context, device.name, drive);
+    if (drive) {
+      await writeConfigDrive(context, device.name, drive);
+      // its partition changed the table
+      context.writtenImage.current = { ...image, headSha256: await digestHead(device.name) };
+    }
     return { kind: 'done', output: writtenText(image, verb) };
   },
 });
@@ -55,8 +59,9 @@ async function writeOnce(
 ): Promise<{ readonly image: WrittenImage; readonly verb: 'written to' | 'already present on' }> {
   const { writtenImage } = context;
   const last = writtenImage.current;
-  if (last && last.imageId === info.id && last.checksum === checksum.hex && last.device === device.name) {
-    return { image: last, verb: 'already present on' };
+  if (last?.imageId === info.id && last.checksum === checksum.hex && last.device === device.name) {
+    if ((await digestHead(device.name)) === last.headSha256) return { image: last, verb: 'already present on' };
+    context.log.warn({ device: device.name }, 'the disk has changed since the image was written: writing it again');
   }
   writtenImage.current = undefined;
   const image = await writeWholeDisk(context, device, info, checksum);
