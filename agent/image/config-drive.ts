@@ -1,8 +1,16 @@
 import { gunzipSync } from 'node:zlib';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Config drives may not be larger (agent-protocol.md §6.3); their partition has this size. */
-export const maxConfigDriveBytes = 64 * 1024 * 1024;
+const mib = 1024 * 1024;
+
+/**
+ * Unpacked config drives may not be larger. Their partition has 64 MiB (agent-protocol.md §6.3), but they come as
+ * base64 inside a command, are decoded in memory, and must leave room for both in a ramdisk.
+ */
+export const maxConfigDriveBytes = 32 * mib;
+/** Base64 takes a third more than the bytes it stands for, and line ends. */
+export const maxConfigDriveTextBytes = 1.4 * maxConfigDriveBytes;
 
 /**
  * The file system image in a config drive as it is sent: base64 of it, gzipped or not; or these bytes themselves,
@@ -19,12 +27,29 @@ export function decodeConfigDrive(value: string | Uint8Array): Buffer {
   return image;
 }
 
+/**
+ * Refuses a config drive that Linux could not mount from this disk: what stands on it can't be read in smaller pieces
+ * than the disk's sectors. ISO 9660 has sectors of 2048 bytes.
+ * @throws AppError `not_supported`.
+ */
+export function checkMountable(image: Buffer, disk: Pick<BlockDevice, 'name' | 'logicalSectorBytes'>): void {
+  const [format, sectorBytes] = isIso9660(image)
+    ? (['ISO 9660', 2048] as const)
+    : (['FAT', image.readUInt16LE(fatSectorBytesAt)] as const);
+  if (disk.logicalSectorBytes <= sectorBytes) return;
+  throw new AppError(
+    'not_supported',
+    `the config drive is ${format} with sectors of ${sectorBytes} bytes, which can't be mounted from disk ${disk.name} with sectors of ${disk.logicalSectorBytes}: give it as FAT made for such sectors (mkfs.vfat -S ${disk.logicalSectorBytes})`,
+  );
+}
+
 /** What a URL serves may be the base64 text or the image itself. */
 function unwrap(bytes: Buffer): Buffer {
   return isGzip(bytes) || isIso9660(bytes) || isFat(bytes) ? bytes : decodeBase64(bytes.toString('latin1'));
 }
 
 function decodeBase64(text: string): Buffer {
+  if (text.length > maxConfigDriveTextBytes) throw tooLarge();
   const compact = text.replaceAll(/\s/g, '');
   if (compact === '' || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(compact)) {
     throw new AppError('invalid_argument', 'the config drive is not base64 of a gzipped ISO 9660 or FAT file system');
@@ -42,12 +67,15 @@ function unzip(bytes: Buffer): Buffer {
 }
 
 function tooLarge(): AppError {
-  return new AppError('invalid_argument', `the config drive is larger than ${maxConfigDriveBytes} bytes`);
+  return new AppError('invalid_argument', `the config drive is larger than ${maxConfigDriveBytes / mib} MiB unpacked`);
 }
 
 function isGzip(bytes: Buffer): boolean {
   return bytes.length > 2 && bytes.readUInt16BE(0) === 0x1f8b;
 }
+
+/** In the boot sector of FAT. */
+const fatSectorBytesAt = 11;
 
 /** The primary volume descriptor stands in sector 16. */
 function isIso9660(bytes: Buffer): boolean {

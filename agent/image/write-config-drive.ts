@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { AgentContext } from '#agent/context.ts';
-import { decodeConfigDrive, maxConfigDriveBytes } from '#agent/image/config-drive.ts';
+import { decodeConfigDrive, maxConfigDriveTextBytes } from '#agent/image/config-drive.ts';
 import { openExclusive } from '#agent/image/disk.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
 import { createSlotPool } from '#agent/image/slot-pool.ts';
@@ -22,8 +22,7 @@ const partitionMib = 64;
 /** The file system image of a config drive given as text or as an http(s) URL. @throws AppError as `decodeConfigDrive`. */
 export async function fetchConfigDrive(value: string, signal: AbortSignal): Promise<Buffer> {
   if (!/^https?:\/\//.test(value)) return decodeConfigDrive(value);
-  // base64 takes a third more than the bytes it stands for
-  return decodeConfigDrive(await fetchSmall(value, 'the config drive', maxConfigDriveBytes * 1.4, signal));
+  return decodeConfigDrive(await fetchSmall(value, 'the config drive', maxConfigDriveTextBytes, signal));
 }
 
 /**

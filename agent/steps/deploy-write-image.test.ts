@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { AgentContext } from '#agent/context.ts';
 import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
@@ -23,15 +24,16 @@ const written: WrittenImage = {
   rootUuid: '0x12345678',
   headSha256: await digestHead(device),
 };
-const lsblk = JSON.stringify({ blockdevices: [{ name: 'vda', path: device, type: 'disk', size: 10 * 1024 ** 3 }] });
+const disk = { name: 'vda', path: device, type: 'disk', size: 10 * 1024 ** 3 };
 afterAll(() => rm(folder, { recursive: true }));
 
-async function runStep(args: Record<string, unknown>, last?: WrittenImage) {
+async function runStep(args: Record<string, unknown>, last?: WrittenImage, lsblk: object = disk) {
   const commands: string[] = [];
   const context: AgentContext = {
     run: async (command) => {
       commands.push(command);
-      if (command === 'lsblk') return { stdout: lsblk, stderr: '', exitCode: 0, durationMs: 1 };
+      if (command === 'lsblk')
+        return { stdout: JSON.stringify({ blockdevices: [lsblk] }), stderr: '', exitCode: 0, durationMs: 1 };
       if (command === 'udevadm') return { stdout: '', stderr: '', exitCode: 0, durationMs: 1 };
       throw new AppError('command_failed', `${command} is not there`);
     },
@@ -85,4 +87,16 @@ describe('refused before any disk is looked at', () => {
     expect(outcome).toMatchObject({ name: 'AppError', message: expect.stringMatching(text) });
     expect(commands).toEqual([]);
   });
+});
+
+test('a config drive that could not be mounted from the disk stops it before anything is wiped', async () => {
+  const iso = Buffer.alloc(40_960);
+  iso.write('CD001', 0x8001, 'latin1');
+  const configdrive = gzipSync(iso).toString('base64');
+  const { outcome, commands } = await runStep({ image_info: info, configdrive }, undefined, {
+    ...disk,
+    'log-sec': 4096,
+  });
+  expect(outcome).toMatchObject({ code: 'not_supported', message: expect.stringMatching(/with sectors of 4096/) });
+  expect(commands).not.toContain('wipefs');
 });

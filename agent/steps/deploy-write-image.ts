@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
+import { checkMountable } from '#agent/image/config-drive.ts';
 import { type ExpectedChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
 import { checkSupported, ImageInfo } from '#agent/image/image-info.ts';
@@ -19,7 +20,7 @@ const Args = z.object({
   configdrive: z
     .string()
     .nullish()
-    .describe('Base64 of a gzipped ISO 9660 or FAT file system, or an http(s) URL of it; at most 64 MiB'),
+    .describe('Base64 of a gzipped ISO 9660 or FAT file system, or an http(s) URL of it; at most 32 MiB unpacked'),
 });
 type Args = z.infer<typeof Args>;
 
@@ -40,6 +41,7 @@ export const writeImageStep = defineStep<AgentContext, Args>({
     context.reportProgress({ phase: 'choosing root device' });
     await waitForUdev(context.run);
     const device = chooseRootDevice(await listBlockDevices(context.run), context.node);
+    if (drive) checkMountable(drive, device);
     const { image, verb } = await writeOnce(context, device, info, checksum);
     if (drive) {
       await writeConfigDrive(context, device.name, drive);
