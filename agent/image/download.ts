@@ -1,4 +1,5 @@
 import { type HttpAnswer, httpGet } from '#agent/image/http-body.ts';
+import { showUrl } from '#agent/image/show-url.ts';
 import { type Slot, type SlotPool, slotBytes } from '#agent/image/slot-pool.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
@@ -68,7 +69,7 @@ async function* readSlots(first: HttpAnswer, state: State, options: DownloadOpti
       const read = await readOrBreak(answer, slot.bytes.subarray(slot.length));
       slot.length += read.bytes;
       state.position += read.bytes;
-      if (read.state === 'complete') break;
+      if (read.state === 'complete' && !isShort(state)) break;
       if (slot.length === slot.bytes.length) {
         yield slot;
         slot = await options.pool.acquire();
@@ -83,6 +84,11 @@ async function* readSlots(first: HttpAnswer, state: State, options: DownloadOpti
   } finally {
     answer.close();
   }
+}
+
+/** A range may end before the file does, and a body without a length wherever its connection broke. */
+function isShort({ position, totalBytes }: State): boolean {
+  return totalBytes !== undefined && position < totalBytes;
 }
 
 interface Read {
@@ -120,16 +126,17 @@ async function beforeNextTry(error: unknown, state: State, options: DownloadOpti
   const url = state.urls[state.index] ?? '';
   if (options.signal.aborted)
     throw new AppError('aborted', 'the download was stopped', { cause: options.signal.reason });
-  options.log.warn({ url, err: error, position: state.position }, 'image download broke');
+  options.log.warn({ url: showUrl(url), err: error, position: state.position }, 'image download broke');
   if (!isRetryable(error)) {
     state.urls.splice(state.index, 1);
-    if (state.urls.length === 0) throw new AppError('image_error', `fetch the image from ${url}`, { cause: error });
+    if (state.urls.length === 0)
+      throw new AppError('image_error', `fetch the image from ${showUrl(url)}`, { cause: error });
     state.index %= state.urls.length;
     return;
   }
   state.tries += 1;
   if (state.tries >= options.maxTries) {
-    throw new AppError('unavailable', `fetch the image from ${url}: gave up after ${state.tries} tries`, {
+    throw new AppError('unavailable', `fetch the image from ${showUrl(url)}: gave up after ${state.tries} tries`, {
       cause: error,
     });
   }
@@ -157,32 +164,42 @@ async function openAt(state: State, options: DownloadOptions): Promise<HttpAnswe
 
 /** Makes sure that the answer's body is the same file as before, and stands at our position in it. */
 async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<void> {
+  checkStatus(answer.status, url, state.position);
   const total = totalOf(answer);
-  checkStatus(answer.status, url);
+  const validator = validatorOf(answer);
   if (state.position === 0) {
     state.totalBytes = total;
-    state.validators.set(url, validatorOf(answer));
+    state.validators.set(url, validator);
     return;
   }
-  const known = state.validators.get(url);
-  const changed = total !== state.totalBytes || (known !== undefined && known !== validatorOf(answer));
+  // what one of the two answers does not say is no difference: the checksum covers the seam
+  const changed = differ(total, state.totalBytes) || differ(validator, state.validators.get(url));
   if (changed || answer.status === 416) {
-    throw new AppError('image_error', `the image at ${url} changed while it was being downloaded`);
+    throw new AppError('image_error', `the image at ${showUrl(url)} changed while it was being downloaded`);
   }
-  state.validators.set(url, validatorOf(answer));
+  state.totalBytes ??= total;
+  if (validator !== undefined) state.validators.set(url, validator);
   if (answer.status === 206) {
     const start = /^bytes (\d+)-/.exec(answer.headers.get('content-range') ?? '')?.[1];
     if (Number(start) === state.position) return;
-    throw new AppError('image_error', `${url} answered a range request for byte ${state.position} with another range`);
+    throw new AppError(
+      'image_error',
+      `${showUrl(url)} answered a range request for byte ${state.position} with another range`,
+    );
   }
-  // no ranges here: the part that is already on the disk is read once more and dropped; the checksum covers the seam
+  // no ranges here: the part that is already on the disk is read once more and dropped
   await skip(answer, state.position);
 }
 
-function checkStatus(status: number, url: string): void {
-  if (status === 200 || status === 206 || status === 416) return;
+function differ<T>(a: T | undefined, b: T | undefined): boolean {
+  return a !== undefined && b !== undefined && a !== b;
+}
+
+/** Without a range asked for, only 200 brings the file: a 206 brings a part, and a 416 its own page. */
+function checkStatus(status: number, url: string, position: number): void {
+  if (status === 200 || (position > 0 && (status === 206 || status === 416))) return;
   const passing = status >= 500 || status === 408 || status === 429;
-  throw new AppError(passing ? 'unavailable' : 'image_error', `${url} answered ${status}`);
+  throw new AppError(passing ? 'unavailable' : 'image_error', `${showUrl(url)} answered ${status}`);
 }
 
 function totalOf(answer: HttpAnswer): number | undefined {

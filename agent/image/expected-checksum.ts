@@ -1,5 +1,6 @@
 import { findChecksum } from '#agent/image/checksum-file.ts';
 import type { ImageInfo } from '#agent/image/image-info.ts';
+import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What the bytes of the image as served must hash to. */
@@ -39,7 +40,7 @@ export async function resolveChecksum(
     return checkDigest(
       algorithmByLength(hex),
       hex,
-      isUrl ? `the checksum file ${info.checksum}` : 'image_info.checksum',
+      isUrl ? `the checksum file ${showUrl(info.checksum)}` : 'image_info.checksum',
     );
   }
   throw new AppError(

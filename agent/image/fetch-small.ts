@@ -1,4 +1,5 @@
 import { fetch } from 'undici';
+import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 60_000;
@@ -6,16 +7,26 @@ const timeoutMs = 60_000;
 /**
  * Fetches a small document: a checksum file, a config drive.
  * @param what for the message: `the checksum file`
+ * @param headers as `authorization`; redirects to another origin go without it
  * @throws AppError `unavailable`, `image_error` (4xx), `invalid_argument` when it is larger than `maxBytes`.
  */
-export async function fetchSmall(url: string, what: string, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
+export async function fetchSmall(
+  url: string,
+  what: string,
+  maxBytes: number,
+  signal: AbortSignal,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Buffer> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
-    const answer = await fetch(url, { signal: limited });
+    const answer = await fetch(url, { signal: limited, headers });
     if (!answer.ok)
-      throw new AppError(answer.status >= 500 ? 'unavailable' : 'image_error', `${url} answered ${answer.status}`);
+      throw new AppError(
+        answer.status >= 500 ? 'unavailable' : 'image_error',
+        `${showUrl(url)} answered ${answer.status}`,
+      );
     for await (const chunk of answer.body ?? []) {
       bytes += chunk.length;
       if (bytes > maxBytes) throw new AppError('invalid_argument', `it is larger than ${maxBytes} bytes`);
@@ -23,7 +34,7 @@ export async function fetchSmall(url: string, what: string, maxBytes: number, si
     }
   } catch (cause) {
     const code = cause instanceof AppError ? cause.code : 'unavailable';
-    throw new AppError(code, `fetch ${what} from ${url}`, { cause });
+    throw new AppError(code, `fetch ${what} from ${showUrl(url)}`, { cause });
   }
   return Buffer.concat(chunks);
 }

@@ -1,4 +1,5 @@
 import { type Connection, type ConnectionOptions, openConnection } from '#agent/image/connection.ts';
+import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The answer to one GET; the body is read into the caller's memory. HTTP/1.1 as in RFC 9112. */
@@ -20,8 +21,8 @@ const maxRedirects = 5;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Sends a GET and reads the head of the answer; redirects are followed (without the authorization once the host
- * changes).
+ * Sends a GET and reads the head of the answer; redirects are followed (without the authorization once the
+ * origin changes: another scheme or port is another server).
  * @throws AppError `unavailable` when the connection fails or the answer is no HTTP.
  */
 export async function httpGet(
@@ -31,17 +32,17 @@ export async function httpGet(
 ): Promise<HttpAnswer> {
   let target = url;
   for (let hop = 0; hop <= maxRedirects; hop += 1) {
-    const sent = target.host === url.host ? headers : withoutAuthorization(headers);
+    const sent = target.origin === url.origin ? headers : withoutAuthorization(headers);
     const answer = await getOnce(target, sent, options);
     const location = answer.headers.get('location');
     if (!redirects.has(answer.status) || location === undefined) return answer;
     answer.close();
     target = new URL(location, target);
     if (!['http:', 'https:'].includes(target.protocol)) {
-      throw new AppError('image_error', `${url.href} redirects to ${target.protocol}, not to http or https`);
+      throw new AppError('image_error', `${showUrl(url)} redirects to ${target.protocol}, not to http or https`);
     }
   }
-  throw new AppError('image_error', `${url.href} redirects more than ${maxRedirects} times`);
+  throw new AppError('image_error', `${showUrl(url)} redirects more than ${maxRedirects} times`);
 }
 
 async function getOnce(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { authorizationHeaders, checkSupported, ImageInfo } from '#agent/image/image-info.ts';
+import { authorizationHeaders, authorizationHeadersFor, checkSupported, ImageInfo } from '#agent/image/image-info.ts';
 
 const minimal = { id: 'disk.raw', urls: ['http://192.0.2.1/disk.raw'] };
 
@@ -26,6 +26,22 @@ test.each([
 test('urls must be there, of http or https', () => {
   expect(ImageInfo.safeParse({ ...minimal, urls: [] }).success).toBe(false);
   expect(ImageInfo.safeParse({ ...minimal, urls: ['file:///etc/passwd'] }).success).toBe(false);
+});
+
+test.each([
+  [{ urls: ['http://192.0.2.1/a', 'http://user@192.0.2.1/a'] }, /^image_info.urls\[1\] has a login in it/],
+  [{ checksum: 'https://u:p@192.0.2.1/sums' }, /^image_info.checksum has a login in it/],
+  [{ os_hash_value: 'https://:p@192.0.2.1/sums' }, /^image_info.os_hash_value has a login in it/],
+])('no login in an address: %j', (fields, text) => {
+  expect(() => checkSupported(ImageInfo.parse({ ...minimal, ...fields }))).toThrow(text);
+});
+
+test('the login of the image goes to its own origin only', () => {
+  const info = ImageInfo.parse({ ...minimal, image_server_auth_strategy: 'http_basic', image_server_user: 'u' });
+  expect(authorizationHeadersFor('http://192.0.2.1/sums', info)).toEqual({ authorization: 'Basic dTo=' });
+  for (const url of ['https://192.0.2.1/sums', 'http://192.0.2.1:81/sums', 'http://192.0.2.2/sums', 'http://']) {
+    expect(authorizationHeadersFor(url, info)).toEqual({});
+  }
 });
 
 test('logins', () => {

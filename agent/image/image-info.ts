@@ -26,9 +26,13 @@ export const ImageInfo = z.looseObject({
 export type ImageInfo = z.infer<typeof ImageInfo>;
 
 /**
- * @throws AppError `not_supported` for images that this agent can't write yet, before anything is touched.
+ * @throws AppError `not_supported` for images that this agent can't write yet, `invalid_argument` for addresses with a
+ * login in them, before anything is touched.
  */
 export function checkSupported(info: ImageInfo): void {
+  for (const [index, url] of info.urls.entries()) refuseLogin(url, `image_info.urls[${index}]`);
+  if (info.checksum) refuseLogin(info.checksum, 'image_info.checksum');
+  if (info.os_hash_value) refuseLogin(info.os_hash_value, 'image_info.os_hash_value');
   if (info.disk_format && info.disk_format !== 'raw') {
     throw new AppError(
       'not_supported',
@@ -46,6 +50,20 @@ export function checkSupported(info: ImageInfo): void {
   }
 }
 
+/**
+ * An address goes into logs and messages, a password must not.
+ * @param field for the message: `image_info.urls[0]`
+ * @throws AppError `invalid_argument`.
+ */
+export function refuseLogin(value: string, field: string): void {
+  const url = /^https?:/.test(value) ? URL.parse(value) : null;
+  if (!url?.username && !url?.password) return;
+  throw new AppError(
+    'invalid_argument',
+    `${field} has a login in it (user:password@): give it as image_info.image_server_user and image_server_password with image_server_auth_strategy "http_basic"`,
+  );
+}
+
 /** Headers that let the image server know us; empty when the image is free to read. */
 export function authorizationHeaders(info: ImageInfo): Readonly<Record<string, string>> {
   if (info.image_request_authorization) {
@@ -56,4 +74,10 @@ export function authorizationHeaders(info: ImageInfo): Readonly<Record<string, s
     return { authorization: `Basic ${Buffer.from(login).toString('base64')}` };
   }
   return {};
+}
+
+/** The same for a document beside the image, as its checksum file: only where the image itself is. */
+export function authorizationHeadersFor(url: string, info: ImageInfo): Readonly<Record<string, string>> {
+  const isBeside = info.urls.some((each) => new URL(each).origin === URL.parse(url)?.origin);
+  return isBeside ? authorizationHeaders(info) : {};
 }

@@ -6,7 +6,7 @@ import { type Behaviour, serveImage } from '#agent/image/testing/image-server.ts
 import { type WriteImageOptions, type WrittenBytes, writeImage } from '#agent/image/write-image.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
-import { silentLog } from '#shared/log.ts';
+import { createLog, silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
@@ -162,6 +162,8 @@ describe('formats', () => {
 
 describe('refused before the disk is touched', () => {
   test.each<[string, Setup, string, RegExp]>([
+    ['416', { behaviours: [{ status: 416 }] }, 'image_error', /fetch the image from .*answered 416/],
+    ['206 that nobody asked for', { behaviours: [{ status: 206 }] }, 'image_error', /answered 206/],
     ['404', { behaviours: [{ status: 404 }] }, 'image_error', /fetch the image from .*answered 404/],
     [
       'qcow2',
@@ -255,6 +257,23 @@ describe('connections that break', () => {
     expect(failureOf(outcome)).toEqual(failure('image_error', /changed while it was being downloaded/));
   });
 
+  test.each<[string, readonly Behaviour[]]>([
+    ['only the second answer knows the length', [{ chunked: true, dropAfter: 2_500_000 }, {}]],
+    ['only the first answer knows the length', [{ dropAfter: 2_500_000 }, { hidesTotal: true }]],
+    [
+      'no answer knows the length',
+      [
+        { chunked: true, dropAfter: 2_500_000 },
+        { chunked: true, hidesTotal: true },
+      ],
+    ],
+    ['a range ends before the file', [{ dropAfter: 2_500_000 }, { rangeBytes: 1_000_000 }, { rangeBytes: 1_000_000 }]],
+  ])('are resumed where %s', async (_name, behaviours) => {
+    const outcome = await write({ behaviours });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.requests.filter((request) => request === 'whole')).toHaveLength(1);
+  });
+
   test('are given up after the tries', async () => {
     const outcome = await write({
       behaviours: [{ dropAfter: 2_000_000 }, { dropAfter: 0 }, { dropAfter: 0 }, { dropAfter: 0 }],
@@ -296,6 +315,23 @@ describe('several servers', () => {
     await using second = await serveImage(image);
     expect(isWritten(await write({ options: { urls: [first.url, second.url] } }))).toBe(true);
     expect(second.requests).toEqual([expect.stringMatching(/^bytes=\d+-$/)]);
+  });
+
+  test('the login does not follow to another scheme or port of the host', async () => {
+    await using there = await serveImage(image);
+    await using here = await serveImage(image, [{ location: there.url }]);
+    await write({ options: { urls: [here.url], headers: { authorization: 'Basic c2VjcmV0' } } });
+    expect(there.headers[0]?.authorization).toBeUndefined();
+  });
+
+  test('a query, which may be a signature, is in no message and no log', async () => {
+    await using server = await serveImage(image, [{ status: 503 }, { status: 404 }]);
+    const logged: unknown[] = [];
+    const log = createLog({ component: 'test', tee: { write: (line) => void logged.push(line) } });
+    const { error } = await write({ options: { urls: [`${server.url}?signature=s3cr3t`], log } });
+    expect(errorChain(error)).toMatch(/fetch the image from .*disk.raw: /);
+    expect(logged.length).toBeGreaterThan(0);
+    expect(`${errorChain(error)} ${logged.join(' ')}`).not.toContain('s3cr3t');
   });
 
   test('a redirect is followed, without the login once the host changes', async () => {

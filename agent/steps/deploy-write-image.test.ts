@@ -80,6 +80,16 @@ test('another image under the same id is written, and the old one no longer reme
 describe('refused before any disk is looked at', () => {
   test.each([
     ['qcow2', { image_info: { ...info, disk_format: 'qcow2' } }, /disk_format is "qcow2"/],
+    [
+      'a login in the address',
+      { image_info: { ...info, urls: ['http://u:p@127.0.0.1:1/disk.raw'] } },
+      /^image_info.urls\[0\] has a login in it/,
+    ],
+    [
+      'a login in the address of the config drive',
+      { image_info: info, configdrive: 'http://u:p@127.0.0.1:1/drive' },
+      /^configdrive has a login in it/,
+    ],
     ['no checksum', { image_info: { ...info, checksum: null } }, /has no checksum/],
     ['a config drive that is none', { image_info: info, configdrive: 'aGVsbG8=' }, /neither an ISO 9660 nor a FAT/],
   ])('%s', async (_name, args, text) => {

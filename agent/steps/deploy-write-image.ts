@@ -3,7 +3,7 @@ import type { AgentContext } from '#agent/context.ts';
 import { checkMountable } from '#agent/image/config-drive.ts';
 import { type ExpectedChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
-import { checkSupported, ImageInfo } from '#agent/image/image-info.ts';
+import { authorizationHeadersFor, checkSupported, ImageInfo, refuseLogin } from '#agent/image/image-info.ts';
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
 import { digestHead, type WrittenImage, writtenText } from '#agent/image/written-image.ts';
@@ -33,8 +33,11 @@ export const writeImageStep = defineStep<AgentContext, Args>({
   args: Args,
   run: async (context, { image_info: info, configdrive }) => {
     checkSupported(info);
-    const fetchText = async (url: string): Promise<string> =>
-      (await fetchSmall(url, 'the checksum file', maxChecksumFileBytes, context.signal)).toString('utf8');
+    if (configdrive) refuseLogin(configdrive, 'configdrive');
+    const fetchText = async (url: string): Promise<string> => {
+      const headers = authorizationHeadersFor(url, info);
+      return (await fetchSmall(url, 'the checksum file', maxChecksumFileBytes, context.signal, headers)).toString();
+    };
     const checksum = await resolveChecksum(info, fetchText);
     // a config drive that can't be read must not cost the disk its content
     const drive = configdrive ? await fetchConfigDrive(configdrive, context.signal) : undefined;

@@ -10,6 +10,10 @@ export interface Behaviour {
   readonly ignoreRange?: boolean;
   readonly etag?: string;
   readonly chunked?: boolean;
+  /** Ranges are answered with `bytes 5-9/*`. */
+  readonly hidesTotal?: boolean;
+  /** Ranges end after so many bytes. */
+  readonly rangeBytes?: number;
   /** No Content-Length, no chunks: the body ends with the connection. */
   readonly untilClose?: boolean;
   readonly location?: string;
@@ -59,7 +63,8 @@ function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, re
   const file = behaviour.body ?? data;
   const etag = behaviour.etag ?? '"v1"';
   const from = behaviour.ignoreRange ? undefined : wantedStart(request, etag);
-  const body = file.subarray(from ?? 0);
+  const end = from !== undefined && behaviour.rangeBytes !== undefined ? from + behaviour.rangeBytes : file.length;
+  const body = file.subarray(from ?? 0, end);
   if (behaviour.untilClose) {
     response.socket?.end(Buffer.concat([Buffer.from('HTTP/1.1 200 OK\r\n\r\n'), body]));
     return;
@@ -67,7 +72,9 @@ function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, re
   response.writeHead(from === undefined ? 200 : 206, {
     etag,
     ...(behaviour.chunked ? {} : { 'content-length': body.length }),
-    ...(from === undefined ? {} : { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` }),
+    ...(from === undefined
+      ? {}
+      : { 'content-range': `bytes ${from}-${end - 1}/${behaviour.hidesTotal ? '*' : file.length}` }),
   });
   if (behaviour.dropAfter === undefined) response.end(body);
   else response.write(body.subarray(0, behaviour.dropAfter), () => response.socket?.destroySoon());
