@@ -115,7 +115,7 @@ async function endInSuccess(
   const kind = flowKinds[flow.kind];
   const conductor = context.config.conductorName;
   await updateFlow(tx, flow.uuid, { state: 'succeeded', endedAt: context.clock.now() });
-  const moved = await applyEvent(tx, node, kind.events.done, {
+  const moved = await applyEvent(tx, node, flow.kind === 'clean' ? cleanedEvent(node) : kind.events.done, {
     conductor,
     target: kind.next ? flowKinds[kind.next].target : null,
     lastError: null,
@@ -125,8 +125,13 @@ async function endInSuccess(
     const steps = planSteps(flowKinds.clean, { requested: [] });
     await insertFlow(tx, { nodeUuid: node.uuid, kind: 'clean', requestedBy: flow.requestedBy ?? undefined, steps });
   } else {
-    await applyEvent(tx, moved, 'done', { conductor, target: null });
+    await applyEvent(tx, moved, cleanedEvent(node), { conductor, target: null });
   }
+}
+
+/** A retired node gets no further instance: it rests where it can't be deployed (ironic-api.md §3.8). */
+function cleanedEvent(node: Pick<NodeRow, 'retired'>): 'cleaned' | 'done' {
+  return node.retired ? 'cleaned' : 'done';
 }
 
 async function endInFailure(
