@@ -67,10 +67,31 @@ describe('a deploy', () => {
     expect(() => planSteps(flowKinds.deploy, { advertised: [], requested })).toThrow('no step deploy.nobody_has_it');
   });
 
-  test('refuses the same step twice, and to move deploy.deploy', () => {
+  test('refuses the same step twice', () => {
     const twice = [request('a', 90), request('a', 91)];
     expect(() => planSteps(flowKinds.deploy, { requested: twice })).toThrow('deploy.a stands there twice');
-    expect(() => planSteps(flowKinds.deploy, { requested: [request('deploy', 50)] })).toThrow('priority 0');
+  });
+
+  test.each([
+    ['deploy', 0],
+    ['deploy', 50],
+    ['prepare_instance_boot', 0],
+    ['tear_down_agent', 0],
+    ['switch_to_tenant_network', 0],
+    ['boot_instance', 90],
+    ['leave_network', 90],
+    ['reboot_ramdisk', 90],
+  ])('does not let a request override %s to %i', (step, priority) => {
+    const plan = () => planSteps(flowKinds.deploy, { requested: [request(step, priority)] });
+    expect(plan).toThrow(`deploy.${step} is the conductor's own step`);
+  });
+
+  test('lets a request move the image within the agent’s time', () => {
+    const move = (priority: number, args = {}) =>
+      planSteps(flowKinds.deploy, { requested: [{ ...request('write_image', priority), args }] });
+    expect(move(70)[1]).toMatchObject({ step: 'write_image', priority: 70, inBand: true });
+    for (const priority of [0, 60, 100]) expect(() => move(priority)).toThrow(`may not have priority ${priority}`);
+    expect(() => move(70, { image_info: {} })).toThrow('takes no args (image_info)');
   });
 
   test('sorts equal priorities by interface rank', () => {

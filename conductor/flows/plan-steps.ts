@@ -57,6 +57,7 @@ export function planSteps(
   for (const step of options.advertised ?? []) merged.set(keyOf(step), fromAgent(step));
   // an out-of-band step hides an in-band one of the same name
   for (const step of kind.sorted) merged.set(keyOf(step), fromCore(step));
+  for (const step of options.requested) refuseCoreOverride(kind, step);
   for (const step of options.requested) applyRequest(merged, step, options.advertised !== undefined);
   const sorted = [...merged.values()].filter((step) => step.priority > 0).sort(byPriority);
   for (const step of sorted) checkWindow(kind, step);
@@ -96,9 +97,6 @@ function fromAgent(step: AdvertisedStep): PlannedStep {
 function applyRequest(merged: Map<string, PlannedStep>, request: RequestedStep, agentKnown: boolean): void {
   const key = keyOf(request);
   const known = merged.get(key);
-  if (key === 'deploy.deploy' && request.priority !== 0) {
-    throw new AppError('invalid_argument', 'deploy_steps: deploy.deploy may only be overridden to priority 0');
-  }
   if (known) {
     // reboot_requested and abortable stay the step's own: Ironic loses them here
     merged.set(key, { ...known, priority: request.priority, args: request.args, origin: 'request' });
@@ -108,6 +106,34 @@ function applyRequest(merged: Map<string, PlannedStep>, request: RequestedStep, 
       `deploy_steps: no step ${key}: neither the conductor nor the agent has it (they have ${[...merged.keys()].sort().join(', ')})`,
     );
   }
+}
+
+/**
+ * The conductor's own steps keep their places: without them, or in another order, a deploy would leave the node on the
+ * provisioning network, or boot what has not been written. Only the image may be written earlier or later, as long as
+ * the agent runs and the bootloader comes after it; what is written stands in instance_info.
+ */
+function refuseCoreOverride(kind: FlowKind, request: RequestedStep): void {
+  const own = [...kind.opening, ...kind.sorted, ...kind.closing, ...kind.cleanup, rebootAfter(request)];
+  const known = own.find((step) => keyOf(step) === keyOf(request));
+  if (!known) return;
+  const bootloader = kind.sorted.find((step) => step.step === 'prepare_instance_boot');
+  const lowest = (bootloader?.priority ?? 0) + 1;
+  const highest = kind.inBand?.window?.highest ?? 0;
+  const rule = `what may be requested are the agent's steps, and deploy.write_image without args at priorities ${lowest} to ${highest}`;
+  if (known.step !== 'write_image') {
+    throw refused(`${keyOf(request)} is the conductor's own step and may not be overridden; ${rule}`);
+  }
+  if (request.priority < lowest || request.priority > highest) {
+    throw refused(`${keyOf(request)} may not have priority ${request.priority}; ${rule}`);
+  }
+  if (Object.keys(request.args).length > 0) {
+    throw refused(`${keyOf(request)} takes no args (${Object.keys(request.args).join(', ')}); ${rule}`);
+  }
+}
+
+function refused(what: string): AppError {
+  return new AppError('invalid_argument', `deploy_steps: ${what}`);
 }
 
 function refuseDuplicates(requested: readonly RequestedStep[]): void {

@@ -8,8 +8,9 @@ import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
 import { planSteps, type RequestedStep } from '#conductor/flows/plan-steps.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
-import { refuseLocked } from '#conductor/nodes/node-lock.ts';
-import { deleteConfigDrive, getNode, saveConfigDrive } from '#conductor/nodes/node-store.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
+import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import {
   legalVerbs,
   nextProvisionState,
@@ -52,22 +53,23 @@ export async function requestProvision(
   refuseImpossible(node, request.verb);
   const work = verbWork[event];
   if (!work) throw new AppError('not_supported', `provision target '${request.verb}' is not supported yet`);
-  if (node.maintenance && event !== 'delete' && event !== 'abort' && event !== 'manage') {
-    throw new AppError('invalid_argument', `Node ${node.uuid} is in maintenance: '${request.verb}' is not possible.`);
-  }
+  refuseForbidden(node, request.verb);
   await refuseInvalid(context, node, work.needs);
   const requested = request.deploySteps ?? [];
   const isDeploy = work.kind === 'deploy';
   if (isDeploy) planSteps(flowKinds.deploy, { requested }); // a bad request fails here, not half-way
+  const given = isDeploy ? givenConfigDrive(node, request) : undefined;
   const configDrive =
-    isDeploy && request.configDrive !== undefined
-      ? await buildConfigDrive({ configDrive: request.configDrive, node, run: context.run })
-      : undefined;
-  await context.db.transaction(async (tx) => {
-    await refuseLocked(tx, node.uuid);
-    const current = await getNode(tx, node.uuid);
-    if (isDeploy && event === 'deploy') await deleteConfigDrive(tx, node.uuid);
+    given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });
+  await changeUnlocked(context, node.uuid, async (tx, current) => {
+    refuseImpossible(current, request.verb);
+    refuseForbidden(current, request.verb);
+    // one given earlier stays until the instance is released: a repeated deploy is of the same instance
     if (configDrive !== undefined) await saveConfigDrive(tx, node.uuid, configDrive);
+    if (request.configDrive !== undefined && 'configdrive' in current.instanceInfo) {
+      const { configdrive: _, ...instanceInfo } = current.instanceInfo;
+      await updateNode(tx, node.uuid, { instanceInfo });
+    }
     await startWork(context, tx, current, { ...request, event, kind: work.kind });
   });
   context.nudge(node.uuid);
@@ -81,6 +83,33 @@ function refuseImpossible(node: NodeRow, verb: ProvisionVerb): void {
     `The requested action '${verb}' can not be performed on node '${node.uuid}' while it is in state ` +
       `'${node.provisionState}'. Possible now: ${legal.join(', ') || 'nothing, until the work under way ends'}.`,
   );
+}
+
+/** @throws AppError for what the node's maintenance, protection or retirement forbids, in Ironic's words. */
+function refuseForbidden(node: NodeRow, verb: ProvisionVerb): void {
+  const { event } = provisionVerbs[verb];
+  if (event === 'delete' || event === 'rebuild') refuseProtected(node);
+  if (event === 'provide' && node.retired) {
+    throw new AppError(
+      'invalid_argument',
+      `The ${verb} operation can't be performed on node ${node.uuid} because it is retired.`,
+    );
+  }
+  if (node.maintenance && event !== 'delete' && event !== 'abort' && event !== 'manage') {
+    throw new AppError('invalid_argument', `Node ${node.uuid} is in maintenance: '${verb}' is not possible.`);
+  }
+}
+
+/**
+ * The request's config drive, or the one that a client (nova, metalsmith) has patched into the node.
+ * @throws AppError `invalid_argument` for one that is neither text nor a dict.
+ */
+function givenConfigDrive(node: NodeRow, request: ProvisionRequest): ProvisionRequest['configDrive'] {
+  if (request.configDrive !== undefined) return request.configDrive;
+  const patched = node.instanceInfo['configdrive'];
+  if (patched === undefined || patched === null || typeof patched === 'string') return patched ?? undefined;
+  if (typeof patched === 'object' && !Array.isArray(patched)) return patched as Record<string, unknown>;
+  throw new AppError('invalid_argument', 'instance_info.configdrive: it must be text or an object with meta_data …');
 }
 
 async function startWork(

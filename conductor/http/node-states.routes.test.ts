@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { nodes } from '#conductor/db/schema/node.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -74,6 +76,13 @@ describe('power', () => {
     expect(api.nudged).toEqual([uuid]);
   });
 
+  test('keeps the operator’s timeout for whoever acts', async () => {
+    await put('states/power', { target: 'soft power off', timeout: 900 });
+    const [row] = await api.context.db.select().from(nodes);
+    expect(row).toMatchObject({ targetPowerState: 'soft power off', powerTimeout: 900 });
+    expect((await put('states/power', { target: 'power on', timeout: 3_000_000_000 })).status).toBe(400);
+  });
+
   test('refuses an unknown target, a bad timeout, and soft actions before 1.27', async () => {
     expect(await put('states/power', { target: 'zzz' })).toMatchObject({
       status: 400,
@@ -98,6 +107,16 @@ test('maintenance has a reason, which goes with it', async () => {
   expect((await put('maintenance', undefined)).status).toBe(202);
   expect((await api.call('DELETE', '/v1/nodes/n1/maintenance')).status).toBe(202);
   expect(await get('')).toMatchObject({ maintenance: false, maintenance_reason: null });
+});
+
+test('maintenance that an operator sets has no fault, so that no power sync ends it', async () => {
+  const fault = { maintenance: true, fault: 'power failure', maintenanceReason: 'away' };
+  await updateNode(api.context.db, uuid, fault);
+  await put('maintenance', { reason: 'new fan' });
+  expect(await get('')).toMatchObject({ maintenance: true, maintenance_reason: 'new fan', fault: null });
+  await updateNode(api.context.db, uuid, fault);
+  await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/maintenance', value: true }]);
+  expect(await get('')).toMatchObject({ maintenance: true, fault: null });
 });
 
 test('boot device is read from and set in the BMC', async () => {
@@ -147,6 +166,19 @@ describe('vifs', () => {
     expect(await get('vifs')).toEqual({ vifs: [{ id: 'tenant-a' }] });
     expect((await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a')).status).toBe(204);
     expect((await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a')).status).toBe(400);
+  });
+
+  test.each(['active', 'deploying', 'wait call-back'] as const)('stay as they are while %s', async (state) => {
+    await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/network_interface', value: 'switchport' }]);
+    await attach('tenant-a');
+    await api.context.db.update(nodes).set({ provisionState: state });
+    expect(await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a')).toMatchObject({
+      status: 409,
+      fault: containing(`while it is in '${state}'`),
+    });
+    expect((await attach('tenant-b')).status).toBe(400);
+    expect((await attach('tenant-a')).status).toBe(409);
+    expect(await get('vifs')).toEqual({ vifs: [{ id: 'tenant-a' }] });
   });
 });
 

@@ -27,7 +27,12 @@ const show = createRoute({
 
 const PowerBody = z.strictObject({
   target: z.string(),
-  timeout: z.number().int().min(1, 'timeout has to be positive integer').nullish(),
+  timeout: z
+    .number()
+    .int()
+    .min(1, 'timeout has to be positive integer')
+    .max(86_400, 'timeout has to be at most 86400 seconds, a day')
+    .nullish(),
 });
 
 const setPower = createRoute({
@@ -141,7 +146,7 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
     }
     if (known.startsWith('soft')) requireVersion(version, softPowerVersion, `target '${known}'`);
     if (typeof timeout === 'number') requireVersion(version, softPowerVersion, "'timeout'");
-    await requestPower(context, node, { target: known });
+    await requestPower(context, node.uuid, { target: known, timeoutSeconds: timeout ?? undefined });
     c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
     return c.body(null, 202);
   });

@@ -1,11 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
-import { refuseLocked } from '#conductor/nodes/node-lock.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { addTraits, deleteTrait, deleteTraits, listTraits, replaceTraits } from '#conductor/nodes/trait-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -72,12 +73,14 @@ const remove = createRoute({
 export function nodeTraitRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
   const { db } = context;
-  /** The node's uuid, once it may be changed. */
-  const changeable = async (version: number, ident: string): Promise<string> => {
+  const change = async (
+    version: number,
+    ident: string,
+    write: (tx: Transaction, nodeUuid: string) => Promise<void>,
+  ): Promise<void> => {
     requireEndpoint(version, traitVersion);
     const { uuid } = await getNode(db, ident);
-    await refuseLocked(db, uuid);
-    return uuid;
+    await changeUnlocked(context, uuid, (tx) => write(tx, uuid));
   };
 
   app.openapi(list, async (c) => {
@@ -87,34 +90,38 @@ export function nodeTraitRoutes(context: ConductorContext): ApiApp {
   });
 
   app.openapi(replace, async (c) => {
-    const uuid = await changeable(c.get('version'), c.req.valid('param').node);
-    await db.transaction((tx) => replaceTraits(tx, uuid, c.req.valid('json').traits));
+    const { traits } = c.req.valid('json');
+    await change(c.get('version'), c.req.valid('param').node, (tx, uuid) => replaceTraits(tx, uuid, traits));
     return c.body(null, 204);
   });
 
   app.openapi(add, async (c) => {
     const { node, trait } = c.req.valid('param');
-    const uuid = await changeable(c.get('version'), node);
-    const present = (await listTraits(db, [uuid])).get(uuid) ?? [];
-    if (present.length >= maximumTraits && !present.includes(trait)) {
-      throw new AppError('invalid_argument', `Node ${uuid} has ${maximumTraits} traits already, which is the maximum.`);
-    }
-    await addTraits(db, uuid, [trait]);
+    await change(c.get('version'), node, async (tx, uuid) => {
+      const present = (await listTraits(tx, [uuid])).get(uuid) ?? [];
+      if (present.length >= maximumTraits && !present.includes(trait)) {
+        throw new AppError(
+          'invalid_argument',
+          `Node ${uuid} has ${maximumTraits} traits already, which is the maximum.`,
+        );
+      }
+      await addTraits(tx, uuid, [trait]);
+    });
     c.header('Location', `${originOf(c)}/v1/nodes/${node}/traits/${trait}`);
     return c.body(null, 204);
   });
 
   app.openapi(removeAll, async (c) => {
-    await deleteTraits(db, await changeable(c.get('version'), c.req.valid('param').node));
+    await change(c.get('version'), c.req.valid('param').node, deleteTraits);
     return c.body(null, 204);
   });
 
   app.openapi(remove, async (c) => {
     const { node, trait } = c.req.valid('param');
-    const uuid = await changeable(c.get('version'), node);
-    if (!(await deleteTrait(db, uuid, trait))) {
+    await change(c.get('version'), node, async (tx, uuid) => {
+      if (await deleteTrait(tx, uuid, trait)) return;
       throw new AppError('not_found', `Node ${uuid} doesn't have a trait '${trait}'`);
-    }
+    });
     return c.body(null, 204);
   });
 

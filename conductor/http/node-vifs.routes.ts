@@ -4,8 +4,10 @@ import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { attachVif, detachVif } from '#conductor/nodes/change-vif.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { deleteVif, insertVif, listVifs } from '#conductor/nodes/vif-store.ts';
+import { listVifs } from '#conductor/nodes/vif-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node networks'];
@@ -60,15 +62,7 @@ export function nodeVifRoutes(context: ConductorContext): ApiApp {
         `id: no network '${id}'; the networks file has ${known.join(', ') || 'none'}.`,
       );
     }
-    if (node.networkInterface !== 'noop' && !(await insertVif(context.db, node.uuid, id))) {
-      const [attached] = await listVifs(context.db, node.uuid);
-      throw new AppError(
-        'conflict',
-        attached === id
-          ? `Unable to attach VIF ${id} to node ${node.uuid}: it is attached already.`
-          : `Unable to attach VIF ${id} to node ${node.uuid}: all its switch ports are on one network, and ${attached} is attached. Detach that first.`,
-      );
-    }
+    await changeUnlocked(context, node.uuid, (tx, current) => attachVif(tx, current, id));
     return c.body(null, 204);
   });
 
@@ -76,12 +70,7 @@ export function nodeVifRoutes(context: ConductorContext): ApiApp {
     requireEndpoint(c.get('version'), vifVersion);
     const { node: ident, vif } = c.req.valid('param');
     const node = await getNode(context.db, ident);
-    if (node.networkInterface !== 'noop' && !(await deleteVif(context.db, node.uuid, vif))) {
-      throw new AppError(
-        'invalid_argument',
-        `Unable to detach VIF ${vif} from node ${node.uuid}: it is not attached to it.`,
-      );
-    }
+    await changeUnlocked(context, node.uuid, (tx, current) => detachVif(tx, current, vif));
     return c.body(null, 204);
   });
 

@@ -1,4 +1,6 @@
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { nodes } from '#conductor/db/schema/node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -85,6 +87,60 @@ test('change patches and refuses', async () => {
     fault: containing('Cannot patch /node_uuid'),
   });
   expect((await patch([{ op: 'remove', path: '/address' }])).status).toBe(400);
+});
+
+const inState = (provisionState: 'active' | 'deploy failed' | 'manageable' | 'inspect wait') =>
+  api.context.db.update(nodes).set({ provisionState }).where(eq(nodes.uuid, nodeUuid));
+
+test.each(['active', 'deploy failed'] as const)('keeps its connection while the node is %s', async (state) => {
+  const { uuid } = await create('52:54:00:00:00:01');
+  await inState(state);
+  const patch = (path: string, value: unknown) => api.call('PATCH', `/v1/ports/${uuid}`, [{ op: 'add', path, value }]);
+  const refusals = [
+    await api.call('DELETE', `/v1/ports/${uuid}`),
+    await create('52:54:00:00:00:02'),
+    await patch('/address', '52:54:00:00:00:03'),
+    await patch('/local_link_connection/port_id', 'p9'),
+    await patch('/pxe_enabled', false),
+  ];
+  for (const { status, fault } of refusals) {
+    expect(fault).toContain(`while the node is in '${state}'. Possible in: enroll, manageable, available`);
+    expect(status).toBe(409);
+  }
+  expect((await patch('/extra/a', 1)).status).toBe(200);
+  await api.call('PUT', '/v1/nodes/n1/maintenance', {});
+  expect((await patch('/pxe_enabled', false)).status).toBe(200);
+});
+
+test.each(['manageable', 'inspect wait'] as const)('comes and goes while the node is %s', async (state) => {
+  await inState(state);
+  const { uuid } = await create('52:54:00:00:00:01');
+  expect((await api.call('DELETE', `/v1/ports/${uuid}`)).status).toBe(204);
+});
+
+test('no two ports are at one switch port', async () => {
+  const at = (switchId: string, portId: string) => ({
+    local_link_connection: { switch_id: switchId, port_id: portId },
+  });
+  const first = await create('52:54:00:00:00:01', at('aa:bb', 'p1'));
+  expect(await create('52:54:00:00:00:02', at('AA:BB', 'p1'))).toMatchObject({
+    status: 409,
+    fault: containing(`port ${first.uuid} (52:54:00:00:00:01) of node ${nodeUuid} is at this switch_id and port_id`),
+  });
+  const second = await create('52:54:00:00:00:02', at('aa:bb', 'p2'));
+  const patch = (value: unknown) =>
+    api.call('PATCH', `/v1/ports/${second.uuid}`, [{ op: 'add', path: '/local_link_connection/port_id', value }]);
+  expect((await patch('p1')).status).toBe(409);
+  expect((await patch('p3')).status).toBe(200);
+  expect((await patch('p3')).status).toBe(200);
+  // what the look before writing does not see, the database refuses
+  expect(await create('52:54:00:00:00:04', { local_link_connection: { switch_id: 1, port_id: 2 } })).toMatchObject({
+    status: 201,
+  });
+  expect(await create('52:54:00:00:00:05', { local_link_connection: { switch_id: 1, port_id: 2 } })).toMatchObject({
+    status: 409,
+    fault: containing('local_link_connection: another port'),
+  });
 });
 
 test('is not changed or deleted under a running flow', async () => {

@@ -14,7 +14,9 @@ export async function applyPowerTarget(context: ConductorContext, lease: Lease, 
   let failure: string | undefined;
   try {
     const { power } = context.drivers.hardwareType(node.driver).connect(node.driverInfo);
-    await power.setPowerState(target, { signal, timeoutMs: context.config.powerTimeoutMs });
+    // without the operator's word the driver's own limits hold: an operating system may take minutes to go down
+    const limit = node.powerTimeout === null ? {} : { timeoutMs: node.powerTimeout * 1000 };
+    await power.setPowerState(target, { signal, ...limit });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     failure = `power target '${target}' failed: ${errorChain(error)}`;
@@ -24,6 +26,7 @@ export async function applyPowerTarget(context: ConductorContext, lease: Lease, 
     await holdLease(tx, lease);
     await updateNode(tx, node.uuid, {
       targetPowerState: null,
+      powerTimeout: null,
       ...(failure === undefined ? { powerState: powerStateAfter(target), powerFailures: 0 } : { lastError: failure }),
     });
     if (failure === undefined && target !== 'power on') await forgetAgentSession(tx, node.uuid);

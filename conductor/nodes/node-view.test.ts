@@ -34,6 +34,7 @@ const row: NodeRow = {
   provisionUpdatedAt: new Date('2026-11-21T07:35:42.609Z'),
   powerState: 'power on',
   targetPowerState: null,
+  powerTimeout: null,
   powerFailures: 0,
   lastError: null,
   maintenance: false,

@@ -71,7 +71,7 @@ export function planNodePatch(
   checkInstance(filled.instance_uuid, node);
   checkReasons(patch, after);
   checkFlags(filled, node);
-  return { ...changedColumns(node, filled), ...leavingMaintenance(node, filled) };
+  return { ...changedColumns(node, filled), ...maintenanceChange(patch, node, filled) };
 }
 
 type Description = ReturnType<typeof NodeDescription.parse>;
@@ -192,6 +192,11 @@ function keepMasked(
   );
 }
 
-function leavingMaintenance(node: NodeRow, after: FilledDescription): NodeChange {
-  return node.maintenance && !after.maintenance ? { maintenanceReason: null, fault: null } : {};
+/** Maintenance that an operator sets has no fault, so that no conductor ends it. */
+function maintenanceChange(patch: JsonPatch, node: NodeRow, after: FilledDescription): NodeChange {
+  if (!patchRoots(patch).includes('maintenance')) return {};
+  return {
+    ...(node.fault === null ? {} : { fault: null }),
+    ...(node.maintenance && !after.maintenance ? { maintenanceReason: null } : {}),
+  };
 }

@@ -1,4 +1,4 @@
-import { and, eq, ilike, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, eq, ilike, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
@@ -97,7 +97,31 @@ export async function getPort(db: Queryable, portUuid: string): Promise<PortRow>
   return row;
 }
 
-/** @throws AppError `conflict` when uuid, address or name is another port's. */
+/**
+ * The port at the same switch port, the case of the switch's id disregarded; none when the connection names no switch
+ * port.
+ */
+export async function findPortAtSwitchPort(
+  db: Queryable,
+  connection: Readonly<Record<string, unknown>>,
+  exceptUuid?: string,
+): Promise<PortRow | undefined> {
+  const { switch_id: switchId, port_id: portId } = connection;
+  if (typeof switchId !== 'string' || typeof portId !== 'string') return undefined;
+  const [row] = await db
+    .select()
+    .from(ports)
+    .where(
+      and(
+        sql`lower(${ports.localLinkConnection} ->> 'switch_id') = ${switchId.toLowerCase()}`,
+        sql`${ports.localLinkConnection} ->> 'port_id' = ${portId}`,
+        exceptUuid === undefined ? undefined : ne(ports.uuid, exceptUuid),
+      ),
+    );
+  return row;
+}
+
+/** @throws AppError `conflict` when uuid, address, name or switch port is another port's. */
 export async function insertPort(db: Queryable, port: PortInsert): Promise<PortRow> {
   const [row] = await refusingDuplicates(port, () => db.insert(ports).values(port).returning());
   if (!row) throw new AppError('internal', `insert port ${port.uuid}: the database answered no row`);
@@ -106,7 +130,7 @@ export async function insertPort(db: Queryable, port: PortInsert): Promise<PortR
 
 export type PortChange = Partial<Omit<PortInsert, 'id' | 'uuid' | 'createdAt' | 'updatedAt'>>;
 
-/** @throws AppError `conflict` when address or name is another port's. */
+/** @throws AppError `conflict` when address, name or switch port is another port's. */
 export async function updatePort(tx: Transaction, portUuid: string, change: PortChange): Promise<void> {
   await refusingDuplicates({ uuid: portUuid, ...change }, () =>
     tx
@@ -131,6 +155,9 @@ async function refusingDuplicates<Result>(
     if (constraint === undefined) throw cause;
     if (constraint.includes('address')) {
       throw new AppError('conflict', `A port with MAC address ${port.address} already exists.`);
+    }
+    if (constraint === 'one_port_per_switch_port') {
+      throw new AppError('conflict', 'local_link_connection: another port is at this switch_id and port_id already.');
     }
     if (constraint.includes('name')) throw new AppError('conflict', `A port with name ${port.name} already exists.`);
     throw new AppError('conflict', `A port with UUID ${port.uuid} already exists.`);

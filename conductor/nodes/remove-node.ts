@@ -1,7 +1,8 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { refuseLocked } from '#conductor/nodes/node-lock.ts';
-import { deleteNode, lockNode } from '#conductor/nodes/node-store.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { deleteNode } from '#conductor/nodes/node-store.ts';
+import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -16,22 +17,15 @@ const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
  * Forgets a node with everything that belongs to it (ironic-api.md §3.4). The machine is not touched.
  * @throws AppError `conflict`, `forbidden` (protected), `node_locked`, `not_found`.
  */
-export async function removeNode(context: Pick<ConductorContext, 'db'>, nodeUuid: string): Promise<void> {
-  await context.db.transaction(async (tx) => {
-    const node = await lockNode(tx, nodeUuid);
+export async function removeNode(context: Pick<ConductorContext, 'db' | 'clock'>, nodeUuid: string): Promise<void> {
+  await changeUnlocked(context, nodeUuid, async (tx, node) => {
     refuseRemoval(node);
-    await refuseLocked(tx, nodeUuid);
     await deleteNode(tx, nodeUuid);
   });
 }
 
 function refuseRemoval(node: NodeRow): void {
-  if (node.protected) {
-    throw new AppError(
-      'forbidden',
-      `Node ${node.uuid} is protected${node.protectedReason ? `: ${node.protectedReason}` : ''}.`,
-    );
-  }
+  refuseProtected(node);
   if (node.maintenance) return;
   if (node.instanceUuid) {
     throw new AppError('conflict', `Node ${node.uuid} is associated with instance ${node.instanceUuid}.`);

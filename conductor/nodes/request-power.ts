@@ -1,10 +1,17 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { refuseLocked } from '#conductor/nodes/node-lock.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import type { PowerTarget } from '#conductor/nodes/power-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+export interface PowerRequest {
+  readonly target: PowerTarget;
+  /** How long it may take; the driver has defaults by target. */
+  readonly timeoutSeconds?: number | undefined;
+  readonly user?: string | undefined;
+}
 
 /**
  * `PUT states/power`: stores the target, which a conductor then works towards; a crash in between loses nothing.
@@ -12,11 +19,30 @@ import { AppError } from '#shared/errors/app-error.ts';
  * node forbids, `node_locked` while a conductor works on it.
  */
 export async function requestPower(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'config' | 'nudge'>,
-  node: NodeRow,
-  request: { readonly target: PowerTarget; readonly user?: string | undefined },
+  context: Pick<ConductorContext, 'db' | 'clock' | 'drivers' | 'config' | 'nudge'>,
+  nodeUuid: string,
+  request: PowerRequest,
 ): Promise<void> {
-  const { target } = request;
+  await changeUnlocked(context, nodeUuid, async (tx, node) => {
+    checkPowerRequest(context, node, request.target);
+    await updateNode(tx, node.uuid, {
+      targetPowerState: request.target,
+      powerTimeout: request.timeoutSeconds ?? null,
+      lastError: null,
+    });
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: 'INFO',
+      eventType: 'power',
+      event: `'${request.target}' requested`,
+      conductor: context.config.conductorName,
+      user: request.user,
+    });
+  });
+  context.nudge(nodeUuid);
+}
+
+function checkPowerRequest(context: Pick<ConductorContext, 'drivers'>, node: NodeRow, target: PowerTarget): void {
   if (node.provisionState === 'cleaning' || node.provisionState === 'clean wait') {
     throw new AppError(
       'invalid_argument',
@@ -33,17 +59,4 @@ export async function requestPower(
       `target: '${target}' is not supported; ${power.supportedTargets.join(', ')} are`,
     );
   }
-  await context.db.transaction(async (tx) => {
-    await refuseLocked(tx, node.uuid);
-    await updateNode(tx, node.uuid, { targetPowerState: target, lastError: null });
-    await addHistory(tx, {
-      nodeUuid: node.uuid,
-      severity: 'INFO',
-      eventType: 'power',
-      event: `'${target}' requested`,
-      conductor: context.config.conductorName,
-      user: request.user,
-    });
-  });
-  context.nudge(node.uuid);
 }

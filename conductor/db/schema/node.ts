@@ -1,4 +1,4 @@
-import { bigint, boolean, index, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 
@@ -39,6 +39,8 @@ export const nodes = pgTable(
     provisionUpdatedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     powerState: text().$type<PowerState>(),
     targetPowerState: text().$type<PowerTarget>(),
+    /** Seconds that the operator gives the target; null = the driver's own limits. */
+    powerTimeout: integer(),
     /** Failed power reads in a row; at the configured limit the node goes into maintenance. */
     powerFailures: bigint({ mode: 'number' }).notNull().default(0),
     lastError: text(),

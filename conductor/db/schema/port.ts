@@ -1,4 +1,16 @@
-import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
 import { type JsonObject, nodes } from '#conductor/db/schema/node.ts';
 
 export const ports = pgTable(
@@ -21,7 +33,14 @@ export const ports = pgTable(
     createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     updatedAt: timestamp({ withTimezone: true, precision: 3 }),
   },
-  (table) => [index().on(table.nodeUuid)],
+  (table) => [
+    index().on(table.nodeUuid),
+    // two machines behind one switch port would move each other between networks
+    uniqueIndex('one_port_per_switch_port').on(
+      sql`lower(${table.localLinkConnection} ->> 'switch_id')`,
+      sql`(${table.localLinkConnection} ->> 'port_id')`,
+    ),
+  ],
 );
 
 export type PortRow = typeof ports.$inferSelect;

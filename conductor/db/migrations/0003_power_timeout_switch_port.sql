@@ -1,0 +1,2 @@
+ALTER TABLE "nodes" ADD COLUMN "power_timeout" integer;--> statement-breakpoint
+CREATE UNIQUE INDEX "one_port_per_switch_port" ON "ports" USING btree (lower("local_link_connection" ->> 'switch_id'),("local_link_connection" ->> 'port_id'));

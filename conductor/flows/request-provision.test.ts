@@ -1,0 +1,74 @@
+import { eq } from 'drizzle-orm';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
+import { readConfigDrive } from '#conductor/nodes/node-store.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let uuid: string;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  await api.reset();
+  const node = { driver: 'fake-hardware', name: 'n1', properties: { capabilities: 'boot_mode:bios' } };
+  uuid = (await api.call('POST', '/v1/nodes', node)).uuid;
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address: '52:54:00:00:00:01' });
+});
+
+const set = (change: Partial<NodeInsert>) => api.context.db.update(nodes).set(change).where(eq(nodes.uuid, uuid));
+const ask = (target: string, more = {}) => api.call('PUT', '/v1/nodes/n1/states/provision', { target, ...more });
+const state = async () => (await api.call('GET', '/v1/nodes/n1')).body['provision_state'];
+
+test.each(['deleted', 'undeploy', 'rebuild'])('a protected node refuses %s, and says why', async (verb) => {
+  await set({ provisionState: 'active', protected: true, protectedReason: 'production' });
+  expect(await ask(verb)).toMatchObject({
+    status: 403,
+    fault: `Node ${uuid} is protected and cannot be undeployed, rebuilt or deleted: production.`,
+  });
+  expect(await state()).toBe('active');
+});
+
+test('a retired node is not provided', async () => {
+  await set({ provisionState: 'manageable', retired: true });
+  expect(await ask('provide')).toMatchObject({
+    status: 400,
+    fault: `The provide operation can't be performed on node ${uuid} because it is retired.`,
+  });
+  expect(await state()).toBe('manageable');
+});
+
+describe('the config drive', () => {
+  const image = {
+    image_source: 'http://x/demo.raw',
+    image_os_hash_algo: 'sha256',
+    image_os_hash_value: 'a'.repeat(64),
+  };
+  const deployAgain = async (more = {}) => {
+    await api.context.db.execute('delete from flows');
+    await set({ provisionState: 'deploy failed', targetProvisionState: null });
+    const { status, fault } = await ask('active', more);
+    expect(fault).toBeUndefined();
+    expect(status).toBe(202);
+    return readConfigDrive(api.context.db, uuid);
+  };
+  beforeEach(() => set({ instanceInfo: image }));
+
+  test('stays for a deploy that is repeated without one', async () => {
+    expect(await deployAgain({ configdrive: 'http://x/one' })).toBe('http://x/one');
+    expect(await deployAgain()).toBe('http://x/one');
+    expect(await deployAgain({ configdrive: 'http://x/two' })).toBe('http://x/two');
+  });
+
+  test('is taken from instance_info when the request has none, and never shown', async () => {
+    await api.call('PATCH', '/v1/nodes/n1', [
+      { op: 'add', path: '/instance_info/configdrive', value: 'http://x/patched' },
+    ]);
+    const { body } = await api.call('GET', '/v1/nodes/n1');
+    expect(body['instance_info']).toMatchObject({ configdrive: '******' });
+    expect(await deployAgain()).toBe('http://x/patched');
+    expect(await deployAgain({ configdrive: 'http://x/requested' })).toBe('http://x/requested');
+    expect(await deployAgain()).toBe('http://x/requested');
+  });
+});

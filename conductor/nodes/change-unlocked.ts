@@ -1,0 +1,37 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { refuseLocked } from '#conductor/nodes/node-lock.ts';
+import { getNode, lockNode } from '#conductor/nodes/node-store.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
+
+/** As Ironic: what holds a node for moments only does not refuse an operator (ironic-api.md §3.3). */
+const tries = 3;
+const tryMs = 1000;
+
+/**
+ * An operator's change of a node, in one transaction that keeps every conductor off until it ends. `change` gets the
+ * row as it then is, and runs again from the start when the node was locked. It must use nothing but its transaction:
+ * the embedded database has one connection.
+ * @throws AppError `node_locked` after three tries a second apart, `not_found`, whatever `change` throws.
+ */
+export async function changeUnlocked<Result>(
+  context: Pick<ConductorContext, 'db' | 'clock'>,
+  nodeUuid: string,
+  change: (tx: Transaction, node: NodeRow) => Promise<Result>,
+): Promise<Result> {
+  for (let tryNumber = 1; ; tryNumber += 1) {
+    try {
+      return await context.db.transaction(async (tx) => {
+        // a lease of a node that is gone can't be claimed
+        await getNode(tx, nodeUuid);
+        // lease before row, the order in which conductors lock them
+        await refuseLocked(tx, nodeUuid);
+        return change(tx, await lockNode(tx, nodeUuid));
+      });
+    } catch (error) {
+      if (errorCode(error) !== 'node_locked' || tryNumber === tries) throw error;
+      await context.clock.sleep(tryMs);
+    }
+  }
+}
