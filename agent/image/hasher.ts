@@ -5,7 +5,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** A hash over slots in the order given, computed on another thread: it costs as much time as all the rest. */
 export interface Hasher {
-  /** Adds the slot's filled bytes; holds the slot until they are read. */
+  /** Adds the slot's filled bytes; holds the slot until they are read. @throws AppError `internal` when the thread died. */
   update(slot: Slot): void;
   /** @returns the hex digest of everything added. @throws AppError `internal` when the thread died. */
   digest(): Promise<string>;
@@ -23,19 +23,25 @@ export function createHasher(algorithm: string, memory: SharedArrayBuffer): Hash
     workerData: { algorithm, memory },
   });
   const held: Slot[] = [];
+  const state = { failure: undefined as AppError | undefined };
   const result = Promise.withResolvers<string>();
   result.promise.catch(() => undefined); // seen by whoever asks for the digest; a pipeline that failed earlier never does
+  const fail = (message: string, cause?: unknown): void => {
+    state.failure ??= new AppError('internal', message, { cause });
+    result.reject(state.failure);
+    // whoever waits for a free slot would wait for ever
+    for (const slot of held.splice(0)) slot.release();
+  };
   worker.on('message', (answer: Answer) => {
     if (answer === 'read') held.shift()?.release();
     else result.resolve(answer.hex);
   });
-  worker.once('error', (cause) =>
-    result.reject(new AppError('internal', `hash the image with ${algorithm}`, { cause })),
-  );
-  worker.once('exit', () => result.reject(new AppError('internal', 'the hashing thread ended before its answer')));
+  worker.once('error', (cause) => fail(`hash the image with ${algorithm}`, cause));
+  worker.once('exit', () => fail('the hashing thread ended before its answer'));
   const send = (request: Request): void => worker.postMessage(request);
   return {
     update: (slot) => {
+      if (state.failure) throw state.failure;
       slot.retain();
       held.push(slot);
       send({ offset: slot.memoryOffset, length: slot.length });

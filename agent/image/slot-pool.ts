@@ -1,3 +1,5 @@
+import { AppError } from '#shared/errors/app-error.ts';
+
 /** One slot is the unit of everything in the image pipeline: of reading, hashing, decoding and writing. */
 export const slotBytes = 1024 * 1024;
 
@@ -14,7 +16,7 @@ export interface Slot {
 
 export interface SlotPool {
   readonly memory: SharedArrayBuffer;
-  /** An empty slot held once; waits until one is free. */
+  /** An empty slot held once; waits until one is free. @throws AppError `aborted` once the pool's signal has fired. */
   acquire(): Promise<Slot>;
 }
 
@@ -35,7 +37,7 @@ declare const WebAssembly: {
  * The memory is a WebAssembly memory, because that is the one kind that JavaScript gets page-aligned (O_DIRECT wants
  * it), and shared, so that a worker hashes it in place.
  */
-export function createSlotPool(count: number): SlotPool {
+export function createSlotPool(count: number, signal?: AbortSignal): SlotPool {
   const pages = (count * slotBytes) / wasmPageBytes;
   const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }).buffer;
   const free: Slot[] = [];
@@ -51,10 +53,33 @@ export function createSlotPool(count: number): SlotPool {
     slot.retain();
     return slot;
   };
+  const wait = async (): Promise<Slot> => {
+    const freed = Promise.withResolvers<Slot>();
+    const onAbort = (): void => {
+      const at = waiting.indexOf(freed.resolve);
+      if (at === -1) return; // it got its slot in this very turn
+      waiting.splice(at, 1);
+      freed.reject(stopped(signal));
+    };
+    waiting.push(freed.resolve);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await freed.promise;
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  };
   return {
     memory,
-    acquire: async () => handOut(free.pop() ?? (await new Promise<Slot>((resolve) => waiting.push(resolve)))),
+    acquire: async () => {
+      if (signal?.aborted) throw stopped(signal);
+      return handOut(free.pop() ?? (await wait()));
+    },
   };
+}
+
+function stopped(signal: AbortSignal | undefined): AppError {
+  return new AppError('aborted', 'waiting for a buffer was stopped', { cause: signal?.reason });
 }
 
 function createSlot(memory: SharedArrayBuffer, memoryOffset: number, free: (slot: Slot) => void): Slot {
