@@ -1,17 +1,21 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { syncPower } from '#conductor/background/sync-power.ts';
 import type { FakeMachine } from '#conductor/drivers/fake/fake.ts';
-import { updateNode } from '#conductor/nodes/node-store.ts';
+import { insertFlow } from '#conductor/flows/flow-store.ts';
+import { claimLease } from '#conductor/nodes/node-lease.ts';
+import { findNode, getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
 let node: string;
 let bmcIsAway = false;
+let meanwhile: () => Promise<void> = () => Promise.resolve();
 let onTheFloor: (machine: FakeMachine) => void = () => undefined;
 
 beforeAll(async () => {
-  const beforeAction = (_: string, __: string, machine: FakeMachine): void => {
+  const beforeAction = async (_: string, __: string, machine: FakeMachine): Promise<void> => {
+    await meanwhile();
     if (bmcIsAway) throw new AppError('unavailable', 'no route to BMC');
     onTheFloor(machine);
   };
@@ -23,6 +27,7 @@ beforeEach(async () => {
   await api.reset();
   bmcIsAway = false;
   onTheFloor = () => undefined;
+  meanwhile = () => Promise.resolve();
   const answer = await api.call(
     'POST',
     '/v1/nodes',
@@ -64,4 +69,41 @@ test('maintenance that a person has set stays', async () => {
   await api.call('PUT', `/v1/nodes/${node}/maintenance`, { reason: 'new fan' });
   await look();
   expect(await read()).toMatchObject({ maintenance: true, maintenance_reason: 'new fan' });
+});
+
+describe('while the BMC takes its time', () => {
+  beforeEach(() => {
+    onTheFloor = (machine) => {
+      machine.powerState = 'power on';
+    };
+  });
+
+  test('operators change the node', async () => {
+    bmcIsAway = true;
+    let status = 0;
+    meanwhile = async () => {
+      ({ status } = await api.call('PATCH', `/v1/nodes/${node}`, [{ op: 'add', path: '/extra/a', value: 1 }]));
+    };
+    await look();
+    expect(status).toBe(200);
+    expect((await getNode(api.context.db, node)).powerFailures).toBe(0);
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['claimed', () => claimLease(api.context.db, node, { holder: 'other', leaseMs: 60_000 })],
+    ['asked for a power action', () => updateNode(api.context.db, node, { targetPowerState: 'power on' })],
+    ['switched', () => updateNode(api.context.db, node, { powerState: null })],
+    [
+      'put to work',
+      () => api.context.db.transaction((tx) => insertFlow(tx, { nodeUuid: node, kind: 'clean', steps: [] })),
+    ],
+    ['deleted', () => api.reset()],
+  ])('nothing is recorded of a node that was %s meanwhile', async (_, act) => {
+    meanwhile = async () => {
+      await act();
+    };
+    await look();
+    const row = await findNode(api.context.db, node);
+    expect(row?.powerState).not.toBe('power on');
+  });
 });

@@ -1,11 +1,14 @@
 import { and, isNull, notExists, sql } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
-import { updateNode } from '#conductor/nodes/node-store.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { refuseLocked } from '#conductor/nodes/node-lock.ts';
+import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
+import type { PowerState } from '#conductor/nodes/power-states.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const failuresUntilMaintenance = 3;
 const concurrentReads = 8;
@@ -18,7 +21,7 @@ const powerFault = 'power failure';
  */
 export async function syncPower(context: ConductorContext, signal: AbortSignal): Promise<void> {
   const resting = await context.db
-    .select()
+    .select({ uuid: nodes.uuid })
     .from(nodes)
     .where(
       and(
@@ -34,52 +37,89 @@ export async function syncPower(context: ConductorContext, signal: AbortSignal):
     );
   const queue = resting.values();
   const reader = async (): Promise<void> => {
-    for (const node of queue) {
+    for (const { uuid } of queue) {
       if (signal.aborted) return;
-      await syncOne(context, node, signal);
+      await syncOne(context, uuid, signal);
     }
   };
   await Promise.all(Array.from({ length: concurrentReads }, reader));
 }
 
-async function syncOne(context: ConductorContext, node: NodeRow, signal: AbortSignal): Promise<void> {
-  const { db, config } = context;
-  const lease = await claimLease(db, node.uuid, { holder: config.conductorName, leaseMs: config.leaseMs });
-  if (!lease) return;
+/** A BMC that is away takes a minute to fail: the node is not held meanwhile, so that nobody waits for that. */
+async function syncOne(context: ConductorContext, nodeUuid: string, signal: AbortSignal): Promise<void> {
+  const { config, drivers } = context;
+  // others may have kept this task busy since the list was read
+  const node = await findNode(context.db, nodeUuid);
+  if (!node) return;
+  let found: PowerState | undefined;
   try {
-    const { power } = context.drivers.hardwareType(node.driver).connect(node.driverInfo);
-    const found = await power.getPowerState({ signal, timeoutMs: config.powerTimeoutMs });
-    if (found) await recordFound(context, node, found);
+    const { power } = drivers.hardwareType(node.driver).connect(node.driverInfo);
+    found = await power.getPowerState({ signal, timeoutMs: config.powerTimeoutMs });
   } catch (error) {
-    if (!signal.aborted) await recordFailure(context, node, error);
-  } finally {
-    await releaseLease(db, lease);
+    if (signal.aborted) return;
+    context.log.warn({ node: node.uuid, powerFailures: node.powerFailures + 1, err: error }, 'power state not read');
+    await recordIfUntouched(context, node, (tx) => recordFailure(tx, node, error));
+    return;
+  }
+  if (found === undefined || isKnown(node, found)) return;
+  const seen = found;
+  await recordIfUntouched(context, node, (tx) =>
+    recordFound(tx, node, { found: seen, conductor: config.conductorName }),
+  );
+}
+
+/** What was read is worth nothing once anybody has acted on the node meanwhile; the next period reads again. */
+async function recordIfUntouched(
+  context: ConductorContext,
+  node: NodeRow,
+  record: (tx: Transaction) => Promise<void>,
+): Promise<void> {
+  try {
+    await context.db.transaction(async (tx) => {
+      if (!(await findNode(tx, node.uuid))) return;
+      await refuseLocked(tx, node.uuid);
+      const now = await lockNode(tx, node.uuid);
+      const untouched =
+        now.powerState === node.powerState &&
+        now.targetPowerState === null &&
+        now.updatedAt?.getTime() === node.updatedAt?.getTime() &&
+        !(await findOpenFlow(tx, node.uuid));
+      if (untouched) await record(tx);
+    });
+  } catch (error) {
+    if (errorCode(error) !== 'node_locked') throw error;
   }
 }
 
-async function recordFound(context: ConductorContext, node: NodeRow, found: 'power on' | 'power off'): Promise<void> {
-  if (found === node.powerState && node.powerFailures === 0 && node.fault !== powerFault) return;
-  await updateNode(context.db, node.uuid, {
+function isKnown(node: NodeRow, found: PowerState): boolean {
+  return found === node.powerState && node.powerFailures === 0 && node.fault !== powerFault;
+}
+
+async function recordFound(
+  tx: Transaction,
+  node: NodeRow,
+  { found, conductor }: { readonly found: PowerState; readonly conductor: string },
+): Promise<void> {
+  await updateNode(tx, node.uuid, {
     powerState: found,
     powerFailures: 0,
     ...(node.fault === powerFault ? { fault: null, maintenance: false, maintenanceReason: null } : {}),
   });
   if (found === node.powerState) return;
-  await addHistory(context.db, {
+  await addHistory(tx, {
     nodeUuid: node.uuid,
     severity: 'INFO',
     eventType: 'power',
     event: `found '${found}' where '${node.powerState ?? 'unknown'}' was on record`,
-    conductor: context.config.conductorName,
+    conductor,
   });
 }
 
-async function recordFailure(context: ConductorContext, node: NodeRow, error: unknown): Promise<void> {
+async function recordFailure(tx: Transaction, node: NodeRow, error: unknown): Promise<void> {
   const powerFailures = node.powerFailures + 1;
   const gone = powerFailures >= failuresUntilMaintenance && !node.maintenance;
   const reason = `power state unknown after ${powerFailures} tries: ${errorChain(error)}`;
-  context.log.warn({ node: node.uuid, powerFailures, err: error }, 'power state not read');
-  await updateNode(context.db, node.uuid, {
+  await updateNode(tx, node.uuid, {
     powerFailures,
     ...(gone ? { maintenance: true, maintenanceReason: reason, fault: powerFault, powerState: null } : {}),
   });
