@@ -101,6 +101,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...unknown.map((name) => `${name}: no such setting`),
+    ...(parsed.success ? publicUrlProblems(parsed.data) : []),
   ];
   if (!parsed.success || problems.length > 0) {
     throw new AppError('invalid_argument', `the configuration has problems:\n  ${problems.join('\n  ')}`);
@@ -146,6 +147,15 @@ export function describeSettings(): { name: string; meaning: string; default: st
       default: isHostName ? 'the host name' : value === undefined || value === '' ? '' : String(value),
     };
   });
+}
+
+/** Nodes are told the public URL: an address that means "all of mine" leads them nowhere. */
+function publicUrlProblems(env: z.infer<typeof Environment>): string[] {
+  const everywhere = ['0.0.0.0', '::', '::0', '0:0:0:0:0:0:0:0'].includes(env.BATON_HOST);
+  if (!everywhere || env.BATON_PUBLIC_URL !== undefined) return [];
+  return [
+    `BATON_PUBLIC_URL: with BATON_HOST=${env.BATON_HOST} it must be given: the URL under which nodes reach this conductor`,
+  ];
 }
 
 function urlHost(host: string): string {
