@@ -89,6 +89,27 @@ test('malformed JSON and a body that is too large are refused', async () => {
   expect(await api.call('POST', '/v1/nodes', large)).toMatchObject({ status: 413 });
 });
 
+test.each([
+  [{ driver: 'fake-hardware', extra: { list: ['a\0'] } }, "extra.list.0: the character U+0000 can't be stored"],
+  [{ driver: 'fake-hardware', extra: { 'k\0': 1 } }, "a key of extra: the character U+0000 can't be stored"],
+  [{ driver: 'fake-hardware', name: '\ud800' }, 'name: a lone surrogate is not text'],
+])('what PostgreSQL can not store is refused by name: %j', async (body, fault) => {
+  expect(await api.call('POST', '/v1/nodes', body)).toMatchObject({
+    status: 400,
+    fault: expect.stringContaining(fault) as unknown,
+  });
+});
+
+test('text of every plane is stored, and so is text about escapes', async () => {
+  const extra = { note: '\\u0000 \u{1F980}' };
+  const { status, body } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', extra });
+  expect(status).toBe(201);
+  expect(body['extra']).toEqual(extra);
+  expect((await api.call('POST', '/v1/nodes', '{"driver": "\\ud8')).fault).toContain('JSON');
+  expect((await api.call('GET', '/v1/nodes/a%00b')).status).toBe(400);
+  expect((await api.call('GET', '/v1/nodes?resource_class=a%00')).status).toBe(400);
+});
+
 test('drivers', async () => {
   const drivers = (await list('drivers')('/v1/drivers')) as { name: string; hosts: string[] }[];
   expect(drivers.map((driver) => driver.name)).toEqual(['redfish', 'ipmi', 'fake-hardware']);

@@ -16,6 +16,7 @@ import { nodeVifRoutes } from '#conductor/http/node-vifs.routes.ts';
 import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
 import { portRoutes } from '#conductor/http/ports.routes.ts';
 import { rootRoutes } from '#conductor/http/root.routes.ts';
+import { refuseUnstorableText } from '#conductor/http/storable-text.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { maximumMinor, microversions } from '#conductor/http/versions.ts';
 import { answerBoot } from '#conductor/nodes/boot-answer.ts';
@@ -64,6 +65,7 @@ export function createApp(context: ConductorContext): ApiApp {
     (/\/states\/provision\/?$/.test(c.req.path) ? limitProvisionBody : limitOtherBody)(c, next);
   app.use('/v1/*', limitByPath);
   app.use('/v1/*', microversions);
+  app.use('/v1/*', refuseUnstorableText);
 
   for (const routes of routeTables) app.route('/', routes(context));
   app.doc31('/openapi.json', {
