@@ -7,7 +7,7 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { ports } from '#conductor/db/schema/port.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
-import { ramdiskStates } from '#conductor/nodes/required-boot.ts';
+import { readRequiredBoot } from '#conductor/nodes/read-required-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const maskedToken = '******';
@@ -36,7 +36,8 @@ export async function lookupNode(
   const node = request.nodeUuid
     ? await findNode(db, request.nodeUuid)
     : await findNodeByAddresses(db, request.addresses);
-  if (!node || !ramdiskStates.has(node.provisionState)) {
+  // an instance that boots, still in `deploying`, is a stranger as well
+  if (!node || (await readRequiredBoot(db, node)) !== 'ramdisk') {
     throw new AppError('not_found', 'Resource could not be found.');
   }
   const token = request.version >= tokenVersion ? await issueToken(context, node) : undefined;

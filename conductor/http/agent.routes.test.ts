@@ -1,5 +1,10 @@
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { flowSteps } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { insertFlow } from '#conductor/flows/flow-store.ts';
+import { planSteps } from '#conductor/flows/plan-steps.ts';
 import { parseHeartbeat } from '#conductor/http/agent.routes.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -44,6 +49,22 @@ test('lookup: statuses and texts of Ironic', async () => {
   expect(await lookup('addresses=52:54:00:aa:bb:99')).toMatchObject(hidden);
   expect(await lookup('addresses=52:54:00:aa:bb:01')).toMatchObject(hidden);
   expect(await letRamdiskIn()).toMatch(/^[\w-]{43}$/);
+});
+
+test('lookup: the instance that boots learns nothing, though its node is still deploying', async () => {
+  await letRamdiskIn();
+  const { db } = api.context;
+  await db.execute('delete from flows');
+  await db.update(nodes).set({ provisionState: 'deploying' });
+  await db.transaction((tx) =>
+    insertFlow(tx, { nodeUuid: uuid, kind: 'deploy', steps: planSteps(flowKinds.deploy, { requested: [] }) }),
+  );
+  const step = (name: string) => db.update(flowSteps).set({ state: 'running' }).where(eq(flowSteps.step, name));
+  await step('write_image');
+  expect((await lookup('addresses=52:54:00:aa:bb:01')).status).toBe(200);
+  await db.update(flowSteps).set({ state: 'succeeded' });
+  await step('boot_instance');
+  expect((await lookup('addresses=52:54:00:aa:bb:01')).status).toBe(404);
 });
 
 describe('heartbeat', () => {

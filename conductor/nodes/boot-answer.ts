@@ -2,10 +2,9 @@ import { eq } from 'drizzle-orm';
 import type { BootAnswer } from '#conductor/boot/ipxe-script.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { ports } from '#conductor/db/schema/port.ts';
-import { findOpenFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { requiredBoot } from '#conductor/nodes/required-boot.ts';
+import { readRequiredBoot } from '#conductor/nodes/read-required-boot.ts';
 
 /** What the machine with this MAC address (lower-case) is to boot now. */
 export async function answerBoot(context: Pick<ConductorContext, 'db' | 'config'>, mac: string): Promise<BootAnswer> {
@@ -13,15 +12,10 @@ export async function answerBoot(context: Pick<ConductorContext, 'db' | 'config'
   const [port] = await db.select({ nodeUuid: ports.nodeUuid }).from(ports).where(eq(ports.address, mac));
   if (!port) return context.config.discovery ? { kind: 'ramdisk' } : { kind: 'unknown' };
   const node = await getNode(db, port.nodeUuid);
-  const flow = await findOpenFlow(db, node.uuid);
-  const steps = flow ? await listSteps(db, flow.uuid) : [];
-  const current = steps.find((step) => step.state === 'running' || step.state === 'waiting');
   const nodeName = node.name ?? node.uuid;
-  const facts = {
-    provisionState: node.provisionState,
-    currentStep: current && `${current.interface}.${current.step}`,
-  };
-  if (requiredBoot(facts) === 'local disk') return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
+  if ((await readRequiredBoot(db, node)) === 'local disk') {
+    return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
+  }
   const own = node.driverInfo['kernel_append_params'];
   return { kind: 'ramdisk', nodeName, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
 }

@@ -1,7 +1,7 @@
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 
 /** States in which a machine may be in the ramdisk, and may ask who it is (agent-protocol.md §2.2, `restrict_lookup`). */
-export const ramdiskStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+const ramdiskStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
   'deploying',
   'wait call-back',
   'cleaning',
