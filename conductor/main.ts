@@ -1,4 +1,5 @@
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/background/periodic.ts';
+import { pruneFlows } from '#conductor/background/prune-flows.ts';
 import { syncPower } from '#conductor/background/sync-power.ts';
 import { type ConductorConfig, readConfig } from '#conductor/config.ts';
 import { createApp } from '#conductor/http/app.ts';
@@ -6,6 +7,8 @@ import { listen } from '#conductor/http/listen.ts';
 import { type OpenedContext, openContext } from '#conductor/open-context.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { createLog, type Log } from '#shared/log.ts';
+
+const pruneIntervalMs = 10 * 60_000;
 
 /** The conductor's process: configuration → context → listener and background tasks, until a signal. */
 async function main(): Promise<void> {
@@ -24,6 +27,7 @@ async function serve(config: ConductorConfig, log: Log, { context, scheduler }: 
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
   const tasks: PeriodicTask[] = [
     { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },
+    { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];
   const background = startPeriodicTasks(tasks, context);
