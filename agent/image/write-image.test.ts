@@ -192,6 +192,22 @@ describe('refused before the disk is touched', () => {
   });
 });
 
+test.each([
+  ['raw', image],
+  ['zstd', zstdCompressSync(image)],
+  ['gzip', gzipSync(image)],
+])('a beginning that is not wanted is refused before the disk is touched: %s', async (_name, data) => {
+  const seen: Buffer[] = [];
+  const checkHead = (head: Buffer): void => {
+    seen.push(Buffer.from(head));
+    throw new AppError('image_error', 'not this one');
+  };
+  const outcome = await write({ data, options: { checkHead } });
+  expect(failureOf(outcome)).toEqual(failure('image_error', /not this one/));
+  expect(outcome.opened).toBe(false);
+  expect(seen.map((head) => head.equals(image.subarray(0, mib)))).toEqual([true]);
+});
+
 describe('failures', () => {
   test('wrong checksum', async () => {
     const hex = sha256(Buffer.from('another'));
@@ -220,6 +236,16 @@ describe('failures', () => {
     const { stdout } = await run('bash', ['-c', 'xz -c | base64'], { input: image });
     const outcome = await write({ data: Buffer.from(stdout, 'base64').subarray(0, 1000) });
     expect(failureOf(outcome)).toEqual(failure('image_error', /unpack the xz image: .*Unexpected end of input/));
+  });
+
+  test('xz with broken bytes, while the download has far to go', async () => {
+    const noise = createHash('shake256', { outputLength: 6 * mib })
+      .update('xz')
+      .digest();
+    const { stdout } = await run('bash', ['-c', 'xz -0 -c | base64'], { input: noise });
+    const data = Buffer.from(stdout, 'base64').fill(0xff, 2 * mib, 2.5 * mib);
+    const outcome = await write({ data, behaviours: [{ stallAfter: 5 * mib }] });
+    expect(failureOf(outcome)).toEqual(failure('image_error', /unpack the xz image: .*corrupt/));
   });
 
   test('zstd with broken bytes', async () => {

@@ -27,6 +27,8 @@ export interface WriteImageOptions {
   readonly maxTries?: number;
   readonly retryDelayMs?: number;
   readonly idleTimeoutMs?: number;
+  /** Throws when the image's beginning (unpacked; 1 MiB, or all of a smaller one) shows that it is not wanted. */
+  readonly checkHead?: (head: Buffer) => void;
 }
 
 export interface WrittenBytes {
@@ -54,26 +56,31 @@ export async function writeImage(
   openDisk: () => Promise<Disk>,
   options: WriteImageOptions,
 ): Promise<WrittenBytes> {
-  const pool = createSlotPool(poolSlots);
+  // whatever ends this ends the download and everything that waits in the pipeline
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const pool = createSlotPool(poolSlots, signal);
   const download = await openDownload({
     headers: {},
     maxTries: 10,
     retryDelayMs: 10_000,
     idleTimeoutMs: 60_000,
     ...options,
+    signal,
     pool,
   });
   const slots = download.slots();
   const hasher = createHasher(options.checksum.algorithm, pool.memory);
   try {
     const first = await slots.next();
-    if (first.done) throw new AppError('image_error', 'the image is empty');
+    if (first.done) throw emptyImage();
     const compression = detectCompression(first.value.bytes.subarray(0, first.value.length));
     const expected = expectedSize(compression, first.value, download);
     if (expected !== undefined && expected > target.sizeBytes) throw tooSmall(target, expected);
-    const writer = createDiskWriter(await openDisk(), compression === 'none' ? expected : undefined);
-    const hashed = hashing(prepend(first.value, slots), hasher);
-    const imageBytes = await pump(unpack(compression, hashed, options.signal), writer, download, options);
+    const unpacked = unpack(compression, hashing(prepend(first.value, slots), hasher), signal);
+    const openWriter = async (): Promise<DiskWriter> =>
+      createDiskWriter(await openDisk(), compression === 'none' ? expected : undefined);
+    const { writer, imageBytes } = await pump(unpacked, openWriter, download, options);
     await checkDigest(hasher, options.checksum);
     await writer.flush();
     await writer.writeFirstSlot();
@@ -86,6 +93,7 @@ export async function writeImage(
       head: Buffer.from(head?.bytes.subarray(0, head.length) ?? []),
     };
   } finally {
+    stop.abort();
     await slots.return(undefined);
     await hasher.close();
   }
@@ -97,9 +105,13 @@ function expectedSize(compression: Compression, first: Slot, download: Download)
   return compression === 'zstd' ? zstdContentSize(first.bytes.subarray(0, first.length)) : undefined;
 }
 
-async function* prepend(first: Slot, rest: AsyncIterable<Slot>): AsyncGenerator<Slot> {
-  yield first;
-  yield* rest;
+async function* prepend(first: Slot, rest: AsyncGenerator<Slot>): AsyncGenerator<Slot> {
+  try {
+    yield first;
+    yield* rest;
+  } finally {
+    await rest.return(undefined);
+  }
 }
 
 async function* hashing(slots: AsyncIterable<Slot>, hasher: Hasher): AsyncGenerator<Slot> {
@@ -109,29 +121,39 @@ async function* hashing(slots: AsyncIterable<Slot>, hasher: Hasher): AsyncGenera
   }
 }
 
-function unpack(compression: Compression, packed: AsyncGenerator<Slot>, signal: AbortSignal): AsyncIterable<Slot> {
+function unpack(compression: Compression, packed: AsyncGenerator<Slot>, signal: AbortSignal): AsyncGenerator<Slot> {
   if (compression === 'none') return packed;
-  const pool = createSlotPool(poolSlots);
+  const pool = createSlotPool(poolSlots, signal);
   return compression === 'xz' ? decodeXz(packed, pool, signal) : decodeZlib(compression, packed, pool);
 }
 
-/** Moves the slots to the disk; the number of bytes. */
+/** Moves the slots to the disk, which is opened once the first one has passed. */
 async function pump(
-  slots: AsyncIterable<Slot>,
-  writer: DiskWriter,
+  slots: AsyncGenerator<Slot>,
+  openWriter: () => Promise<DiskWriter>,
   download: Download,
   options: WriteImageOptions,
-): Promise<number> {
-  let offset = 0;
+): Promise<{ readonly writer: DiskWriter; readonly imageBytes: number }> {
   const report = progressReporter(download, options);
+  let writer: DiskWriter | undefined;
+  let offset = 0;
   for await (const slot of slots) {
     if (options.signal.aborted) throw new AppError('aborted', 'writing was stopped', { cause: options.signal.reason });
+    if (writer === undefined) {
+      options.checkHead?.(slot.bytes.subarray(0, slot.length));
+      writer = await openWriter();
+    }
     const { length } = slot;
     await writer.write(slot, offset);
     offset += length;
     report();
   }
-  return offset;
+  if (writer === undefined) throw emptyImage();
+  return { writer, imageBytes: offset };
+}
+
+function emptyImage(): AppError {
+  return new AppError('image_error', 'the image is empty');
 }
 
 function progressReporter(download: Download, options: WriteImageOptions): () => void {

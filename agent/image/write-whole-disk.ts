@@ -19,7 +19,7 @@ type Context = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportPr
  * Writes a whole-disk image and checks that the disk has partitions afterwards (agent-protocol.md §6.2). The disk's
  * old content goes only once the image's beginning has arrived and looks right; after a failure the disk is not
  * bootable.
- * @throws AppError as `writeImage`, and `image_error` when the image brought no partition table.
+ * @throws AppError as `writeImage`, and `image_error` when the image has no partition table, or one for other sectors.
  */
 export async function writeWholeDisk(
   context: Context,
@@ -46,6 +46,7 @@ export async function writeWholeDisk(
       log: context.log,
       signal: context.signal,
       reportProgress: context.reportProgress,
+      checkHead: (head) => checkTable(head, device),
     });
     const { head, ...figures } = written;
     context.log.info({ device: device.name, ...figures, ms: Math.round(performance.now() - started) }, 'image written');
@@ -80,26 +81,25 @@ async function prepareDisk(run: Run, device: BlockDevice): Promise<Disk> {
   return openDisk(run, device);
 }
 
-async function settlePartitions(run: Run, device: BlockDevice, head: Buffer): Promise<void> {
-  const table = readPartitionTable(head);
-  if (table.gptSectorBytes !== undefined && table.gptSectorBytes !== device.logicalSectorBytes) {
-    throw new AppError(
-      'image_error',
-      `the image's GPT is for sectors of ${table.gptSectorBytes} bytes, disk ${device.name} has ${device.logicalSectorBytes}`,
-    );
+/** Before anything is wiped: an image that can't end well must not cost the disk its content. */
+function checkTable(head: Buffer, device: BlockDevice): void {
+  const { kind, gptSectorBytes } = readPartitionTable(head);
+  if (kind === 'none') {
+    throw new AppError('image_error', 'the image has no partition table: it is no whole-disk image');
   }
-  if (table.kind === 'none') throw noPartitions(device);
-  if (table.kind === 'gpt') await moveBackupGpt(run, device.name);
-  await rereadPartitions(run, device.name);
-  const [after] = await runLsblk(run, [device.name]);
-  if (after === undefined || after.partitions.length === 0) throw noPartitions(device);
+  if (gptSectorBytes === undefined || gptSectorBytes === device.logicalSectorBytes) return;
+  throw new AppError(
+    'image_error',
+    `the image's GPT is for sectors of ${gptSectorBytes} bytes, disk ${device.name} has ${device.logicalSectorBytes}`,
+  );
 }
 
-function noPartitions(device: BlockDevice): AppError {
-  return new AppError(
-    'image_error',
-    `disk ${device.name} has no partitions after the image was written: it is no whole-disk image`,
-  );
+async function settlePartitions(run: Run, device: BlockDevice, head: Buffer): Promise<void> {
+  if (readPartitionTable(head).kind === 'gpt') await moveBackupGpt(run, device.name);
+  await rereadPartitions(run, device.name);
+  const [after] = await runLsblk(run, [device.name]);
+  if (after !== undefined && after.partitions.length > 0) return;
+  throw new AppError('image_error', `disk ${device.name} has no partitions after the image was written`);
 }
 
 async function closeAll(opened: Disk[]): Promise<void> {

@@ -14,31 +14,36 @@ export async function* decodeXz(
 ): AsyncGenerator<Slot> {
   const xz = start('xz', ['--decompress', '--stdout', `--memlimit-decompress=${xzMemoryLimit}`], { signal });
   const complaint = collectText(xz.stderr);
+  const download = { failed: false };
   const fed = feed(packed, xz.stdin);
-  fed.catch(() => xz.kill('SIGKILL')); // a broken download ends the output too; the reason is thrown below
+  fed.catch(() => {
+    download.failed = true;
+    xz.kill('SIGKILL'); // so that the output ends too
+  });
   try {
     yield* intoSlots(xz.stdout, pool);
     const exitCode = await xz.exited;
-    await fed;
+    if (download.failed) await fed;
     if (exitCode !== 0)
       throw new AppError('image_error', `unpack the xz image: ${complaint().trim() || `xz exited with ${exitCode}`}`);
+    await fed;
   } finally {
     xz.kill('SIGKILL');
   }
 }
 
+/** Ends as soon as xz takes no more: its exit code says why, and the rest of the download is of no use. */
 async function feed(packed: AsyncIterable<Slot>, stdin: Writable): Promise<void> {
-  let broken = false;
+  let gaveUp = false;
   stdin.on('error', () => {
-    broken = true; // xz gave up; its message and exit code say why
+    gaveUp = true;
   });
   for await (const slot of packed) {
-    if (!broken) {
-      await new Promise<void>((resolve) => {
-        stdin.write(slot.bytes.subarray(0, slot.length), () => resolve());
-      });
-    }
+    await new Promise<void>((resolve) => {
+      stdin.write(slot.bytes.subarray(0, slot.length), () => resolve());
+    });
     slot.release();
+    if (gaveUp) return;
   }
   stdin.end();
 }

@@ -22,7 +22,7 @@ import { withLoopDevice } from '#test/support/loop-device.ts';
 const mib = 1024 * 1024;
 const diskBytes = 400 * mib;
 
-const files = { folder: '', gpt: '', gptZstd: '', msdos: '', configDrive: '' };
+const files = { folder: '', gpt: '', gptZstd: '', msdos: '', blank: '', configDrive: '' };
 
 beforeAll(async () => {
   files.folder = await mkdtemp(join(tmpdir(), 'baton-write-image-'));
@@ -155,13 +155,23 @@ describe('failures', () => {
       await expectNotBootable(device);
     }));
 
-  test('an image without partitions', () =>
+  test.each([
+    ['an image without a partition table', { logicalSectorBytes: 512 }, 'blank', /has no partition table/],
+    [
+      'a GPT for other sectors',
+      { logicalSectorBytes: 4096 },
+      'gpt',
+      /GPT is for sectors of 512 bytes, disk .* has 4096/,
+    ],
+  ] as const)('%s leaves the disk as it was', (_name, fields, file, text) =>
     withDisk(async (device) => {
-      const blank = join(files.folder, 'blank.img');
-      await writeFile(blank, Buffer.alloc(3 * mib, 'no table'));
-      await expect(write(device, blank)).rejects.toThrow(/has no partitions after the image was written/);
-      await expectNotBootable(device);
-    }));
+      files.blank = join(files.folder, 'blank.img');
+      await writeFile(files.blank, Buffer.alloc(3 * mib, 'no table'));
+      await run('mkfs.ext4', ['-q', '-L', 'precious', device.name]);
+      await expect(write({ ...device, ...fields }, files[file])).rejects.toThrow(text);
+      expect((await run('blkid', ['--probe', device.name])).stdout).toContain('LABEL="precious"');
+    }),
+  );
 
   test('a disk that is mounted keeps all it has', () =>
     withDisk(async (device) => {

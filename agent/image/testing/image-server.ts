@@ -7,6 +7,8 @@ export interface Behaviour {
   readonly status?: number;
   /** Breaks the connection after so many bytes of the body. */
   readonly dropAfter?: number;
+  /** Sends nothing more after so many bytes of the body. */
+  readonly stallAfter?: number;
   readonly ignoreRange?: boolean;
   readonly etag?: string;
   readonly chunked?: boolean;
@@ -76,7 +78,8 @@ function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, re
       ? {}
       : { 'content-range': `bytes ${from}-${end - 1}/${behaviour.hidesTotal ? '*' : file.length}` }),
   });
-  if (behaviour.dropAfter === undefined) response.end(body);
+  if (behaviour.stallAfter !== undefined) response.write(body.subarray(0, behaviour.stallAfter));
+  else if (behaviour.dropAfter === undefined) response.end(body);
   else response.write(body.subarray(0, behaviour.dropAfter), () => response.socket?.destroySoon());
 }
 
