@@ -5,8 +5,11 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** Smaller holes are written: one request of 1 MiB beats two halves around them. */
 const granuleBytes = 64 * 1024;
 const zeros = Buffer.alloc(granuleBytes);
-/** How much is zeroed at once ahead of the first hole: a call costs milliseconds, whatever its length. */
-const zeroWindowBytes = 1024 * slotBytes;
+/**
+ * How much is zeroed at once: a call costs milliseconds, whatever its length. Not more, because the kernel ends a call
+ * that has begun even when we are killed, and what it zeros late would be the next image.
+ */
+const zeroWindowBytes = 64 * slotBytes;
 
 export interface DiskWriter {
   /**
@@ -29,6 +32,9 @@ export interface DiskWriter {
 export function createDiskWriter(disk: Disk, imageBytes: number | undefined): DiskWriter {
   const pending = new Set<Promise<void>>();
   const state = { failure: undefined as unknown, first: undefined as Slot | undefined, zeroedTo: 0, written: 0 };
+  /** On rotational disks: whole slots of zeros that are not on the disk yet. */
+  const hole = { from: 0, to: 0 };
+  const skipsHoles = disk.zeroRange !== undefined && !disk.rotational;
   const end = Math.min(disk.sizeBytes, roundUp(imageBytes ?? disk.sizeBytes, disk.sectorBytes));
 
   const writeRange = async (slot: Slot, from: number, to: number, offset: number): Promise<void> => {
@@ -53,6 +59,21 @@ export function createDiskWriter(disk: Disk, imageBytes: number | undefined): Di
     state.zeroedTo = Math.max(to, Math.min(start + zeroWindowBytes, end));
     await disk.zeroRange(start, state.zeroedTo - start);
   };
+  const zeroHole = async (): Promise<void> => {
+    const { from, to } = hole;
+    hole.from = to;
+    if (to > from) await disk.zeroRange?.(from, to - from);
+  };
+  /** Whether the slot became part of a hole. */
+  const takesHole = async (slot: Slot, length: number, offset: number): Promise<boolean> => {
+    if (disk.zeroRange === undefined || !disk.rotational) return false;
+    const isHole = length === slotBytes && isZero(slot.bytes);
+    if (!isHole || offset - hole.from >= zeroWindowBytes) await zeroHole();
+    if (!isHole) return false;
+    if (hole.to !== offset || hole.from === hole.to) hole.from = offset;
+    hole.to = offset + length;
+    return true;
+  };
   const drain = async (): Promise<void> => {
     await Promise.all(pending);
     throwFailure(state.failure, disk);
@@ -67,13 +88,16 @@ export function createDiskWriter(disk: Disk, imageBytes: number | undefined): Di
         state.first = slot;
         return;
       }
-      for (const run of splitRuns(slot.bytes.subarray(0, length), disk.zeroRange !== undefined)) {
-        if (run.zero) await zeroAhead(offset + run.from, offset + run.to);
-        else writeLater(slot, run.from, run.to, offset);
+      if (!(await takesHole(slot, length, offset))) {
+        for (const run of splitRuns(slot.bytes.subarray(0, length), skipsHoles)) {
+          if (run.zero) await zeroAhead(offset + run.from, offset + run.to);
+          else writeLater(slot, run.from, run.to, offset);
+        }
       }
       slot.release();
     },
     flush: async () => {
+      await zeroHole();
       await drain();
       await disk.handle.datasync();
     },
@@ -108,12 +132,20 @@ export function splitRuns(bytes: Buffer, skipHoles: boolean): readonly Run[] {
   const runs: Run[] = [];
   for (let from = 0; from < bytes.length; from += granuleBytes) {
     const to = Math.min(from + granuleBytes, bytes.length);
-    const zero = bytes.subarray(from, to).equals(zeros.subarray(0, to - from));
+    const zero = isZero(bytes.subarray(from, to));
     const last = runs.at(-1);
     if (last?.zero === zero) runs[runs.length - 1] = { ...last, to };
     else runs.push({ from, to, zero });
   }
   return runs;
+}
+
+function isZero(bytes: Buffer): boolean {
+  for (let from = 0; from < bytes.length; from += granuleBytes) {
+    const piece = bytes.subarray(from, from + granuleBytes);
+    if (!piece.equals(zeros.subarray(0, piece.length))) return false;
+  }
+  return true;
 }
 
 /** Writes all of `bytes`, which the kernel may take in parts. */

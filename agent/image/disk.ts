@@ -15,6 +15,8 @@ export interface Disk {
    * Offset and length are multiples of the sector size.
    */
   readonly zeroRange?: (offset: number, length: number) => Promise<void>;
+  /** The disk's heads move: what is zeroed ahead and then written costs twice the time. */
+  readonly rotational: boolean;
 }
 
 /**
@@ -39,26 +41,36 @@ export async function openExclusive(name: string): Promise<FileHandle> {
   }
 }
 
-/** Opens a disk for the image writer. @throws AppError as `openExclusive`. */
+/** Opens a disk for the image writer; `signal` stops a zeroing under way. @throws AppError as `openExclusive`. */
 export async function openDisk(
   run: Run,
   device: Pick<BlockDevice, 'name' | 'sizeBytes' | 'logicalSectorBytes'>,
+  signal?: AbortSignal,
 ): Promise<Disk> {
   const handle = await openExclusive(device.name);
-  const disk = { name: device.name, handle, sizeBytes: device.sizeBytes, sectorBytes: device.logicalSectorBytes };
-  if (!(await offloadsZeroing(device.name))) return disk;
+  const disk = {
+    name: device.name,
+    handle,
+    sizeBytes: device.sizeBytes,
+    sectorBytes: device.logicalSectorBytes,
+    rotational: (await readQueue(device.name, 'rotational')) !== 0,
+  };
+  // without the device's help the kernel would write the zeros, and the data over them: twice the work
+  if ((await readQueue(device.name, 'write_zeroes_max_bytes')) === 0) return disk;
   return {
     ...disk,
     zeroRange: async (offset, length) => {
       // --force: we hold the disk exclusively ourselves
       const range = ['--offset', String(offset), '--length', String(length)];
-      await run('blkdiscard', ['--force', '--zeroout', ...range, device.name], { timeoutMs: 600_000 });
+      await run('blkdiscard', ['--force', '--zeroout', ...range, device.name], {
+        timeoutMs: 600_000,
+        ...(signal === undefined ? {} : { signal }),
+      });
     },
   };
 }
 
-/** Without the device's help the kernel would write the zeros, and the data over them: twice the work. */
-async function offloadsZeroing(name: string): Promise<boolean> {
-  const file = `/sys/class/block/${basename(name)}/queue/write_zeroes_max_bytes`;
-  return Number(await readFile(file, 'utf8')) > 0;
+/** A number that the kernel tells of a disk's queue. */
+async function readQueue(name: string, file: 'rotational' | 'write_zeroes_max_bytes'): Promise<number> {
+  return Number(await readFile(`/sys/class/block/${basename(name)}/queue/${file}`, 'utf8'));
 }

@@ -22,7 +22,7 @@ image.fill('tail', 4 * mib);
 interface Setup {
   readonly data?: Buffer;
   readonly behaviours?: readonly Behaviour[];
-  readonly disk?: { readonly sizeBytes?: number; readonly offload?: boolean };
+  readonly disk?: { readonly sizeBytes?: number; readonly offload?: boolean; readonly rotational?: boolean };
   readonly options?: Partial<WriteImageOptions>;
 }
 
@@ -39,7 +39,7 @@ interface Outcome {
 
 async function write({ data = image, behaviours = [], disk = {}, options = {} }: Setup): Promise<Outcome> {
   await using server = await serveImage(data, behaviours);
-  await using target = await createFakeDisk(disk.sizeBytes ?? diskBytes, disk.offload ?? true);
+  await using target = await createFakeDisk(disk.sizeBytes ?? diskBytes, disk.offload ?? true, disk.rotational);
   const sleeps: number[] = [];
   const progress: Progress[] = [];
   let time = 0;
@@ -101,6 +101,27 @@ describe('formats', () => {
     // nothing behind the image is touched but the rest of its last sector
     expect(outcome.content.subarray(image.length + 412).every((byte) => byte === 0xaa)).toBe(true);
     expect(outcome.zeroed).toHaveLength(1);
+  });
+
+  test('raw, on a rotational disk: nothing is zeroed that is written afterwards', async () => {
+    const data = Buffer.concat([image, Buffer.alloc(2 * mib - 100), Buffer.alloc(mib, 'end'), Buffer.alloc(70 * mib)]);
+    data.fill(0, 2 * mib, 4 * mib);
+    const outcome = await write({ data, disk: { rotational: true, sizeBytes: 80 * mib } });
+    expect(outcome.content.subarray(0, data.length).equals(data)).toBe(true);
+    expect(outcome.zeroed.map(([from, length]) => [from / mib, length / mib])).toEqual([
+      [2, 2],
+      [6, 1],
+      [8, 64],
+      [72, 6],
+    ]);
+    expect(outcome.written?.writtenBytes).toBe(data.length - 73 * mib);
+  });
+
+  test('raw, zeroed ahead in steps of 64 MiB', async () => {
+    const data = Buffer.concat([image, Buffer.alloc(100 * mib - image.length)]);
+    const outcome = await write({ data, disk: { sizeBytes: 120 * mib } });
+    expect(outcome.content.subarray(0, data.length).equals(data)).toBe(true);
+    expect(Math.max(...outcome.zeroed.map(([, length]) => length))).toBe(64 * mib);
   });
 
   test('raw, on a disk that can not zero by itself', async () => {

@@ -32,7 +32,7 @@ export async function writeWholeDisk(
   const wipeAndOpen = async (): Promise<Disk> => {
     await refuseUsed(device);
     context.reportProgress({ phase: 'wiping disk' });
-    opened.push(await prepareDisk(context.run, device));
+    opened.push(await prepareDisk(context, device));
     return opened[0] as Disk;
   };
   const started = performance.now();
@@ -72,13 +72,13 @@ async function refuseUsed(device: BlockDevice): Promise<void> {
   await handle.close();
 }
 
-async function prepareDisk(run: Run, device: BlockDevice): Promise<Disk> {
+async function prepareDisk({ run, signal }: Context, device: BlockDevice): Promise<Disk> {
   try {
     await wipeDisk(run, device);
   } catch (cause) {
     throw new AppError('storage_error', `wipe disk ${device.name} before the image`, { cause });
   }
-  return openDisk(run, device);
+  return openDisk(run, device, signal);
 }
 
 /** Before anything is wiped: an image that can't end well must not cost the disk its content. */

@@ -83,7 +83,8 @@ function toBlockDevice(node: LsblkNode): BlockDevice {
     physicalSectorBytes: node['phy-sec'] ?? 512,
     mountpoints: [node, ...above].flatMap((each) => (each.mountpoints ?? []).filter((path) => path !== null)),
     holders: [...new Set(above.filter((each) => each.type !== 'part').map((each) => each.path))],
-    partitions: partitions.map((child) => toPartition(child)),
+    // lsblk names them in the order of a folder
+    partitions: partitions.map((child) => toPartition(child)).sort((a, b) => a.number - b.number),
   };
 }
 

@@ -13,7 +13,7 @@ export interface FakeDisk extends AsyncDisposable {
 }
 
 /** A file that stands in for a disk, full of old bytes (0xaa); `offload` gives it write-zeroes. */
-export async function createFakeDisk(sizeBytes: number, offload: boolean): Promise<FakeDisk> {
+export async function createFakeDisk(sizeBytes: number, offload: boolean, rotational = false): Promise<FakeDisk> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-disk-'));
   const name = join(folder, 'disk');
   await writeFile(name, Buffer.alloc(sizeBytes, 0xaa));
@@ -27,7 +27,7 @@ export async function createFakeDisk(sizeBytes: number, offload: boolean): Promi
     open: async () => {
       const handle = await openDirect(name);
       handles.push(handle);
-      const disk = { name, handle, sizeBytes, sectorBytes: 512 };
+      const disk = { name, handle, sizeBytes, sectorBytes: 512, rotational };
       if (!offload) return disk;
       return {
         ...disk,
