@@ -1,3 +1,4 @@
+import { readFault } from '#conductor/cli/read-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export type Json = Record<string, unknown>;
@@ -26,19 +27,8 @@ export function createApiClient(url: string): ApiClient {
       if (answer.status === 404 && method === 'GET') return undefined;
       throw new AppError(
         answer.status >= 500 ? 'unavailable' : 'invalid_argument',
-        faultOf(text) ?? `${answer.status}: ${text}`,
+        readFault(text) ?? `${answer.status}: ${text}`,
       );
     },
   };
-}
-
-function faultOf(text: string): string | undefined {
-  try {
-    const outer = JSON.parse(text) as { error_message?: string };
-    const inner = JSON.parse(outer.error_message ?? '{}') as { faultstring?: string; description?: string };
-    return inner.faultstring ?? inner.description;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

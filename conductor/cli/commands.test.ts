@@ -7,6 +7,8 @@ import { commands, runCommand, usage } from '#conductor/cli/commands.ts';
 
 let calls: unknown[][];
 let output: string;
+let flow: Record<string, unknown> | undefined;
+let onSleep: () => void;
 let nodeStates: { provision_state: string; target_provision_state: string | null; last_error?: string }[];
 
 const client: ApiClient = {
@@ -14,7 +16,7 @@ const client: ApiClient = {
     if (method !== 'GET') calls.push([method, path, body]);
     if (path.startsWith('/v1/nodes?'))
       return Promise.resolve({ nodes: [{ uuid: 'u', name: 'n1', maintenance: false }] });
-    if (path.endsWith('/flow')) return Promise.resolve(undefined);
+    if (path.endsWith('/flow')) return Promise.resolve(flow);
     const state = nodeStates.length > 1 ? nodeStates.shift() : nodeStates[0];
     return Promise.resolve(path.endsWith('/nope') ? undefined : { name: 'n1', ...state });
   },
@@ -24,7 +26,13 @@ const run = (...args: string[]) =>
     {
       client,
       screen: { write: (text) => (output += text), isTerminal: false },
-      clock: { now: () => new Date(), sleep: () => Promise.resolve() },
+      clock: {
+        now: () => new Date(),
+        sleep: () => {
+          onSleep();
+          return Promise.resolve();
+        },
+      },
     },
     args,
   );
@@ -32,6 +40,8 @@ const run = (...args: string[]) =>
 beforeEach(() => {
   calls = [];
   output = '';
+  flow = undefined;
+  onSleep = () => undefined;
   nodeStates = [{ provision_state: 'active', target_provision_state: null }];
 });
 
@@ -67,6 +77,28 @@ test('deploy takes a config drive as JSON or as it is, and waits', async () => {
   } finally {
     await rm(directory, { recursive: true });
   }
+});
+
+test('watching without a terminal prints what has changed, once', async () => {
+  nodeStates = [
+    { provision_state: 'verifying', target_provision_state: 'manageable' },
+    { provision_state: 'verifying', target_provision_state: 'manageable' },
+    { provision_state: 'manageable', target_provision_state: null },
+  ];
+  flow = {
+    uuid: 'f',
+    kind: 'verify',
+    state: 'running',
+    started_at: '2026-01-01T00:00:00Z',
+    ended_at: null,
+    held: null,
+    steps: [],
+  };
+  onSleep = () => {
+    if (nodeStates.length === 1) flow = { ...flow, state: 'succeeded', ended_at: '2026-01-01T00:00:02Z' };
+  };
+  await run('node', 'watch', 'n1');
+  expect(output).toBe('verify started\nverify succeeded after 2.0 s\nnode n1 is manageable\n');
 });
 
 test('watching a node that ends in a failed state fails with its last error', async () => {

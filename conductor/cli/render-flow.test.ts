@@ -33,6 +33,7 @@ function flow(steps: FlowStepView[], more: Partial<FlowView> = {}): FlowView {
     started_at: at(0),
     ended_at: null,
     error: null,
+    held: null,
     steps,
     ...more,
   };
@@ -75,6 +76,15 @@ test('names what is waited for, and the whole cause of a failure', () => {
   expect(lines[1]).toContain('power.power_off (clean-up)');
   expect(lines[2]).toBe('      no BMC');
   expect(lines[3]).toBe('deploy: failed, 1 m 15 s — step failed');
+});
+
+test('says when a wait ends, and why nobody works on a flow', () => {
+  const waiting = step('deploy', 'waiting', { waiting_for: 'the first heartbeat', wait_until: at(100) });
+  const lines = renderFlow(flow([waiting], { held: 'the node is in maintenance' }), new Date(at(40)));
+  expect(lines).toEqual([
+    '…  80 deploy.deploy         40.0 s  waiting for the first heartbeat (at most 1 m 00 s more)',
+    'deploy: running, 40.0 s, held: the node is in maintenance',
+  ]);
 });
 
 test('a flow without steps is one line', () => {

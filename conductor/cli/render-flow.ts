@@ -18,7 +18,8 @@ export function renderFlow(flow: FlowView, now: Date): string[] {
   const width = Math.max(...flow.steps.map((step) => stepName(step).length), 0);
   const steps = flow.steps.flatMap((step) => renderStep(step, now, width));
   const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
-  const total = `${flow.kind}: ${flow.state}, ${took}${flow.error ? ` — ${flow.error}` : ''}`;
+  const held = flow.held ? `, held: ${flow.held}` : '';
+  const total = `${flow.kind}: ${flow.state}, ${took}${held}${flow.error ? ` — ${flow.error}` : ''}`;
   return [...steps, total];
 }
 
@@ -28,23 +29,33 @@ function renderStep(step: FlowStepView, now: Date, width: number): string[] {
   const where = step.in_band ? 'agent' : '     ';
   const took = step.started_at ? formatDuration(spanMs(step.started_at, step.ended_at, now)) : '';
   const head = `${mark} ${priority} ${stepName(step).padEnd(width)} ${where} ${took.padStart(8)}`;
-  const first = `${head}  ${remark(step)}`.trimEnd();
+  const first = `${head}  ${remark(step, now)}`.trimEnd();
   return step.error ? [first, `      ${step.error}`] : [first];
 }
 
-function stepName(step: FlowStepView): string {
+/** `deploy.write_image`, `power.power_off (clean-up)`. */
+export function stepName(step: FlowStepView): string {
   return `${step.interface}.${step.step}${step.phase === 'cleanup' ? ' (clean-up)' : ''}`;
 }
 
-function remark(step: FlowStepView): string {
+function remark(step: FlowStepView, now: Date): string {
   const busy = step.state === 'running' || step.state === 'waiting';
   if (!busy) return '';
-  const progress = Progress.safeParse(step.progress);
-  if (progress.success) return renderProgress(progress.data);
-  return step.waiting_for ? `waiting for ${step.waiting_for}` : '';
+  const progress = progressOf(step);
+  if (progress) return renderProgress(progress);
+  if (!step.waiting_for) return '';
+  const left = step.wait_until ? spanMs(now.toISOString(), step.wait_until, now) : undefined;
+  return `waiting for ${step.waiting_for}${left === undefined ? '' : ` (at most ${formatDuration(left)} more)`}`;
 }
 
-function renderProgress(progress: Progress): string {
+/** What the agent has reported; `undefined` before it has. */
+export function progressOf(step: FlowStepView): Progress | undefined {
+  return Progress.safeParse(step.progress).data;
+}
+
+/** `writing image 50.0 MB of 200 MB (25 %), 12.5 MB/s`. */
+export function renderProgress(progress: Progress | undefined): string {
+  if (!progress) return '';
   const { done_bytes: done, total_bytes: total, rate } = progress;
   const amount =
     done === undefined
@@ -53,7 +64,7 @@ function renderProgress(progress: Progress): string {
   return `${progress.phase}${amount}${rate === undefined ? '' : `, ${formatBytes(rate)}/s`}`;
 }
 
-function spanMs(from: string, to: string | null, now: Date): number {
+export function spanMs(from: string, to: string | null, now: Date): number {
   return Math.max(0, (to ? new Date(to) : now).getTime() - new Date(from).getTime());
 }
 

@@ -1,4 +1,5 @@
 import { type Dispatcher, request } from 'undici';
+import { readFault } from '#conductor/cli/read-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The conductor's HTTP API as an operator uses it. */
@@ -30,24 +31,11 @@ export function conductorClient(url: string, dispatcher: Dispatcher): ConductorC
       const text = await response.body.text();
       if (response.statusCode >= 400) {
         const code = response.statusCode >= 500 ? 'unavailable' : 'invalid_argument';
-        throw new AppError(code, `${method} ${path} was answered ${response.statusCode}: ${faultText(text)}`, {
+        throw new AppError(code, `${method} ${path} was answered ${response.statusCode}: ${readFault(text) ?? text}`, {
           details: { status: response.statusCode },
         });
       }
       return (text === '' ? undefined : JSON.parse(text)) as T;
     },
   };
-}
-
-/** Ironic's error body: `{"error_message": "{\"faultstring\": …}"}` or the object itself. */
-function faultText(body: string): string {
-  try {
-    const outer = JSON.parse(body) as { error_message?: unknown; faultstring?: unknown };
-    const inner: unknown =
-      typeof outer.error_message === 'string' ? JSON.parse(outer.error_message) : (outer.error_message ?? outer);
-    const { faultstring } = inner as { faultstring?: unknown };
-    return typeof faultstring === 'string' ? faultstring : body;
-  } catch {
-    return body; // not JSON: as it is
-  }
 }

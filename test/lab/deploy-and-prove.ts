@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { FlowView } from '#conductor/flows/flow-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
 import { labAddresses } from '#test/lab/network.ts';
-import { type DemoImage, enrollNode, type Flow, getFlow, getNode, requestDeploy } from '#test/lab/operator.ts';
+import { type DemoImage, enrollNode, getFlow, getNode, requestDeploy } from '#test/lab/operator.ts';
 import { type BeaconAnswer, tryBothNetworks, waitForBeacon } from '#test/lab/proofs/beacon.ts';
 import { compareImageBytes, comparePartitionTables } from '#test/lab/proofs/compare-disk.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
@@ -16,7 +17,7 @@ export interface Proof {
 
 export interface DeployReport {
   readonly node: string;
-  readonly flow: Flow;
+  readonly flow: FlowView;
   readonly proofs: readonly Proof[];
   readonly beacon: BeaconAnswer;
   /** From the request for `active` on, in milliseconds. */
@@ -26,7 +27,7 @@ export interface DeployReport {
 
 export interface DeployHooks {
   /** Told about the flow whenever it has been looked at. */
-  readonly onFlow?: (flow: Flow) => void;
+  readonly onFlow?: (flow: FlowView) => void;
   /** Told in a line of text what happens outside of the flow. */
   readonly report?: (line: string) => void;
 }
@@ -67,7 +68,7 @@ export async function deployAndProve(
   return { node: node.name, flow, proofs, beacon, activeAfterMs, beaconAfterMs };
 }
 
-async function followDeploy(lab: Lab, node: LabNode, hooks: DeployHooks): Promise<Flow> {
+async function followDeploy(lab: Lab, node: LabNode, hooks: DeployHooks): Promise<FlowView> {
   return waitUntil(
     `${node.name} to become active`,
     async () => {

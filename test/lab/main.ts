@@ -1,3 +1,4 @@
+import { formatDuration } from '#conductor/cli/render-flow.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
@@ -5,7 +6,6 @@ import { type Lab, startLab } from '#test/lab/lab.ts';
 import { type DemoImage, readDemoImage } from '#test/lab/operator.ts';
 import { type LabCommand, labUsage, parseLabCommand } from '#test/lab/options.ts';
 import { openScreen, type Screen } from '#test/lab/screen.ts';
-import { formatSeconds } from '#test/lab/timeline.ts';
 
 /** `npm run lab`: from nothing to proven deploys. Exit code 0 when every proof holds, 1 otherwise, 2 for bad flags. */
 async function main(): Promise<number> {
@@ -92,12 +92,12 @@ function untilInterrupted(signal: AbortSignal): Promise<void> {
 function summary(reports: readonly DeployReport[], totalMs: number): string {
   const lines = reports.flatMap((report) => [
     '',
-    `${report.node}: active after ${formatSeconds(report.activeAfterMs / 1000)}, beacon after ${formatSeconds(report.beaconAfterMs / 1000)}`,
+    `${report.node}: active after ${formatDuration(report.activeAfterMs)}, beacon after ${formatDuration(report.beaconAfterMs)}`,
     ...report.proofs.map((proof) => `  ${proof.holds ? 'proved' : 'FAILED'}  ${proof.what}: ${proof.seen}`),
   ]);
   const failed = reports.flatMap((report) => report.proofs).filter((proof) => !proof.holds).length;
   const verdict = failed === 0 ? 'every proof holds' : `${failed} proofs do NOT hold`;
-  return `${[...lines, '', `${verdict}; whole run ${formatSeconds(totalMs / 1000)}`].join('\n')}\n`;
+  return `${[...lines, '', `${verdict}; whole run ${formatDuration(totalMs)}`].join('\n')}\n`;
 }
 
 function howToDrive(lab: Lab): string {

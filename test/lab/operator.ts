@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import type { FlowView } from '#conductor/flows/flow-view.ts';
 import { readManifest } from '#image-build/manifest.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
@@ -15,41 +16,6 @@ export interface NodeView {
   readonly power_state: string | null;
   readonly last_error: string | null;
   readonly instance_uuid: string | null;
-}
-
-export interface FlowStep {
-  readonly uuid: string;
-  readonly position: number;
-  readonly interface: string;
-  readonly step: string;
-  readonly priority: number;
-  readonly origin: string;
-  readonly state: 'pending' | 'running' | 'waiting' | 'succeeded' | 'failed' | 'skipped';
-  readonly started_at: string | null;
-  readonly ended_at: string | null;
-  readonly waiting_for: string | null;
-  readonly wait_until: string | null;
-  readonly progress: StepProgress | null;
-  readonly error: string | null;
-}
-
-/** Bytes, and bytes a second. */
-export interface StepProgress {
-  readonly phase?: string | null;
-  readonly done_bytes?: number | null;
-  readonly total_bytes?: number | null;
-  readonly rate?: number | null;
-}
-
-/** Baton's `GET /v1/nodes/{node}/flow`. */
-export interface Flow {
-  readonly uuid: string;
-  readonly kind: string;
-  readonly state: string;
-  readonly started_at: string;
-  readonly ended_at: string | null;
-  readonly error: string | null;
-  readonly steps: readonly FlowStep[];
 }
 
 export interface DemoImage {
@@ -127,9 +93,9 @@ export function getNode(lab: Lab, node: LabNode): Promise<NodeView> {
 }
 
 /** The flow under way or the last one; `undefined` before the first. */
-export async function getFlow(lab: Lab, node: LabNode): Promise<Flow | undefined> {
+export async function getFlow(lab: Lab, node: LabNode): Promise<FlowView | undefined> {
   try {
-    return await lab.api.call<Flow>('GET', `/v1/nodes/${node.name}/flow`);
+    return await lab.api.call<FlowView>('GET', `/v1/nodes/${node.name}/flow`);
   } catch (error) {
     if (error instanceof AppError && error.details['status'] === 404) return undefined;
     throw error;

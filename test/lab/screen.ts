@@ -1,11 +1,12 @@
 import type { WriteStream } from 'node:tty';
-import type { Flow } from '#test/lab/operator.ts';
-import { describeChanges, renderFlow } from '#test/lab/timeline.ts';
+import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
+import { renderFlow } from '#conductor/cli/render-flow.ts';
+import type { FlowView } from '#conductor/flows/flow-view.ts';
 
 /** Shows what the lab does: drawn over and over on a terminal, as plain lines of text anywhere else. */
 export interface Screen {
   line(text: string): void;
-  flow(node: string, flow: Flow): void;
+  flow(node: string, flow: FlowView): void;
   /** Stops drawing; what is on the screen stays. */
   close(): void;
 }
@@ -16,12 +17,12 @@ export function openScreen(output: WriteStream | NodeJS.WriteStream, startedMs: 
 }
 
 function plainScreen(output: NodeJS.WritableStream, stamp: () => string): Screen {
-  const latest = new Map<string, Flow>();
+  const latest = new Map<string, FlowView>();
   const line = (text: string): void => void output.write(`${stamp()}${text}\n`);
   return {
     line,
     flow: (node, flow) => {
-      for (const text of describeChanges(node, latest.get(node), flow, new Date())) line(text);
+      for (const text of describeFlowChanges(latest.get(node), flow, new Date())) line(`${node}: ${text}`);
       latest.set(node, flow);
     },
     close: () => undefined,
@@ -29,7 +30,7 @@ function plainScreen(output: NodeJS.WritableStream, stamp: () => string): Screen
 }
 
 function drawnScreen(output: WriteStream | NodeJS.WriteStream, stamp: () => string): Screen {
-  const flows = new Map<string, Flow>();
+  const flows = new Map<string, FlowView>();
   let drawn = 0;
   let open = true;
   const erase = (): void => {
@@ -39,7 +40,7 @@ function drawnScreen(output: WriteStream | NodeJS.WriteStream, stamp: () => stri
   const draw = (): void => {
     if (!open) return;
     erase();
-    const lines = [...flows].flatMap(([node, flow]) => ['', ...renderFlow(node, flow, new Date())]);
+    const lines = [...flows].flatMap(([node, flow]) => ['', node, ...renderFlow(flow, new Date())]);
     // what does not fit can't be drawn over: the terminal would have scrolled it away
     const visible = lines.slice(-Math.max(1, (output.rows || 40) - 1));
     for (const text of visible) output.write(`${text.slice(0, (output.columns || 120) - 1)}\n`);

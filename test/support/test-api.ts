@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
+import { readFault } from '#conductor/cli/read-fault.ts';
 import { readConfig } from '#conductor/config.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { openDatabase } from '#conductor/db/open.ts';
@@ -78,7 +79,7 @@ export async function openTestApi(
         headers: answer.headers,
         body: json,
         uuid: textOf(json['uuid']),
-        fault: faultOf(json),
+        fault: readFault(text),
       };
     },
     reset: async () => {
@@ -91,10 +92,4 @@ export async function openTestApi(
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-function faultOf(json: Json): string | undefined {
-  if (typeof json['error_message'] !== 'string') return undefined;
-  const inner = JSON.parse(json['error_message']) as { faultstring?: string; description?: string };
-  return inner.faultstring ?? inner.description;
 }

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
+import type { FlowView } from '#conductor/flows/flow-view.ts';
 import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabNodeOptions, startLab } from '#test/lab/lab.ts';
-import { type Flow, provision, readDemoImage, waitForState } from '#test/lab/operator.ts';
+import { provision, readDemoImage, waitForState } from '#test/lab/operator.ts';
 import { readGpt } from '#test/lab/proofs/read-gpt.ts';
-import { describeChanges } from '#test/lab/timeline.ts';
 
 /** Whole deploys in QEMU, at the same time on one switch and one conductor. */
 const machines: readonly (LabNodeOptions & { readonly name: string })[] = [
@@ -22,9 +23,9 @@ beforeAll(async () => {
   const running = lab;
   const settled = await Promise.allSettled(
     nodes.map((node) => {
-      let seen: Flow | undefined;
-      const onFlow = (flow: Flow): void => {
-        for (const line of describeChanges(node.name, seen, flow, new Date())) say(line);
+      let seen: FlowView | undefined;
+      const onFlow = (flow: FlowView): void => {
+        for (const line of describeFlowChanges(seen, flow, new Date())) say(`${node.name}: ${line}`);
         seen = flow;
       };
       return deployAndProve(running, node, image, { onFlow, report: say });

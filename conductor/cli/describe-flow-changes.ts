@@ -1,0 +1,44 @@
+import { formatDuration, progressOf, renderProgress, spanMs, stepName } from '#conductor/cli/render-flow.ts';
+import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
+
+/** What happened between two looks at a flow, a line each; for logs, where nothing can be drawn over. Pure. */
+export function describeFlowChanges(before: FlowView | undefined, after: FlowView, now: Date): string[] {
+  const known = before?.uuid === after.uuid ? before : undefined;
+  const lines = known ? [] : [`${after.kind} started`];
+  for (const step of after.steps) {
+    const old = known?.steps.find((each) => each.uuid === step.uuid);
+    lines.push(...stepChanges(old, step, now).map((change) => `${stepName(step)} (${step.priority}) ${change}`));
+  }
+  if ((known?.held ?? null) !== after.held) {
+    lines.push(after.held === null ? `${after.kind} goes on` : `${after.kind} is held: ${after.held}`);
+  }
+  if (after.ended_at !== null && known?.ended_at !== after.ended_at) {
+    const took = formatDuration(spanMs(after.started_at, after.ended_at, now));
+    lines.push(`${after.kind} ${after.state} after ${took}${after.error ? `: ${after.error}` : ''}`);
+  }
+  return lines;
+}
+
+function stepChanges(old: FlowStepView | undefined, step: FlowStepView, now: Date): string[] {
+  const lines: string[] = [];
+  const turned = old?.state !== step.state;
+  if (turned && step.state === 'running') lines.push('started');
+  if (turned && (step.state === 'succeeded' || step.state === 'failed' || step.state === 'skipped')) {
+    const took = step.started_at ? ` after ${formatDuration(spanMs(step.started_at, step.ended_at, now))}` : '';
+    lines.push(`${step.state}${took}${step.error ? `: ${step.error}` : ''}`);
+  }
+  if (step.state !== 'running' && step.state !== 'waiting') return lines;
+  if (step.waiting_for !== null && step.waiting_for !== old?.waiting_for) lines.push(`waits for ${step.waiting_for}`);
+  if (isWorthALine(old, step)) lines.push(renderProgress(progressOf(step)));
+  return lines;
+}
+
+/** A new phase, or another tenth of the image. */
+function isWorthALine(old: FlowStepView | undefined, step: FlowStepView): boolean {
+  const [before, after] = [old && progressOf(old), progressOf(step)];
+  if (!after) return false;
+  if (before?.phase !== after.phase) return true;
+  const tenth = ({ done_bytes: done, total_bytes: total }: typeof after): number =>
+    done && total ? Math.floor((done / total) * 10) : 0;
+  return tenth(after) > tenth(before);
+}
