@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { type Behaviour, serveImage } from '#agent/image/testing/image-server.ts';
+import { failure, failureOf, image, isWritten, write } from '#agent/image/testing/write-to-fake-disk.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import { createLog } from '#shared/log.ts';
+
+describe('connections that break', () => {
+  test('are resumed at the byte reached', async () => {
+    const outcome = await write({ behaviours: [{ dropAfter: 1_500_000 }, { dropAfter: 1_000_000 }] });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.requests).toHaveLength(3);
+    expect(outcome.requests.slice(1)).toEqual([
+      expect.stringMatching(/^bytes=\d+-$/),
+      expect.stringMatching(/^bytes=\d+-$/),
+    ]);
+    expect(outcome.sleeps).toEqual([]);
+  });
+
+  test('are begun anew on a server without ranges, without touching what is written', async () => {
+    const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }, { ignoreRange: true }] });
+    expect(isWritten(outcome)).toBe(true);
+  });
+
+  test('fail when the image has changed meanwhile', async () => {
+    const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }, { etag: '"v2"' }] });
+    expect(failureOf(outcome)).toEqual(failure('image_error', /changed while it was being downloaded/));
+  });
+
+  test.each<[string, readonly Behaviour[]]>([
+    ['only the second answer knows the length', [{ chunked: true, dropAfter: 2_500_000 }, {}]],
+    ['only the first answer knows the length', [{ dropAfter: 2_500_000 }, { hidesTotal: true }]],
+    [
+      'no answer knows the length',
+      [
+        { chunked: true, dropAfter: 2_500_000 },
+        { chunked: true, hidesTotal: true },
+      ],
+    ],
+    ['a range ends before the file', [{ dropAfter: 2_500_000 }, { rangeBytes: 1_000_000 }, { rangeBytes: 1_000_000 }]],
+  ])('are resumed where %s', async (_name, behaviours) => {
+    const outcome = await write({ behaviours });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.requests.filter((request) => request === 'whole')).toHaveLength(1);
+  });
+
+  test('are given up after the tries', async () => {
+    const outcome = await write({
+      behaviours: [{ dropAfter: 2_000_000 }, { dropAfter: 0 }, { dropAfter: 0 }, { dropAfter: 0 }],
+    });
+    expect(failureOf(outcome)).toEqual(
+      failure('unavailable', /gave up after 4 tries: the connection ended after \d+ of 5242980 bytes/),
+    );
+    expect(outcome.sleeps).toEqual([10_000, 10_000]);
+  });
+
+  test('a server that is busy is asked again', async () => {
+    const outcome = await write({ behaviours: [{ status: 503 }, {}] });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.sleeps).toEqual([10_000]);
+  });
+
+  test('a chunked body that ends early is not taken for whole', async () => {
+    const outcome = await write({
+      behaviours: [
+        { chunked: true, dropAfter: 2_000_000 },
+        { chunked: true, ignoreRange: true },
+      ],
+    });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.requests).toHaveLength(2);
+  });
+});
+
+describe('several servers', () => {
+  test('the next one is taken when the first has no image', async () => {
+    await using other = await serveImage(image);
+    await using missing = await serveImage(image, [{ status: 404 }]);
+    expect(isWritten(await write({ options: { urls: [missing.url, other.url] } }))).toBe(true);
+    expect(other.requests).toEqual(['whole']);
+  });
+
+  test('the next one takes over in the middle', async () => {
+    await using first = await serveImage(image, [{ dropAfter: 3_000_000 }]);
+    await using second = await serveImage(image);
+    expect(isWritten(await write({ options: { urls: [first.url, second.url] } }))).toBe(true);
+    expect(second.requests).toEqual([expect.stringMatching(/^bytes=\d+-$/)]);
+  });
+
+  test('the login does not follow to another scheme or port of the host', async () => {
+    await using there = await serveImage(image);
+    await using here = await serveImage(image, [{ location: there.url }]);
+    await write({ options: { urls: [here.url], headers: { authorization: 'Basic c2VjcmV0' } } });
+    expect(there.headers[0]?.authorization).toBeUndefined();
+  });
+
+  test('a query, which may be a signature, is in no message and no log', async () => {
+    await using server = await serveImage(image, [{ status: 503 }, { status: 404 }]);
+    const logged: unknown[] = [];
+    const log = createLog({ component: 'test', tee: { write: (line) => void logged.push(line) } });
+    const { error } = await write({ options: { urls: [`${server.url}?signature=s3cr3t`], log } });
+    expect(errorChain(error)).toMatch(/fetch the image from .*disk.raw: /);
+    expect(logged.length).toBeGreaterThan(0);
+    expect(`${errorChain(error)} ${logged.join(' ')}`).not.toContain('s3cr3t');
+  });
+
+  test('a redirect is followed, without the login once the host changes', async () => {
+    await using there = await serveImage(image);
+    await using here = await serveImage(image, [{ location: there.url.replace('127.0.0.1', 'localhost') }]);
+    expect(
+      isWritten(await write({ options: { urls: [here.url], headers: { authorization: 'Basic c2VjcmV0' } } })),
+    ).toBe(true);
+    expect(here.headers[0]?.authorization).toBe('Basic c2VjcmV0');
+    expect(there.headers[0]?.authorization).toBeUndefined();
+  });
+});
