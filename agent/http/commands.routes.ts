@@ -6,7 +6,7 @@ import { faultAnswer, methodNotAllowed } from '#agent/http/fault-answer.ts';
 import { requireToken } from '#agent/http/require-token.ts';
 import { CommandRequest } from '#shared/wire/command.ts';
 
-/** A config drive of 64 MiB comes inside a step's arguments. */
+/** A config drive of at most 32 MiB comes inside a step's arguments. */
 const maxBodyBytes = 70 * 1024 * 1024;
 
 /** `/commands/` and `/commands/<id>` (agent-protocol.md §4). */

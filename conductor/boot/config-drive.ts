@@ -6,8 +6,8 @@ import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** Bytes of the file system; what the agent's partition holds (agent-protocol.md §6.3). */
-const maxBytes = 64 * 1024 * 1024;
+/** Bytes of the file system, the same as in the agent: it has to fit into one request, and into a small ramdisk's memory. */
+const maxBytes = 32 * 1024 * 1024;
 
 /** Ironic's dict; `null` counts as absent. Keys in the order in which faults are told. */
 const Documents = z.strictObject({
@@ -84,7 +84,7 @@ export function configDriveFiles(configDrive: unknown, node: ConfigDriveNode): R
 /**
  * A config drive given as a string, without blanks.
  * @throws AppError `invalid_argument` when it is neither an http(s) URL nor base64(gzip(ISO9660 or FAT)) of at most
- * 64 MiB, or its volume is not labelled `config-2`, by which cloud-init finds it.
+ * 32 MiB, or its volume is not labelled `config-2`, by which cloud-init finds it.
  */
 export function checkConfigDrive(configDrive: string): string {
   const right = 'it must be an http(s) URL, or base64 of a gzipped ISO 9660 or FAT image labelled config-2';
