@@ -145,13 +145,12 @@ function chooseCertificate(
   node: FoundNode,
   address: string,
   saved: SavedIdentity | undefined,
-  clock: Clock,
 ): ServerCertificate | undefined {
   if (node.apiVersion < microversions.agentVerifyCa || config.advertise.protocol === 'http') return undefined;
   if (saved?.node_uuid === node.uuid && saved.address === address && saved.token === node.token) {
     return { certificatePem: saved.certificate_pem, keyPem: saved.key_pem };
   }
-  return createServerCertificate({ address, hostName: hostname(), now: clock.now(), curve: config.tls.curve });
+  return createServerCertificate({ address, hostName: hostname(), curve: config.tls.curve });
 }
 
 function toSaved(node: FoundNode, address: string, certificate: ServerCertificate): SavedIdentity {

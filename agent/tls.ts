@@ -7,9 +7,6 @@ export interface ServerCertificate {
   readonly keyPem: string;
 }
 
-const hour = 3_600_000;
-const validityMs = 30 * 24 * hour;
-
 const objectIds = {
   commonName: [0x55, 0x04, 0x03],
   subjectAltName: [0x55, 0x1d, 0x11],
@@ -24,7 +21,9 @@ const curves = {
 
 /**
  * The agent's self-signed certificate (agent-protocol.md §3.1): common name = host name, one critical
- * subjectAltName with the advertised IP address, valid from an hour ago (clocks differ) for 30 days.
+ * subjectAltName with the advertised IP address. It has no dates that could be wrong, unlike that of Ironic's agent (an
+ * hour ago, 30 days): the conductor pins it for one boot, and a server whose clock has lost its battery or runs on local
+ * time must be deployable all the same (RFC 5280 §4.1.2.5 for the end without a date).
  *
  * Written out in DER here, on Node's own crypto: the X.509 package costs 340 KB of bundle and a Reflect polyfill,
  * for one certificate with one extension.
@@ -33,7 +32,6 @@ const curves = {
 export function createServerCertificate(options: {
   readonly address: string;
   readonly hostName: string;
-  readonly now: Date;
   readonly curve: keyof typeof curves;
 }): ServerCertificate {
   const curve = curves[options.curve];
@@ -52,7 +50,7 @@ export function createServerCertificate(options: {
     element(0x02, [0x40, ...randomBytes(15)]), // the fixed first byte keeps the number positive and its length minimal
     algorithm,
     name,
-    sequence(time(new Date(options.now.getTime() - hour)), time(new Date(options.now.getTime() + validityMs))),
+    sequence(element(0x17, Buffer.from('700101000000Z')), element(0x18, Buffer.from('99991231235959Z'))),
     name,
     createPublicKey(keys.privateKey).export({ type: 'spki', format: 'der' }),
     element(0xa3, sequence(altName)),
@@ -75,14 +73,6 @@ function element(tag: number, content: Uint8Array | readonly number[]): Buffer {
 
 function sequence(...elements: readonly Buffer[]): Buffer {
   return element(0x30, Buffer.concat(elements));
-}
-
-/** UTCTime until 2049, GeneralizedTime after (RFC 5280 §4.1.2.5). */
-function time(date: Date): Buffer {
-  const digits = `${date.toISOString().slice(0, 19).replaceAll(/[-:T]/g, '')}Z`;
-  return date.getUTCFullYear() < 2050
-    ? element(0x17, Buffer.from(digits.slice(2)))
-    : element(0x18, Buffer.from(digits));
 }
 
 function addressBytes(address: string): readonly number[] {

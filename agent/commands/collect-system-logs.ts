@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { z } from 'zod';
 import { type CommandServices, defineCommand } from '#agent/commands/command.ts';
+import { hideTokenParameter, maskKernelParams } from '#agent/commands/mask-secrets.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /** File in the archive → the program whose output it holds. */
@@ -31,9 +32,9 @@ export const collectSystemLogs = defineCommand({
     try {
       const content = join(directory, 'content.tar');
       const names = [...Object.keys(sources), 'agent.log'];
-      await writeFile(join(directory, 'agent.log'), services.recentLog());
+      await writeFile(join(directory, 'agent.log'), maskKernelParams(services.recentLog()));
       for (const [name, argv] of Object.entries(sources)) {
-        await writeFile(join(directory, name), await outputOf(services, argv));
+        await writeFile(join(directory, name), hideTokenParameter(await outputOf(services, argv)));
       }
       await services.run('tar', ['-cf', content, '-C', directory, ...names]);
       // gzip here: busybox's tar would need another program for it
@@ -50,7 +51,7 @@ async function outputOf(services: CommandServices, argv: readonly [string, ...st
   try {
     const [command, ...args] = argv;
     const { stdout, stderr } = await services.run(command, args, { timeoutMs: 10_000 });
-    return `${stdout}${stderr}`;
+    return maskKernelParams(`${stdout}${stderr}`);
   } catch (error) {
     return `${errorChain(error)}\n`;
   }

@@ -45,9 +45,9 @@ describe('the commands', () => {
       command === 'tar'
         ? realRun(command, args, options)
         : command === 'dmesg'
-          ? Promise.resolve(ranWell('kernel says hello'))
+          ? Promise.resolve(ranWell('kernel says hello, ipa-agent-token=SeCrEt'))
           : Promise.reject(new AppError('command_failed', `${command} could not be started`));
-    const services = fakeServices({ run, recentLog: () => '{"msg":"a log line"}\n' });
+    const services = fakeServices({ run, recentLog: () => '{"msg":"a log line with ipa-agent-token=SeCrEt"}\n' });
     const runner = new CommandRunner(commandTable, services, () => undefined);
     const result = await runner.start('log.collect_system_logs', {});
     const { system_logs: packed } = result.command_result as { readonly system_logs: string };
@@ -56,6 +56,7 @@ describe('the commands', () => {
     expect(archive).toContain('a log line');
     expect(archive).toContain('lsblk could not be started');
     expect(archive).toContain('mdstat');
+    expect(archive).not.toContain('SeCrEt');
   });
 
   test.each(['rescue.finalize_rescue', 'flow.start_flow', 'iscsi.start_iscsi_target'])(

@@ -51,6 +51,20 @@ describe('execute_*_step', () => {
     expect(seen).toEqual([{ size: 3 }, 'n1', { a: 1 }]);
   });
 
+  test('does not give secrets back', async () => {
+    const result = await execute(async () => ({ kind: 'done' }), {
+      step: { ...probe, image_info: { image_server_password: 'hunter2', configdrive: 'c2VjcmV0' }, configdrive: 'x' },
+    });
+    expect(result.command_result).toEqual({
+      deploy_result: null,
+      deploy_step: {
+        ...probe,
+        image_info: { image_server_password: '******', configdrive: '******' },
+        configdrive: '******',
+      },
+    });
+  });
+
   test('falls back to the node looked up; no output is null; a reboot says why', async () => {
     const result = await execute(
       async (context) => ({ kind: 'reboot', reason: `flashed ${context.node.uuid}` }),
@@ -86,7 +100,8 @@ describe('execute_*_step', () => {
   });
 
   test.each([
-    [{ step: {} }, 'CommandExecutionError', 'Malformed deploy_step, no "step" key: {}'],
+    [{ step: {} }, 'CommandExecutionError', 'Malformed deploy_step, no "step" key among its keys: none'],
+    [{ step: { interface: 'deploy', args: { configdrive: 'x' } } }, 'CommandExecutionError', /keys: interface, args$/],
     [{ step: { interface: 'deploy', step: 'nope' } }, 'HardwareManagerMethodNotFound', 'Could not find method: nope'],
     [{ step: { interface: 'raid', step: 'probe' } }, 'HardwareManagerMethodNotFound', 'Could not find method: probe'],
     [{ step: { ...probe, args: { size: 'x' } } }, 'DeploymentError', /args|size/],

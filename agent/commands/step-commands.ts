@@ -8,6 +8,7 @@ import {
   nodeParam,
   portsParam,
 } from '#agent/commands/command.ts';
+import { maskSecrets, maskSecrets } from '#agent/commands/mask-secrets.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { hardwareVersions, versionsMatch } from '#agent/hardware/active-hardware.ts';
 import type { AgentStep, StepKind } from '#agent/hardware/hardware-manager.ts';
@@ -70,7 +71,7 @@ export function executeStepCommand(kind: StepKind): CommandDefinition {
       });
       return {
         [`${kind}_result`]: outcome.output ?? null,
-        [`${kind}_step`]: params.step,
+        [`${kind}_step`]: maskSecrets(params.step),
         // ours: only the step knows that this run of it needs a reboot; Ironic goes by `reboot_requested` alone
         ...(outcome.kind === 'reboot' ? { baton_reboot: outcome.reason } : {}),
       };
@@ -95,7 +96,10 @@ async function runStep(
   context: AgentContext,
 ): Promise<Exclude<StepOutcome, { readonly kind: 'wait' }>> {
   if (wanted.step === undefined) {
-    throw new AgentFault('CommandExecutionError', `Malformed ${kind}_step, no "step" key: ${JSON.stringify(wanted)}`);
+    throw new AgentFault(
+      'CommandExecutionError',
+      `Malformed ${kind}_step, no "step" key: it has ${Object.keys(wanted).join(', ') || 'none'}`,
+    );
   }
   const candidates = stepCandidates(services.hardware, kind, { interface: wanted.interface, step: wanted.step });
   if (candidates.length === 0) {

@@ -41,7 +41,6 @@ describe('https', () => {
     const { keyPem, certificatePem } = createServerCertificate({
       address: '127.0.0.1',
       hostName: 'images',
-      now: new Date(),
       curve: 'p256',
     });
     setDefaultCACertificates([...trusted, certificatePem]);

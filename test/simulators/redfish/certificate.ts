@@ -5,7 +5,6 @@ export function createBmcCertificate(ipAddress: string): { readonly key: string;
   const { keyPem, certificatePem } = createServerCertificate({
     address: ipAddress,
     hostName: 'simulated-bmc',
-    now: new Date(),
     curve: 'p256',
   });
   return { key: keyPem, cert: certificatePem };
