@@ -64,7 +64,7 @@ async function lookUpAndServe(api: ApiClient, config: AgentConfig, dependencies:
   log.info({ node: session.node.uuid, baton: session.node.baton !== undefined }, 'node found');
 
   const address = await advertisedAddress(api, config, dependencies);
-  const certificate = chooseCertificate(config, session.node, address, saved, dependencies.clock);
+  const certificate = chooseCertificate(config, session.node, address, saved);
   const save = async (): Promise<void> => {
     if (certificate) await saveIdentity(config.stateDir, toSaved(session.node, address, certificate));
   };

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { z } from 'zod';
 import { type CommandServices, defineCommand } from '#agent/commands/command.ts';
-import { hideTokenParameter, maskKernelParams } from '#agent/commands/mask-secrets.ts';
+import { hideTokenParameter } from '#agent/commands/mask-secrets.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /** File in the archive → the program whose output it holds. */
@@ -32,7 +32,7 @@ export const collectSystemLogs = defineCommand({
     try {
       const content = join(directory, 'content.tar');
       const names = [...Object.keys(sources), 'agent.log'];
-      await writeFile(join(directory, 'agent.log'), maskKernelParams(services.recentLog()));
+      await writeFile(join(directory, 'agent.log'), hideTokenParameter(services.recentLog()));
       for (const [name, argv] of Object.entries(sources)) {
         await writeFile(join(directory, name), hideTokenParameter(await outputOf(services, argv)));
       }
@@ -51,7 +51,7 @@ async function outputOf(services: CommandServices, argv: readonly [string, ...st
   try {
     const [command, ...args] = argv;
     const { stdout, stderr } = await services.run(command, args, { timeoutMs: 10_000 });
-    return maskKernelParams(`${stdout}${stderr}`);
+    return hideTokenParameter(`${stdout}${stderr}`);
   } catch (error) {
     return `${errorChain(error)}\n`;
   }

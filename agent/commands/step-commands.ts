@@ -8,7 +8,7 @@ import {
   nodeParam,
   portsParam,
 } from '#agent/commands/command.ts';
-import { maskSecrets, maskSecrets } from '#agent/commands/mask-secrets.ts';
+import { maskSecrets } from '#agent/commands/mask-secrets.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { hardwareVersions, versionsMatch } from '#agent/hardware/active-hardware.ts';
 import type { AgentStep, StepKind } from '#agent/hardware/hardware-manager.ts';
@@ -96,10 +96,9 @@ async function runStep(
   context: AgentContext,
 ): Promise<Exclude<StepOutcome, { readonly kind: 'wait' }>> {
   if (wanted.step === undefined) {
-    throw new AgentFault(
-      'CommandExecutionError',
-      `Malformed ${kind}_step, no "step" key: it has ${Object.keys(wanted).join(', ') || 'none'}`,
-    );
+    // names only: arguments hold passwords
+    const keys = Object.keys(wanted).join(', ') || 'none';
+    throw new AgentFault('CommandExecutionError', `Malformed ${kind}_step, no "step" key among its keys: ${keys}`);
   }
   const candidates = stepCandidates(services.hardware, kind, { interface: wanted.interface, step: wanted.step });
   if (candidates.length === 0) {

@@ -4,10 +4,15 @@ import { AgentFault } from '#agent/commands/agent-fault.ts';
 import type { CommandRunner } from '#agent/commands/command-runner.ts';
 import { faultAnswer, methodNotAllowed } from '#agent/http/fault-answer.ts';
 import { requireToken } from '#agent/http/require-token.ts';
+import { maxConfigDriveBytes, maxConfigDriveTextBytes } from '#agent/image/config-drive.ts';
 import { CommandRequest } from '#shared/wire/command.ts';
 
-/** A config drive of at most 32 MiB comes inside a step's arguments. */
-const maxBodyBytes = 70 * 1024 * 1024;
+/** A step's arguments hold the config drive as text, and Ironic repeats it in `image_info`; the rest is small. */
+const maxBodyBytes = 2 * maxConfigDriveTextBytes + 4 * 1024 * 1024;
+
+const tooLarge =
+  `413 Request Entity Too Large: a command may have ${Math.floor(maxBodyBytes / 1024 ** 2)} MiB; ` +
+  `a config drive in it ${maxConfigDriveBytes / 1024 ** 2} MiB before base64`;
 
 /** `/commands/` and `/commands/<id>` (agent-protocol.md §4). */
 export function commandsRoutes(commands: CommandRunner, token: () => string | undefined): Hono {
@@ -20,7 +25,7 @@ export function commandsRoutes(commands: CommandRunner, token: () => string | un
     authorised,
     bodyLimit({
       maxSize: maxBodyBytes,
-      onError: (c) => faultAnswer(c, 413, `413 Request Entity Too Large: more than ${maxBodyBytes} bytes`),
+      onError: (c) => faultAnswer(c, 413, tooLarge),
     }),
     async (c) => {
       const { name, params } = await readRequest(c);
