@@ -96,6 +96,7 @@ async function serve(parts: {
   });
   const services: CommandServices = {
     ...dependencies,
+    run: (command, args, options) => run(command, args, { signal: life, ...options }),
     signal: life,
     hardware: await activateHardware(dependencies.hardwareManagers),
     bootMac: config.bootMac,
@@ -124,8 +125,22 @@ async function serve(parts: {
     signal: life,
   });
   await beats.run();
-  await server.close();
+  await Promise.all([server.close(), waitForCommands(commands, clock, log)]);
   if (locked.signal.aborted) await lockDown(run, say, signal);
+}
+
+/** For what a command had started to die of its signal: it would go on writing to a disk without us. */
+const stopGraceMs = 5000;
+
+async function waitForCommands(commands: CommandRunner, clock: Clock, log: Log): Promise<void> {
+  const waited = new AbortController();
+  const isIdle = commands.idle().then(() => true);
+  const isLate = clock.sleep(stopGraceMs, waited.signal).then(
+    () => false,
+    () => true,
+  );
+  if (!(await Promise.race([isIdle, isLate]))) log.warn({ stopGraceMs }, 'a command has not stopped');
+  waited.abort();
 }
 
 function advertisedAddress(api: ApiClient, config: AgentConfig, dependencies: AgentDependencies): Promise<string> {

@@ -64,6 +64,12 @@ export class CommandRunner {
     return turn;
   }
 
+  /** Resolves when no command runs any more: after the services' signal has aborted, so that what they started is gone. */
+  async idle(): Promise<void> {
+    await this.#turn;
+    await Promise.all([...this.#entries.values()].map(({ ended }) => ended));
+  }
+
   async #startInTurn(name: string, params: Readonly<Record<string, unknown>>): Promise<CommandResult> {
     const { command, definition } = findCommand(this.#table, name);
     const wantedId = givenId(params);
