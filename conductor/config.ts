@@ -45,7 +45,7 @@ const Environment = z.object({
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents beat every 0.3 to 0.6 of it'),
   BATON_CALLBACK_TIMEOUT: seconds(1800).describe('seconds a step may wait for the agent'),
   BATON_STEP_TIMEOUT: seconds(7200).describe('seconds an in-band step may take'),
-  BATON_POWER_TIMEOUT: seconds(60).describe(
+  BATON_POWER_TIMEOUT: seconds(120).describe(
     'seconds a flow gives a power action, or anybody a read of the power state',
   ),
   BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between two reads of every node's power state"),

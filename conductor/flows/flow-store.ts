@@ -130,9 +130,17 @@ export async function recordStepEvent(
       runAgain: options.retryUntil !== undefined,
       retryUntil: ended || options.waitUntil ? null : (step.retryUntil ?? options.retryUntil ?? null),
       ...(options.error === undefined ? {} : { error: options.error }),
-      ...(options.output === undefined ? {} : { output: options.output }),
+      ...(options.output === undefined ? {} : { output: storable(options.output) }),
     })
     .where(eq(flowSteps.uuid, step.uuid));
+}
+
+/** PostgreSQL's text knows no U+0000, and an agent's words must not keep a step's end from being recorded. */
+function storable<T>(value: T): T {
+  if (typeof value === 'string') return value.replaceAll('\u0000', '\uFFFD') as T;
+  if (Array.isArray(value)) return value.map((each: unknown) => storable(each)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [storable(key), storable(inner)])) as T;
 }
 
 export type FlowChange = Partial<Pick<FlowRow, 'state' | 'endedAt' | 'error' | 'held' | 'hardwareManagerVersion'>> & {

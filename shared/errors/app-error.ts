@@ -66,7 +66,8 @@ export function errorChain(error: unknown): string {
     parts.push(messageOf(current));
     current = current instanceof Error ? current.cause : undefined;
   }
-  return parts.filter((part, index) => part !== '' && part !== parts[index - 1]).join(': ');
+  const text = parts.filter((part, index) => part !== '' && part !== parts[index - 1]).join(': ');
+  return text.replaceAll('\u0000', '\uFFFD'); // PostgreSQL can't store it, and a failure must be recorded
 }
 
 /** Whether trying again later may help; unknown errors are not retryable. */
