@@ -15,10 +15,11 @@ import {
   ironicFault,
   startFakeConductor,
 } from '#agent/testing/fake-conductor.ts';
-import { fakeHardware } from '#agent/testing/fake-services.ts';
+import { fakeHardware, ranWell } from '#agent/testing/fake-services.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
+import { type Run, start } from '#shared/process/run.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 import { CommandList, CommandResult } from '#shared/wire/command.ts';
 import { Heartbeat } from '#shared/wire/heartbeat.ts';
@@ -151,6 +152,34 @@ describe('the whole agent', () => {
       { id: 'flow-step-1', command_status: 'SUCCEEDED', command_result: { deploy_result: 'fine' } },
     ]);
     expect(said.join('\n')).toMatch(/deploy step deploy.gated started.*deploy step deploy.gated ended after/s);
+  });
+
+  test('what a step has started is gone when the agent has stopped', async () => {
+    await startConductor({});
+    const pid = Promise.withResolvers<number>();
+    const step = defineStep<AgentContext, unknown>({
+      interface: 'deploy',
+      step: 'gated',
+      priority: 50,
+      description: 'test',
+      args: z.unknown(),
+      run: async (context) => {
+        await context.run('sleep', ['600']); // a step that gives no signal of its own
+        return { kind: 'done' };
+      },
+    });
+    const run: Run = async (command, args, options = {}) => {
+      const child = start(command, args, options.signal ? { signal: options.signal } : {});
+      pid.resolve(child.pid);
+      return { ...ranWell(), exitCode: await child.exited };
+    };
+    const { end } = startAgent({ run, hardwareManagers: [fakeHardware([step]).manager] });
+    const { call } = await pinnedClient();
+    await call('POST', '/v1/commands/', execute);
+    const child = await pid.promise;
+    expect(() => process.kill(child, 0)).not.toThrow();
+    await end();
+    expect(() => process.kill(child, 0)).toThrow('ESRCH');
   });
 
   test('Ironic: sends no progress, and does not beat at once when a command ends', async () => {

@@ -40,7 +40,7 @@ async function main(): Promise<void> {
       process.exitCode = 1;
     }
   }
-  // a command that was under way must not keep a stopped agent alive
+  // a command that hasn't ended in its grace time must not keep a stopped agent alive: init ends what is left of it
   process.exit();
 }
 
