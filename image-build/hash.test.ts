@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -27,4 +27,18 @@ test('the source hash sees names and contents at any depth, but no tests and doc
   expect(await sourceHash(directory)).toBe(before);
   await writeFile(join(directory, 'deep/recipe.ts'), 'two');
   expect(await sourceHash(directory)).not.toBe(before);
+});
+
+test('the source hash sees modes and link targets', async () => {
+  const script = join(directory, 'script');
+  const link = join(directory, 'link');
+  await writeFile(script, 'x', { mode: 0o755 });
+  await symlink('script', link);
+  const seen = [await sourceHash(directory)];
+  await chmod(script, 0o644);
+  seen.push(await sourceHash(directory));
+  await rm(link);
+  await symlink('elsewhere', link);
+  seen.push(await sourceHash(directory));
+  expect(new Set(seen).size).toBe(3);
 });

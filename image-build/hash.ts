@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { constants, createReadStream } from 'node:fs';
+import { lstat, readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
@@ -28,18 +28,25 @@ export async function fileHash(path: string, algorithm: 'sha256' | 'sha512'): Pr
 }
 
 /**
- * One hash over names and contents of all files below a directory: what a build's own recipe and code is. Tests and
- * documents don't count, for they change no output.
+ * One hash over names, modes, contents and link targets of all files below a directory: what a build's own recipe and
+ * code is. Tests and documents don't count, for they change no output.
  * @param except tried on the paths relative to the directory
  */
 export async function sourceHash(directory: string, except?: RegExp): Promise<string> {
   const hash = createHash('sha256');
-  for (const file of await filesBelow(directory)) {
-    const name = relative(directory, file);
-    if (/\.test\.ts$|\.md$/.test(name) || except?.test(name)) continue;
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isFile() || entry.isSymbolicLink())
+    .map((entry) => relative(directory, join(entry.parentPath, entry.name)))
+    .filter((name) => !(/\.test\.ts$|\.md$/.test(name) || except?.test(name)))
+    .sort();
+  for (const name of names) {
+    const path = join(directory, name);
+    const { mode } = await lstat(path);
+    const isLink = (mode & constants.S_IFMT) === constants.S_IFLNK;
     hash
-      .update(`${name}\0`)
-      .update(await readFile(file))
+      .update(`${name}\0${mode.toString(8)}\0`)
+      .update(isLink ? await readlink(path) : await readFile(path))
       .update('\0');
   }
   return hash.digest('hex');

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,13 +11,15 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
 const manifest: Manifest = {
   input_hash: 'abc',
   inputs: { recipe_sha256: 'r', packages: ['mdadm=4.2-5'] },
-  outputs: [{ name: 'vmlinuz', size: 5, sha256: 's' }],
+  outputs: [{ name: 'vmlinuz', size: 5, sha256: sha256('12345') }],
 };
 
-test('is current with the same inputs and an output of the recorded size', async () => {
+test('is current with the same inputs and the recorded output', async () => {
   await writeFile(join(directory, 'vmlinuz'), '12345');
   await writeManifest(directory, manifest);
   expect(await readManifest(directory)).toEqual(manifest);
@@ -24,11 +27,13 @@ test('is current with the same inputs and an output of the recorded size', async
   expect(await isCurrent(directory, 'other')).toBe(false);
 });
 
-test('is not current without a manifest, with a missing or with a truncated output', async () => {
+test('is not current without a manifest, with a missing, a truncated or a changed output', async () => {
   expect(await isCurrent(directory, 'abc')).toBe(false);
   await writeManifest(directory, manifest);
   expect(await isCurrent(directory, 'abc')).toBe(false);
   await writeFile(join(directory, 'vmlinuz'), '123');
+  expect(await isCurrent(directory, 'abc')).toBe(false);
+  await writeFile(join(directory, 'vmlinuz'), '12354');
   expect(await isCurrent(directory, 'abc')).toBe(false);
 });
 

@@ -1,6 +1,7 @@
 import { rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { fileHash } from '#image-build/hash.ts';
 import { readIfPresent, unlessMissing } from '#image-build/read-if-present.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -35,6 +36,8 @@ export const Manifest = z.object({
     recipe_sha256: z.string(),
     /** `name=version`, sorted. */
     packages: z.array(z.string()),
+    /** The same of the tools of the machine that built. */
+    host_packages: z.array(z.string()).optional(),
     node_version: z.string().optional(),
     node_sha256: z.string().optional(),
     agent_sha256: z.string().optional(),
@@ -69,16 +72,14 @@ export async function writeManifest(directory: string, manifest: Manifest): Prom
   await rename(`${path}.new`, path);
 }
 
-/** Whether `directory` holds the outputs of these inputs, each of the recorded size. */
+/** Whether `directory` holds the outputs of these inputs, each with the recorded size and bytes. */
 export async function isCurrent(directory: string, inputHash: string): Promise<boolean> {
   const manifest = await readManifest(directory);
   if (manifest?.input_hash !== inputHash) return false;
   for (const output of manifest.outputs) {
-    if ((await sizeOf(join(directory, output.name))) !== output.size) return false;
+    const path = join(directory, output.name);
+    const size = (await unlessMissing(() => stat(path)))?.size;
+    if (size !== output.size || (await fileHash(path, 'sha256')) !== output.sha256) return false;
   }
   return true;
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  return (await unlessMissing(() => stat(path)))?.size;
 }

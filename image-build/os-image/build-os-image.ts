@@ -2,6 +2,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { fileDigest, fileHash, hashOf, sourceHash } from '#image-build/hash.ts';
+import { hostPackageVersions } from '#image-build/host-packages.ts';
 import { isCurrent, writeManifest } from '#image-build/manifest.ts';
 import { installBootLoaders } from '#image-build/os-image/boot-loaders.ts';
 import { listInstalled } from '#image-build/os-image/list-installed.ts';
@@ -28,7 +29,11 @@ export async function buildOsImage(context: BuildContext, options: OsImageOption
     format: 'tar',
     finish: listInstalled,
   });
-  const inputs = { recipe_sha256: await sourceHash(import.meta.dirname), packages: [...tree.packages] };
+  const inputs = {
+    recipe_sha256: await sourceHash(join(import.meta.dirname, '..'), /^ramdisk\//),
+    packages: [...tree.packages],
+    host_packages: await hostPackageVersions(context.run),
+  };
   const inputHash = hashOf(inputs);
   if (!context.force && (await isCurrent(output, inputHash))) {
     context.say(`os image: ${output} is up to date`);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import { build } from 'esbuild';
 import { paths } from '#image-build/paths.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -10,6 +11,8 @@ const banner =
 export interface AgentBundle {
   readonly code: Uint8Array;
   readonly sha256: string;
+  /** Directories of the npm packages that parts of it come from, sorted. */
+  readonly npmPackages: readonly string[];
 }
 
 /**
@@ -28,14 +31,25 @@ export async function bundleAgent(entry: string): Promise<AgentBundle> {
       target: 'node24',
       minify: true,
       keepNames: true,
-      legalComments: 'none',
+      legalComments: 'none', // the texts are in licenses.txt
+      metafile: true,
       banner: { js: banner },
       logLevel: 'silent',
     });
     const [output] = result.outputFiles;
     if (output === undefined) throw new AppError('internal', 'esbuild wrote no file');
-    return { code: output.contents, sha256: createHash('sha256').update(output.contents).digest('hex') };
+    return {
+      code: output.contents,
+      sha256: createHash('sha256').update(output.contents).digest('hex'),
+      npmPackages: packagesOf(Object.keys(result.metafile.inputs)).map((path) => join(paths.repository, path)),
+    };
   } catch (cause) {
     throw new AppError('internal', `bundle the agent from ${entry}`, { cause });
   }
+}
+
+/** `node_modules/@hono/node-server/dist/index.mjs` → `node_modules/@hono/node-server`; of nested ones the inner. */
+export function packagesOf(inputs: readonly string[]): string[] {
+  const found = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path) ?? []);
+  return [...new Set(found)].sort();
 }

@@ -3,13 +3,15 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { fileDigest, hashOf, sourceHash } from '#image-build/hash.ts';
+import { hostPackageVersions } from '#image-build/host-packages.ts';
 import { isCurrent, type ManifestInputs, writeManifest } from '#image-build/manifest.ts';
 import { type PackageTree, packageTree } from '#image-build/package-tree.ts';
 import { paths } from '#image-build/paths.ts';
 import { type AgentBundle, bundleAgent } from '#image-build/ramdisk/agent-bundle.ts';
 import { type Layer, packLayer } from '#image-build/ramdisk/cpio-archive.ts';
 import { finishTree } from '#image-build/ramdisk/finish-tree.ts';
-import { packages, suite } from '#image-build/ramdisk/recipe.ts';
+import { licensesText } from '#image-build/ramdisk/licenses.ts';
+import { suite, packages as wanted } from '#image-build/ramdisk/recipe.ts';
 import { stageBase } from '#image-build/ramdisk/stage-base.ts';
 import { readIfPresent } from '#image-build/read-if-present.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -25,7 +27,7 @@ export interface RamdiskOptions {
 }
 
 /**
- * Makes `vmlinuz`, `initrd.img` and `manifest.json`. The initrd is two archives one after the other: the base (tools,
+ * Makes `vmlinuz`, `initrd.img`, `licenses.txt` and `manifest.json`. The initrd is two archives one after the other: the base (tools,
  * Node, modules), cached, and the agent with the scripts that start it, made anew each time.
  */
 export async function buildRamdisk(context: BuildContext, options: RamdiskOptions = {}): Promise<void> {
@@ -33,7 +35,7 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   const tree = await packageTree(context, {
     name: 'ramdisk',
     suite,
-    packages,
+    packages: wanted,
     format: 'tree',
     options: [
       '--variant=extract',
@@ -59,11 +61,16 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   await copyFile(join(tree.path, 'boot', `vmlinuz-${kernel}`), join(output, 'vmlinuz'));
   const unpacked = base.unpackedSize + top.unpackedSize;
   const initrd = { name: 'initrd.img', ...(await fileDigest(join(output, 'initrd.img'))), unpacked_size: unpacked };
+  await writeFile(
+    join(output, 'licenses.txt'),
+    await licensesText({ npmPackages: agent.npmPackages, tree: tree.path }),
+  );
+  const licenses = { name: 'licenses.txt', ...(await fileDigest(join(output, 'licenses.txt'))) };
   const vmlinuz = { name: 'vmlinuz', ...(await fileDigest(join(output, 'vmlinuz'))) };
   await writeManifest(output, {
     input_hash: inputHash,
     inputs,
-    outputs: [vmlinuz, initrd],
+    outputs: [vmlinuz, initrd, licenses],
     unpacked_size: unpacked,
     kernel,
   });
@@ -76,8 +83,9 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
 async function collectInputs(context: BuildContext, tree: PackageTree, agent: AgentBundle): Promise<ManifestInputs> {
   const { stdout } = await context.run(paths.nodeBinary, ['--version']);
   return {
-    recipe_sha256: await sourceHash(import.meta.dirname),
+    recipe_sha256: await sourceHash(join(import.meta.dirname, '..'), /^os-image\//),
     packages: [...tree.packages],
+    host_packages: await hostPackageVersions(context.run),
     node_version: stdout.trim(),
     node_sha256: (await fileDigest(paths.nodeBinary)).sha256,
     agent_sha256: agent.sha256,
@@ -86,8 +94,9 @@ async function collectInputs(context: BuildContext, tree: PackageTree, agent: Ag
 
 /** The base layer depends on neither the agent nor the scripts that are packed with it. */
 async function baseKey(inputs: ManifestInputs): Promise<string> {
-  const recipe = await sourceHash(import.meta.dirname, /^overlay\/|^agent-bundle|^build-ramdisk/);
-  return hashOf({ packages: inputs.packages, node: inputs.node_sha256, recipe });
+  const recipe = await sourceHash(import.meta.dirname, /^overlay\/|^agent-bundle|^build-ramdisk|^licenses/);
+  const { packages, host_packages: host, node_sha256: node } = inputs;
+  return hashOf({ packages, host, node, recipe });
 }
 
 async function kernelOf(tree: string): Promise<string> {

@@ -1,0 +1,63 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { readIfPresent } from '#image-build/read-if-present.ts';
+
+/** Debian's texts refer to these by path; every Debian has them. */
+const commonLicenses = '/usr/share/common-licenses';
+
+/** The npm package of Node's binary comes without its licence. */
+const nodeLicense = join(import.meta.dirname, 'licenses/node-24.txt');
+
+/**
+ * Copyright notices and licences of what is in the ramdisk: Node, the npm packages bundled into the agent, the Debian
+ * packages (also those of which no file was taken), and the licences that Debian's refer to. Equal texts stand once.
+ * @param options.npmPackages the packages' directories
+ * @param options.tree the unpacked Debian packages
+ */
+export async function licensesText(options: {
+  readonly npmPackages: readonly string[];
+  readonly tree: string;
+  readonly common?: string;
+}): Promise<string> {
+  const sections = new Map<string, string[]>();
+  const add = (title: string, text: string): void => {
+    const key = text.trim();
+    sections.set(key, [...(sections.get(key) ?? []), title]);
+  };
+  add('Node.js', await readFile(nodeLicense, 'utf8'));
+  for (const directory of options.npmPackages) {
+    const { title, text } = await npmLicense(directory);
+    add(title, text);
+  }
+  const documents = join(options.tree, 'usr/share/doc');
+  for (const name of (await readdir(documents)).sort()) {
+    const text = await readIfPresent(join(documents, name, 'copyright'));
+    if (text !== undefined) add(`Debian package ${name}`, text);
+  }
+  for (const entry of await filesOf(options.common ?? commonLicenses)) {
+    add(`/usr/share/common-licenses/${entry.name}`, await readFile(entry.path, 'utf8'));
+  }
+  const rule = '='.repeat(80);
+  return [...sections].map(([text, titles]) => `${rule}\n${titles.join('\n')}\n${rule}\n\n${text}\n`).join('\n');
+}
+
+const PackageJson = z.object({ name: z.string(), version: z.string(), license: z.string().optional() });
+
+async function npmLicense(directory: string): Promise<{ readonly title: string; readonly text: string }> {
+  const { name, version, license } = PackageJson.parse(
+    JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')),
+  );
+  const files = (await readdir(directory)).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file)).sort();
+  const texts = await Promise.all(files.map((file) => readFile(join(directory, file), 'utf8')));
+  return {
+    title: `npm package ${name} ${version}`,
+    text: texts.length > 0 ? texts.join('\n') : `License: ${license ?? 'not stated'} (the package holds no text of it)`,
+  };
+}
+
+/** Files of a directory with links left out: GPL is a link to GPL-3. */
+async function filesOf(directory: string): Promise<readonly { readonly name: string; readonly path: string }[]> {
+  const entries = (await readdir(directory, { withFileTypes: true })).filter((entry) => entry.isFile());
+  return entries.map(({ name }) => ({ name, path: join(directory, name) })).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
