@@ -19,6 +19,7 @@ import type { Random } from '#agent/random-backoff.ts';
 import { readSavedIdentity, type SavedIdentity, saveIdentity } from '#agent/saved-identity.ts';
 import type { Say } from '#agent/say.ts';
 import { beat, type Session, sendProgress, sessionNode } from '#agent/session.ts';
+import { setClock } from '#agent/set-clock.ts';
 import { createServerCertificate, type ServerCertificate } from '#agent/tls.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -42,7 +43,7 @@ export interface AgentDependencies {
 export async function runAgent(config: AgentConfig, dependencies: AgentDependencies): Promise<void> {
   const { clock, log, signal } = dependencies;
   if (config.hardwareDelayMs > 0) await clock.sleep(config.hardwareDelayMs, signal);
-  const api = createApiClient({ ...config, urls: config.apiUrls, log });
+  const api = createApiClient({ ...config, urls: config.apiUrls, log, now: () => clock.now() });
   try {
     await lookUpAndServe(api, config, dependencies);
   } finally {
@@ -62,6 +63,7 @@ async function lookUpAndServe(api: ApiClient, config: AgentConfig, dependencies:
   const session: Session = { node: await lookup(looking, config.lookup), accepted: undefined };
   say(`this machine is node ${session.node.uuid}`);
   log.info({ node: session.node.uuid, baton: session.node.baton !== undefined }, 'node found');
+  if (config.setClock) await setClock(api.clockErrorMs(), dependencies);
 
   const address = await advertisedAddress(api, config, dependencies);
   const certificate = chooseCertificate(config, session.node, address, saved);

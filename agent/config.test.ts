@@ -26,6 +26,7 @@ describe('readAgentConfig', () => {
       apiVersion: undefined,
       tls: { minVersion: 'TLSv1.2', ciphers: undefined, curve: 'p384' },
       stateDir: '/run/baton-agent',
+      setClock: false,
     });
   });
 

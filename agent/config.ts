@@ -58,7 +58,7 @@ const kernelParams = {
   'ipa-tls-certificate-curve': z.enum(['p256', 'p384']).default('p384'),
 };
 
-/** Only from the environment, for tests and simulators. */
+/** Only from the environment: for tests and simulators, and from the ramdisk. */
 const environmentOnly = {
   /** MAC addresses to look up instead of the machine's own, comma separated. */
   BATON_AGENT_ADDRESSES: z
@@ -68,6 +68,8 @@ const environmentOnly = {
     .optional(),
   /** Where the token and certificate survive a restart of the process; in memory, so that a reboot forgets them. */
   BATON_AGENT_STATE_DIR: z.string().min(1).default('/run/baton-agent'),
+  /** The machine is ours, and so is its clock: the ramdisk's init says so, nobody else. */
+  BATON_AGENT_SET_CLOCK: flag,
 };
 
 const Parameters = z.object({ ...kernelParams, ...environmentOnly });
@@ -103,6 +105,8 @@ export interface AgentConfig {
     readonly curve: 'p256' | 'p384';
   };
   readonly stateDir: string;
+  /** The machine's clock is set by the API's. */
+  readonly setClock: boolean;
 }
 
 /**
@@ -159,6 +163,7 @@ function toConfig(values: z.infer<typeof Parameters>): AgentConfig {
       curve: values['ipa-tls-certificate-curve'],
     },
     stateDir: values.BATON_AGENT_STATE_DIR,
+    setClock: values.BATON_AGENT_SET_CLOCK,
   };
 }
 

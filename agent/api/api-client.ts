@@ -27,6 +27,8 @@ export interface ApiClient {
   request(request: ApiRequest): Promise<ApiAnswer>;
   /** The newest version the API speaks; asked for until it has answered once. @throws as `request` does */
   version(): Promise<Microversion>;
+  /** Milliseconds that our clock is behind the API's, by its latest answer's `Date`; `undefined` before there is one. */
+  clockErrorMs(): number | undefined;
   /** The address that answered last, or the first one. */
   currentUrl(): string;
   close(): Promise<void>;
@@ -46,10 +48,14 @@ export function createApiClient(options: {
   /** Overrides discovery. */
   readonly apiVersion?: string | undefined;
   readonly log: Log;
+  readonly now?: () => Date;
 }): ApiClient {
   const urls = [...options.urls];
   const dispatcher = new Agent({ connect: { rejectUnauthorized: !options.insecure } });
-  const known: { version: Microversion | undefined } = { version: parseMicroversion(options.apiVersion) };
+  const known: { version: Microversion | undefined; clockErrorMs: number | undefined } = {
+    version: parseMicroversion(options.apiVersion),
+    clockErrorMs: undefined,
+  };
 
   const requestFrom = async (url: string, { method, path, version, body }: ApiRequest): Promise<ApiAnswer> => {
     const answer = await request(`${url}${path}`, {
@@ -66,6 +72,8 @@ export function createApiClient(options: {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(options.requestTimeoutMs),
     });
+    const time = Date.parse(String(answer.headers['date']));
+    if (!Number.isNaN(time)) known.clockErrorMs = time - (options.now?.() ?? new Date()).getTime();
     return { status: answer.statusCode, body: parseJson(await answer.body.text()) };
   };
 
@@ -93,6 +101,7 @@ export function createApiClient(options: {
       known.version ??= readVersion(await send({ method: 'GET', path: '/' }));
       return known.version;
     },
+    clockErrorMs: () => known.clockErrorMs,
     currentUrl: () => urls[0] ?? '',
     close: () => dispatcher.destroy(),
   };

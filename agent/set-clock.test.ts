@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { createApiClient } from '#agent/api/api-client.ts';
+import { setClock } from '#agent/set-clock.ts';
+import { createInstantClock } from '#agent/testing/fake-clock.ts';
+import { startFakeConductor } from '#agent/testing/fake-conductor.ts';
+import { ranWell } from '#agent/testing/fake-services.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+
+function parts(fails = false) {
+  const commands: string[] = [];
+  const said: string[] = [];
+  const run: Run = (command, args) => {
+    commands.push([command, ...args].join(' '));
+    return fails ? Promise.reject(new AppError('command_failed', 'date exited with 1')) : Promise.resolve(ranWell());
+  };
+  return { commands, said, run, clock: createInstantClock(), log: silentLog, say: (line: string) => said.push(line) };
+}
+
+test.each([undefined, 0, 59_000, -60_000])('a clock that is %s ms behind is left alone', async (errorMs) => {
+  const { commands, said, ...rest } = parts();
+  await setClock(errorMs, rest);
+  expect([...commands, ...said]).toEqual([]);
+});
+
+test.each([
+  [7_200_000, '@1795255200', 'the clock was 120 min 0 s slow, set to 2026-11-21T10:00:00Z by the API'],
+  [-90_000, '@1795247910', 'the clock was 90 s fast, set to 2026-11-21T07:58:30Z by the API'],
+])('a clock that is %s ms behind is set', async (errorMs, seconds, line) => {
+  const { commands, said, ...rest } = parts();
+  await setClock(errorMs, rest);
+  expect(commands).toEqual([`date -s ${seconds}`]);
+  expect(said).toEqual([line]);
+});
+
+test('a clock that can not be set is told and no error', async () => {
+  const { said, commands: _commands, ...rest } = parts(true);
+  await setClock(3_600_000, rest);
+  expect(said).toEqual(["the clock was 60 min 0 s slow and can't be set: date exited with 1"]);
+});
+
+test('the API tells by its answers how wrong the clock is', async () => {
+  const conductor = await startFakeConductor({});
+  const hour = 3_600_000;
+  const api = createApiClient({
+    urls: [conductor.url],
+    insecure: false,
+    requestTimeoutMs: 5000,
+    log: silentLog,
+    now: () => new Date(Date.now() - hour),
+  });
+  expect(api.clockErrorMs()).toBeUndefined();
+  await api.version();
+  expect(Math.abs((api.clockErrorMs() ?? 0) - hour)).toBeLessThan(10_000);
+  await api.close();
+  await conductor.close();
+});

@@ -1,0 +1,30 @@
+import { formatDuration, type Say } from '#agent/say.ts';
+import type { Clock } from '#shared/clock.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/** What is less wrong does no harm, and `Date` counts whole seconds. */
+const toleratedMs = 60_000;
+
+/**
+ * Puts the machine's clock right where it is off by more than a minute, so that the certificates of image servers can
+ * be checked and logs tell the time. A failure is only told: on most machines nothing depends on it.
+ * @param errorMs how much the clock is behind the API's, in milliseconds; `undefined` when the API tells no time
+ */
+export async function setClock(
+  errorMs: number | undefined,
+  { run, clock, log, say }: { readonly run: Run; readonly clock: Clock; readonly log: Log; readonly say: Say },
+): Promise<void> {
+  if (errorMs === undefined || Math.abs(errorMs) <= toleratedMs) return;
+  const was = `the clock was ${formatDuration(Math.abs(errorMs))} ${errorMs > 0 ? 'slow' : 'fast'}`;
+  const right = new Date(clock.now().getTime() + errorMs);
+  try {
+    await run('date', ['-s', `@${Math.round(right.getTime() / 1000)}`]);
+    log.warn({ errorMs, at: right }, 'clock set by the API');
+    say(`${was}, set to ${right.toISOString().slice(0, 19)}Z by the API`);
+  } catch (error) {
+    log.warn({ err: error, errorMs }, 'the clock can not be set');
+    say(`${was} and can't be set: ${errorChain(error)}`);
+  }
+}
