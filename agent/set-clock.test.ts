@@ -25,8 +25,8 @@ test.each([undefined, 0, 59_000, -60_000])('a clock that is %s ms behind is left
 });
 
 test.each([
-  [7_200_000, '@1795255200', 'the clock was 120 min 0 s slow, set to 2026-11-21T10:00:00Z by the API'],
-  [-90_000, '@1795247910', 'the clock was 90 s fast, set to 2026-11-21T07:58:30Z by the API'],
+  [7_200_000, '@1795255200', 'the clock said 2026-11-21T08:00:00Z, set to 2026-11-21T10:00:00Z by the API'],
+  [-90_000, '@1795247910', 'the clock said 2026-11-21T08:00:00Z, set to 2026-11-21T07:58:30Z by the API'],
 ])('a clock that is %s ms behind is set', async (errorMs, seconds, line) => {
   const { commands, said, ...rest } = parts();
   await setClock(errorMs, rest);
@@ -37,7 +37,9 @@ test.each([
 test('a clock that can not be set is told and no error', async () => {
   const { said, commands: _commands, ...rest } = parts(true);
   await setClock(3_600_000, rest);
-  expect(said).toEqual(["the clock was 60 min 0 s slow and can't be set: date exited with 1"]);
+  expect(said).toEqual([
+    "the clock says 2026-11-21T08:00:00Z, not 2026-11-21T09:00:00Z, and can't be set: date exited with 1",
+  ]);
 });
 
 test('the API tells by its answers how wrong the clock is', async () => {

@@ -1,4 +1,4 @@
-import { formatDuration, type Say } from '#agent/say.ts';
+import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -17,14 +17,19 @@ export async function setClock(
   { run, clock, log, say }: { readonly run: Run; readonly clock: Clock; readonly log: Log; readonly say: Say },
 ): Promise<void> {
   if (errorMs === undefined || Math.abs(errorMs) <= toleratedMs) return;
-  const was = `the clock was ${formatDuration(Math.abs(errorMs))} ${errorMs > 0 ? 'slow' : 'fast'}`;
-  const right = new Date(clock.now().getTime() + errorMs);
+  const wrong = clock.now();
+  const right = new Date(wrong.getTime() + errorMs);
   try {
     await run('date', ['-s', `@${Math.round(right.getTime() / 1000)}`]);
     log.warn({ errorMs, at: right }, 'clock set by the API');
-    say(`${was}, set to ${right.toISOString().slice(0, 19)}Z by the API`);
+    say(`the clock said ${seconds(wrong)}, set to ${seconds(right)} by the API`);
   } catch (error) {
     log.warn({ err: error, errorMs }, 'the clock can not be set');
-    say(`${was} and can't be set: ${errorChain(error)}`);
+    say(`the clock says ${seconds(wrong)}, not ${seconds(right)}, and can't be set: ${errorChain(error)}`);
   }
+}
+
+/** `2026-11-21T10:00:00Z` */
+function seconds(date: Date): string {
+  return date.toISOString().replace(/\.\d+/, '');
 }
