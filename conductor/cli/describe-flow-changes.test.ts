@@ -1,44 +1,14 @@
 import { expect, test } from 'vitest';
 import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
+import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 const now = new Date(at(40));
 
-function step(more: Partial<FlowStepView>): FlowStepView {
-  return {
-    uuid: more.step ?? 'deploy',
-    position: 1,
-    phase: 'main',
-    interface: 'deploy',
-    step: 'deploy',
-    priority: 100,
-    origin: 'core',
-    in_band: false,
-    state: 'pending',
-    started_at: null,
-    ended_at: null,
-    waiting_for: null,
-    wait_until: null,
-    progress: null,
-    error: null,
-    ...more,
-  };
-}
-
-function flow(steps: FlowStepView[], more: Partial<FlowView> = {}): FlowView {
-  return {
-    uuid: 'f',
-    kind: 'deploy',
-    state: 'running',
-    started_at: at(0),
-    ended_at: null,
-    error: null,
-    held: null,
-    steps,
-    ...more,
-  };
-}
+const step = stepView;
+const flow = (steps: readonly FlowStepView[], more: Partial<FlowView> = {}): FlowView =>
+  flowView(steps, { started_at: at(0), ...more });
 
 const waiting = step({
   state: 'waiting',

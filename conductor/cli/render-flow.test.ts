@@ -1,43 +1,14 @@
 import { expect, test } from 'vitest';
 import { formatBytes, formatDuration, renderFlow } from '#conductor/cli/render-flow.ts';
+import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
 
 const at = (seconds: number) => new Date(1_700_000_000_000 + seconds * 1000).toISOString();
 
-function step(name: string, state: string, more: Partial<FlowStepView> = {}): FlowStepView {
-  return {
-    uuid: name,
-    position: 1,
-    phase: 'main',
-    interface: 'deploy',
-    step: name,
-    priority: 80,
-    origin: 'core',
-    in_band: false,
-    state,
-    started_at: at(0),
-    ended_at: null,
-    waiting_for: null,
-    wait_until: null,
-    progress: null,
-    error: null,
-    ...more,
-  };
-}
-
-function flow(steps: FlowStepView[], more: Partial<FlowView> = {}): FlowView {
-  return {
-    uuid: 'f',
-    kind: 'deploy',
-    state: 'running',
-    started_at: at(0),
-    ended_at: null,
-    error: null,
-    held: null,
-    steps,
-    ...more,
-  };
-}
+const step = (name: string, state: string, more: Partial<FlowStepView> = {}): FlowStepView =>
+  stepView({ step: name, state, priority: 80, started_at: at(0), ...more });
+const flow = (steps: readonly FlowStepView[], more: Partial<FlowView> = {}): FlowView =>
+  flowView(steps, { started_at: at(0), ...more });
 
 test('says of each step how long, how far and why', () => {
   const lines = renderFlow(

@@ -24,6 +24,7 @@ export async function powerIntoRamdisk(context: StepContext, purpose: NetworkPur
     bootMode: bootModeOf(context.node),
     signal: context.signal,
   });
+  // once more: a lookup of the ramdisk before may have been on its way, and would keep the next boot from its token
   await context.record((tx) => forgetAgentSession(tx, context.node.uuid));
   await setPower(context, 'power on');
   return waitFor(context);
@@ -50,12 +51,11 @@ async function gatherSteps(context: StepContext): Promise<ConductorStepOutcome> 
     ? await askForSteps(context, kind.inBand)
     : { advertised: [], version: {} };
   const plan = planSteps(kind, { advertised, requested: context.flow.requestedSteps });
-  // this step, and what opened the flow before it, has run
-  const rest = plan.slice(kind.opening.length).filter((step) => !isThisStep(context, step));
   return {
     kind: 'done',
     output: { agent_steps: advertised.map((step) => `${step.interface}.${step.step}`) },
-    plan: rest.filter((step) => context.flow.kind !== 'deploy' || step.priority <= context.step.priority),
+    // this step, and what opened the flow before it, has run
+    plan: plan.slice(kind.opening.length).filter((step) => !isThisStep(context, step)),
     hardwareManagerVersion: version,
   };
 }

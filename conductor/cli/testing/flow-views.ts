@@ -1,0 +1,31 @@
+import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
+
+/** A step that has not begun, but for what the test says. */
+export function stepView(more: Partial<FlowStepView>): FlowStepView {
+  return {
+    uuid: more.step ?? 'deploy',
+    position: 1,
+    phase: 'main',
+    interface: 'deploy',
+    step: 'deploy',
+    priority: 100,
+    origin: 'core',
+    in_band: false,
+    state: 'pending',
+    started_at: null,
+    ended_at: null,
+    waiting_for: null,
+    wait_until: null,
+    progress: null,
+    error: null,
+    ...more,
+  };
+}
+
+/** A deploy under way with these steps, but for what the test says. */
+export function flowView(
+  steps: readonly FlowStepView[],
+  more: Partial<FlowView> & Pick<FlowView, 'started_at'>,
+): FlowView {
+  return { uuid: 'f', kind: 'deploy', state: 'running', ended_at: null, error: null, held: null, steps, ...more };
+}
