@@ -115,7 +115,9 @@ async function endInSuccess(
   const kind = flowKinds[flow.kind];
   const conductor = context.config.conductorName;
   await updateFlow(tx, flow.uuid, { state: 'succeeded', endedAt: context.clock.now() });
-  const moved = await applyEvent(tx, node, flow.kind === 'clean' ? cleanedEvent(node) : kind.events.done, {
+  const event = flow.kind === 'clean' ? cleanedEvent(node) : kind.events.done;
+  if (!event) return;
+  const moved = await applyEvent(tx, node, event, {
     conductor,
     target: kind.next ? flowKinds[kind.next].target : null,
     lastError: null,
@@ -148,7 +150,9 @@ async function endInFailure(
   ].join('; ');
   const aborted = flow.state === 'aborting';
   await updateFlow(tx, flow.uuid, { state: aborted ? 'aborted' : 'failed', endedAt: context.clock.now() });
-  await applyEvent(tx, node, kind.events.fail, { conductor: context.config.conductorName, target: null, lastError });
+  const { fail } = kind.events;
+  if (fail) await applyEvent(tx, node, fail, { conductor: context.config.conductorName, target: null, lastError });
+  else await updateNode(tx, node.uuid, { lastError });
   if (kind.fault && !aborted) {
     await updateNode(tx, node.uuid, { maintenance: true, maintenanceReason: lastError, fault: kind.fault });
   }

@@ -1,4 +1,5 @@
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { FlowKindName, StepKind } from '#conductor/flows/flow-states.ts';
+import type { NetworkPurpose } from '#conductor/networks/networks-file.ts';
 import type { ProvisionEvent, ProvisionState } from '#conductor/nodes/provision-states.ts';
 
 /** A core step's place: what runs it stands in `conductor-steps/`. */
@@ -12,6 +13,7 @@ export interface CoreStep {
 
 /** How the agent is asked for this kind's steps, and told to run one (agent-protocol.md §4.1). */
 export interface InBandSteps {
+  readonly kind: StepKind;
   readonly getCommand: string;
   readonly stepsKey: string;
   readonly executeCommand: string;
@@ -21,63 +23,103 @@ export interface InBandSteps {
 }
 
 export interface FlowKind {
-  /** Events that move the node; `wait` and `resume` only where the table has a waiting state. */
+  /** Events that move the node; `wait` and `resume` only where the table has a waiting state. None = it stays as it is. */
   readonly events: {
     readonly wait?: ProvisionEvent;
     readonly resume?: ProvisionEvent;
-    readonly done: ProvisionEvent;
-    readonly fail: ProvisionEvent;
+    readonly done?: ProvisionEvent;
+    readonly fail?: ProvisionEvent;
   };
   /** `target_provision_state` while it runs. */
   readonly target: ProvisionState;
   /** First and last of all, whatever the priorities between them. */
   readonly opening: readonly CoreStep[];
-  /** Sorted with the agent's and the request's steps by priority. */
+  /** Sorted with the agent's, the drivers' and the request's steps by priority. */
   readonly sorted: readonly CoreStep[];
   readonly closing: readonly CoreStep[];
   /** Run after a failure, so that the node is left safe. */
   readonly cleanup: readonly CoreStep[];
+  /** The requested steps run in the order given, and no others (manual cleaning, service). */
+  readonly asRequested?: boolean;
   readonly inBand?: InBandSteps;
+  /** Where the node's switch ports are while the ramdisk runs. */
+  readonly ramdiskNetwork: NetworkPurpose;
   /** What follows in the same breath when it has succeeded. */
   readonly next?: FlowKindName;
   /** A failure takes the node out of service until a person has looked. */
   readonly fault?: string;
+  /** The step that meets another ramdisk after a reboot ends the flow, or the flow begins anew (DESIGN.md). */
+  readonly otherRamdisk: 'fails' | 'begins anew';
 }
 
-const deployStep = (step: string, priority: number, more: Partial<CoreStep> = {}): CoreStep => ({
+const deployStep = (step: string, priority = 0, more: Partial<CoreStep> = {}): CoreStep => ({
   interface: 'deploy',
   step,
   priority,
   ...more,
 });
+const powerStep = (step: string): CoreStep => ({ interface: 'power', step, priority: 0 });
 
-/** Clean, deploy, teardown and verify are rows, not copies of code. */
+const inBand = (kind: StepKind, window?: InBandSteps['window']): InBandSteps => ({
+  kind,
+  getCommand: `${kind}.get_${kind}_steps`,
+  stepsKey: `${kind}_steps`,
+  executeCommand: `${kind}.execute_${kind}_step`,
+  versionKey: `${kind}_version`,
+  ...(window ? { window } : {}),
+});
+
+const working = { wait: 'wait', resume: 'resume', fail: 'fail' } as const;
+const leaveRamdisk = [deployStep('tear_down_agent'), deployStep('leave_network')];
+const makeSafe = [powerStep('power_off'), deployStep('leave_network')];
+const bootInstance = [deployStep('switch_to_tenant_network'), deployStep('boot_instance')];
+const common = { sorted: [], ramdiskNetwork: 'provisioning', otherRamdisk: 'fails' } as const;
+
+/** Clean, deploy, teardown and the rest are rows, not copies of code. */
 export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   verify: {
+    ...common,
     events: { done: 'done', fail: 'fail' },
     target: 'manageable',
-    opening: [{ interface: 'power', step: 'verify_power', priority: 0 }],
-    sorted: [],
+    opening: [powerStep('verify_power')],
     closing: [],
     cleanup: [],
   },
+  inspect: {
+    ...common,
+    events: { ...working, done: 'done' },
+    target: 'manageable',
+    opening: [deployStep('boot_ramdisk'), deployStep('collect_inventory')],
+    closing: leaveRamdisk,
+    cleanup: [deployStep('collect_logs'), ...makeSafe],
+  },
   clean: {
-    events: { wait: 'wait', resume: 'resume', done: 'done', fail: 'fail' },
+    ...common,
+    events: { ...working, done: 'done' },
     target: 'available',
-    opening: [deployStep('boot_ramdisk', 0)],
-    sorted: [],
-    closing: [deployStep('tear_down_agent', 0), deployStep('leave_network', 0)],
-    cleanup: [{ interface: 'power', step: 'power_off', priority: 0 }, deployStep('leave_network', 0)],
-    inBand: {
-      getCommand: 'clean.get_clean_steps',
-      stepsKey: 'clean_steps',
-      executeCommand: 'clean.execute_clean_step',
-      versionKey: 'clean_version',
-    },
+    opening: [deployStep('boot_ramdisk')],
+    closing: leaveRamdisk,
+    cleanup: [deployStep('collect_logs'), ...makeSafe],
+    inBand: inBand('clean'),
+    ramdiskNetwork: 'cleaning',
+    fault: 'clean failure',
+    otherRamdisk: 'begins anew',
+  },
+  manual_clean: {
+    ...common,
+    events: { ...working, done: 'cleaned' },
+    target: 'manageable',
+    opening: [deployStep('boot_ramdisk')],
+    closing: leaveRamdisk,
+    cleanup: [deployStep('collect_logs'), ...makeSafe],
+    asRequested: true,
+    inBand: inBand('clean'),
+    ramdiskNetwork: 'cleaning',
     fault: 'clean failure',
   },
   deploy: {
-    events: { wait: 'wait', resume: 'resume', done: 'done', fail: 'fail' },
+    ...common,
+    events: { ...working, done: 'done' },
     target: 'active',
     opening: [],
     // the decomposed deploy sequence of seed 004
@@ -90,24 +132,50 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
       deployStep('boot_instance', 20),
     ],
     closing: [],
-    cleanup: [{ interface: 'power', step: 'power_off', priority: 0 }, deployStep('leave_network', 0)],
-    inBand: {
-      getCommand: 'deploy.get_deploy_steps',
-      stepsKey: 'deploy_steps',
-      executeCommand: 'deploy.execute_deploy_step',
-      versionKey: 'deploy_version',
-      window: { lowest: 41, highest: 99 },
-    },
+    cleanup: [deployStep('collect_logs'), ...makeSafe],
+    inBand: inBand('deploy', { lowest: 41, highest: 99 }),
+  },
+  service: {
+    ...common,
+    events: { ...working, done: 'done' },
+    target: 'active',
+    opening: [deployStep('boot_ramdisk')],
+    closing: [deployStep('tear_down_agent'), ...bootInstance],
+    cleanup: [deployStep('collect_logs'), ...makeSafe],
+    asRequested: true,
+    inBand: inBand('service'),
+    fault: 'service failure',
+  },
+  // what brings an instance back whose service has failed or was aborted
+  restore: {
+    ...common,
+    events: {},
+    target: 'active',
+    opening: [powerStep('power_off'), ...bootInstance],
+    closing: [],
+    cleanup: [],
+  },
+  rescue: {
+    ...common,
+    events: { ...working, done: 'done' },
+    target: 'rescue',
+    opening: [deployStep('boot_ramdisk'), deployStep('finalize_rescue'), deployStep('switch_to_tenant_network')],
+    closing: [],
+    cleanup: [deployStep('collect_logs'), ...makeSafe],
+  },
+  unrescue: {
+    ...common,
+    events: { done: 'done', fail: 'fail' },
+    target: 'active',
+    opening: [powerStep('power_off'), ...bootInstance],
+    closing: [],
+    cleanup: makeSafe,
   },
   teardown: {
+    ...common,
     events: { done: 'clean', fail: 'fail' },
     target: 'available',
-    opening: [
-      { interface: 'power', step: 'power_off', priority: 0 },
-      deployStep('leave_network', 0),
-      deployStep('release_instance', 0),
-    ],
-    sorted: [],
+    opening: [...makeSafe, deployStep('release_instance')],
     closing: [],
     cleanup: [],
     next: 'clean',

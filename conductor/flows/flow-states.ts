@@ -1,5 +1,18 @@
 /** The kinds of flow (their rows stand in `flow-kinds.ts`) and the states of a flow. */
-export type FlowKindName = 'verify' | 'clean' | 'deploy' | 'teardown';
+export type FlowKindName =
+  | 'verify'
+  | 'inspect'
+  | 'clean'
+  | 'manual_clean'
+  | 'deploy'
+  | 'service'
+  | 'restore'
+  | 'rescue'
+  | 'unrescue'
+  | 'teardown';
+
+/** The lists of steps that agents and drivers offer, each with priorities of its own. */
+export type StepKind = 'deploy' | 'clean' | 'service';
 
 /** `failing`, `aborting`: a step has failed, or an operator has said stop, and the kind's clean-up steps are running. */
 export type FlowState = 'running' | 'waiting' | 'failing' | 'aborting' | 'succeeded' | 'failed' | 'aborted';

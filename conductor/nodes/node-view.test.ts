@@ -29,6 +29,8 @@ const row: NodeRow = {
   retiredReason: null,
   disablePowerOff: false,
   networkData: {},
+  targetRaidConfig: {},
+  raidConfig: {},
   provisionState: 'wait call-back',
   targetProvisionState: 'active',
   provisionUpdatedAt: new Date('2026-11-21T07:35:42.609Z'),

@@ -30,10 +30,25 @@ test.each([
 });
 
 test('each flow kind’s events lead on from the state that it works in', () => {
-  const workingStates = { verify: 'verifying', clean: 'cleaning', deploy: 'deploying', teardown: 'deleting' } as const;
-  for (const [kind, state] of Object.entries(workingStates)) {
-    const { done, fail } = flowKinds[kind as keyof typeof workingStates].events;
-    expect(nextProvisionState(state, done), `${kind} done`).toBeDefined();
-    expect(nextProvisionState(state, fail), `${kind} fail`).toBeDefined();
+  const workingStates = {
+    verify: 'verifying',
+    inspect: 'inspecting',
+    clean: 'cleaning',
+    manual_clean: 'cleaning',
+    deploy: 'deploying',
+    service: 'servicing',
+    rescue: 'rescuing',
+    unrescue: 'unrescuing',
+    teardown: 'deleting',
+  } as const;
+  for (const [kind, { events }] of Object.entries(flowKinds)) {
+    // the one that moves no node
+    if (kind === 'restore') continue;
+    const state = workingStates[kind as keyof typeof workingStates];
+    for (const event of [events.done, events.fail]) {
+      expect(event && nextProvisionState(state, event), `${kind} ${event}`).toBeDefined();
+    }
+    const waiting = events.wait && nextProvisionState(state, events.wait);
+    if (waiting) expect(events.resume && nextProvisionState(waiting, events.resume), `${kind} resume`).toBe(state);
   }
 });

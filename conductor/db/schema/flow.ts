@@ -32,6 +32,14 @@ export const flows = pgTable(
     requestedSteps: jsonb().$type<RequestedStep[]>().notNull().default([]),
     /** Versions of the agent's hardware managers at the first heartbeat; sent back with each in-band step. */
     hardwareManagerVersion: jsonb().$type<Record<string, string>>(),
+    /** The plan that the operator has read and asked for; the flow fails before it touches anything if it is another. */
+    planHash: text(),
+    /** How often cleaning has begun anew because the ramdisk had become another. */
+    restarts: integer().notNull().default(0),
+    /** Why the operator or a `hold` step has it rest; goes on with `unhold`. */
+    onHold: text(),
+    /** The operator has said abort while a step ran that may not be interrupted: it ends after that step. */
+    abortRequested: text(),
     startedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     endedAt: timestamp({ withTimezone: true, precision: 3 }),
     error: text(),
@@ -64,6 +72,8 @@ export const flowSteps = pgTable(
     args: jsonb().$type<JsonObject>().notNull().default({}),
     priority: integer().notNull(),
     origin: text().$type<FlowStepOrigin>().notNull(),
+    /** Why it stands where it does, as the plan says it: `template CUSTOM_RAID1 gives it priority 90`. */
+    reason: text().notNull().default(''),
     /** Run by the agent; else by the conductor. */
     inBand: boolean().notNull(),
     abortable: boolean().notNull().default(false),
@@ -82,7 +92,11 @@ export const flowSteps = pgTable(
     output: jsonb(),
     error: text(),
   },
-  (table) => [index().on(table.flowUuid, table.position)],
+  (table) => [
+    index().on(table.flowUuid, table.position),
+    // how long a step takes is told from its last runs
+    index().on(table.interface, table.step, table.endedAt),
+  ],
 );
 export type FlowStepRow = typeof flowSteps.$inferSelect;
 export type FlowStepInsert = typeof flowSteps.$inferInsert;

@@ -33,6 +33,9 @@ export const nodes = pgTable(
     retiredReason: text(),
     disablePowerOff: boolean().notNull().default(false),
     networkData: jsonb().$type<JsonObject>().notNull().default({}),
+    /** As `PUT states/raid` gave it, and as the agent has built it (agent-protocol.md §7); `{}` = none. */
+    targetRaidConfig: jsonb().$type<JsonObject>().notNull().default({}),
+    raidConfig: jsonb().$type<JsonObject>().notNull().default({}),
 
     provisionState: text().$type<ProvisionState>().notNull(),
     targetProvisionState: text().$type<ProvisionState>(),

@@ -1,0 +1,11 @@
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
+import type { StepKind } from '#conductor/flows/flow-states.ts';
+
+/** THE table of out-of-band steps; a test compares it with the folder. */
+export const driverSteps: readonly DriverStep[] = [];
+
+/** What this node's BMC offers in flows of that kind. */
+export function offeredSteps(bmc: Bmc, kind: StepKind): DriverStep[] {
+  return driverSteps.filter((step) => step.priorities[kind] !== undefined && step.isOffered(bmc));
+}
