@@ -13,6 +13,8 @@ export interface AgentContext {
   readonly signal: AbortSignal;
   /** The node as the conductor sent it with the command (secrets masked). */
   readonly node: CommandNode;
+  /** The node's ports as the conductor sent them with the command. */
+  readonly ports?: readonly Readonly<Record<string, unknown>>[];
   /** Tells the conductor how far the step is; cheap to call often, never throws. */
   readonly reportProgress: (progress: Progress) => void;
   /** What the write step did in this boot. */
@@ -25,4 +27,6 @@ export interface CommandNode {
   readonly properties: Readonly<Record<string, unknown>>;
   readonly instance_info: Readonly<Record<string, unknown>>;
   readonly driver_internal_info: Readonly<Record<string, unknown>>;
+  /** From Baton's conductor only keys that begin with `agent_`; a lookup tells none. */
+  readonly driver_info?: Readonly<Record<string, unknown>>;
 }

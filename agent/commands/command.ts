@@ -56,6 +56,7 @@ export const nodeParam = z
     properties: record.nullish(),
     instance_info: record.nullish(),
     driver_internal_info: record.nullish(),
+    driver_info: record.nullish(),
   })
   .nullish();
 export const portsParam = z.array(record).nullish();
@@ -68,6 +69,7 @@ export function commandNode(services: CommandServices, node: z.infer<typeof node
     properties: node.properties ?? {},
     instance_info: node.instance_info ?? {},
     driver_internal_info: node.driver_internal_info ?? {},
+    driver_info: node.driver_info ?? {},
   };
 }
 

@@ -66,6 +66,7 @@ export function executeStepCommand(kind: StepKind): CommandDefinition {
         log: services.log.child({ step: step.step, commandId }),
         signal: services.signal,
         node: commandNode(services, nodeParam.parse(params.node)),
+        ports: portsParam.parse(params.ports) ?? [],
         reportProgress: services.reportProgress(commandId),
         writtenImage: services.writtenImage,
       });

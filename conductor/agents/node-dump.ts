@@ -1,9 +1,10 @@
+import { agentSettings } from '#conductor/agents/agent-settings.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 
 /**
  * The `node` and `ports` parameters of the agent's commands, in the shape of Ironic's objects
- * (`spec/captures/deploy-conversation.json`). Secrets are left out rather than masked: no step needs driver_info.
+ * (`spec/captures/deploy-conversation.json`). Secrets are left out rather than masked.
  */
 export function dumpNode(
   node: NodeRow,
@@ -14,7 +15,7 @@ export function dumpNode(
     name: node.name,
     instance_uuid: node.instanceUuid,
     driver: node.driver,
-    driver_info: {},
+    driver_info: agentSettings(node.driverInfo),
     driver_internal_info: {
       agent_erase_devices_iterations: 1,
       agent_erase_devices_zeroize: true,
@@ -23,7 +24,8 @@ export function dumpNode(
       agent_enable_nvme_secure_erase: true,
       agent_enable_ata_secure_erase: true,
       disk_erasure_concurrency: 4,
-      agent_erase_skip_read_only: false,
+      // a card that is locked by hand must not keep a machine from ever being clean: the result tells of it
+      agent_erase_skip_read_only: true,
       hardware_manager_version: hardwareManagerVersion ?? {},
     },
     instance_info: node.instanceInfo,

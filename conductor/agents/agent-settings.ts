@@ -1,0 +1,25 @@
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+
+/** Beside those that begin with `agent_`, as in Ironic's documents. */
+const otherKeys: ReadonlySet<string> = new Set(['wipe_special_filesystems']);
+const secretName = /password|passwd|token|secret|credential|private_key|username|verify_ca/i;
+
+/**
+ * What of `driver_info` in-band steps read: `agent_burnin_cpu_timeout`, `agent_erase_devices_iterations` and the like.
+ * A BMC's address and password are none of the machine's business, and no secret leaves: not by its key's name at any
+ * depth, not as a login in a URL.
+ */
+export function agentSettings(driverInfo: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(driverInfo).filter(
+      ([key, value]) => (key.startsWith('agent_') || otherKeys.has(key)) && !holdsSecret(key, value),
+    ),
+  );
+}
+
+function holdsSecret(key: string, value: unknown): boolean {
+  if (secretName.test(key)) return true;
+  if (typeof value === 'string') return /:\/\/[^/\s]*@/.test(value);
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([inner, each]) => holdsSecret(inner, each));
+}
