@@ -41,6 +41,12 @@ const Environment = z.object({
   BATON_AUTOMATED_CLEAN: flag(true).describe(
     'clean nodes on provide and after undeploy, unless the node says otherwise',
   ),
+  BATON_FAST_TRACK: flag(false).describe(
+    'keep the ramdisk running after inspection and cleaning, unless driver_info.fast_track says otherwise',
+  ),
+  BATON_FAST_TRACK_TIMEOUT: seconds(300).describe(
+    'seconds since its last heartbeat after which a kept ramdisk is booted anew',
+  ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents beat every 0.3 to 0.6 of it'),
   BATON_CALLBACK_TIMEOUT: seconds(1800).describe('seconds a step may wait for the agent'),
@@ -77,6 +83,8 @@ export interface ConductorConfig {
   readonly discovery: boolean;
   readonly defaultNetworkInterface: string;
   readonly automatedClean: boolean;
+  readonly fastTrack: boolean;
+  readonly fastTrackTimeoutMs: number;
   readonly requireAgentTls: boolean;
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
@@ -124,6 +132,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     discovery: env.BATON_DISCOVERY,
     defaultNetworkInterface: env.BATON_DEFAULT_NETWORK_INTERFACE ?? (env.BATON_NETWORKS_FILE ? 'switchport' : 'noop'),
     automatedClean: env.BATON_AUTOMATED_CLEAN,
+    fastTrack: env.BATON_FAST_TRACK,
+    fastTrackTimeoutMs: env.BATON_FAST_TRACK_TIMEOUT * 1000,
     requireAgentTls: env.BATON_REQUIRE_AGENT_TLS,
     heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,
     callbackTimeoutMs: env.BATON_CALLBACK_TIMEOUT * 1000,

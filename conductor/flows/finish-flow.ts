@@ -10,6 +10,7 @@ import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /**
@@ -48,7 +49,7 @@ async function startCleanup(
   await skipPending(tx, steps, options);
   const from = Math.max(...steps.map((each) => each.position)) + 1;
   await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
-  await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, checkInMs: 0 });
+  await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, onHold: null, checkInMs: 0 });
 }
 
 /**
@@ -68,10 +69,18 @@ export async function stopFlow(
   }
   if (options.thenEnd) {
     await skipPending(tx, steps, base);
-    await updateFlow(tx, flow.uuid, { state: 'aborted', endedAt: base.now, error: options.error });
+    await updateFlow(tx, flow.uuid, { state: 'aborted', endedAt: base.now, error: options.error, onHold: null });
   } else if (!isCleaningUp(flow.state)) {
     await startCleanup(tx, flow, { ...base, state: 'aborting' });
   }
+}
+
+/** An abort that had to wait for a step to end, which has. */
+export async function abortFlow(context: ConductorContext, lease: Lease, flow: FlowRow): Promise<void> {
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, lease);
+    await stopFlow(context, tx, flow, { error: flow.abortRequested ?? 'aborted', thenEnd: false });
+  });
 }
 
 async function skipPending(
@@ -164,9 +173,9 @@ async function leaveWaitingState(
   kind: FlowKind,
   node: NodeRow,
 ): Promise<NodeRow> {
-  const waits = node.provisionState === 'wait call-back' || node.provisionState === 'clean wait';
-  return waits && kind.events.resume
-    ? applyEvent(tx, node, kind.events.resume, { conductor: context.config.conductorName })
+  const { resume } = kind.events;
+  return resume && nextProvisionState(node.provisionState, resume)
+    ? applyEvent(tx, node, resume, { conductor: context.config.conductorName })
     : node;
 }
 

@@ -171,6 +171,14 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     closing: [],
     cleanup: makeSafe,
   },
+  adopt: {
+    ...common,
+    events: { done: 'done', fail: 'fail' },
+    target: 'active',
+    opening: [powerStep('verify_power')],
+    closing: [],
+    cleanup: [],
+  },
   teardown: {
     ...common,
     events: { done: 'clean', fail: 'fail' },

@@ -1,3 +1,5 @@
+import type { FlowStepState } from '#conductor/flows/flow-log.ts';
+
 /** The kinds of flow (their rows stand in `flow-kinds.ts`) and the states of a flow. */
 export type FlowKindName =
   | 'verify'
@@ -9,6 +11,7 @@ export type FlowKindName =
   | 'restore'
   | 'rescue'
   | 'unrescue'
+  | 'adopt'
   | 'teardown';
 
 /** The lists of steps that agents and drivers offer, each with priorities of its own. */
@@ -19,4 +22,8 @@ export type FlowState = 'running' | 'waiting' | 'failing' | 'aborting' | 'succee
 
 export function isCleaningUp(state: FlowState): state is 'failing' | 'aborting' {
   return state === 'failing' || state === 'aborting';
+}
+
+export function isEnded(state: FlowStepState): boolean {
+  return state === 'succeeded' || state === 'failed' || state === 'skipped';
 }

@@ -5,7 +5,7 @@ import { type FlowRow, type FlowStepRow, flowEvents, flowSteps, flows } from '#c
 import { nodeLeases } from '#conductor/db/schema/node.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import type { PlannedStep, RequestedStep } from '#conductor/flows/plan-steps.ts';
+import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';
 
 /** The node's flow that has not ended; there is at most one. */
 export async function findOpenFlow(db: Queryable, nodeUuid: string): Promise<FlowRow | undefined> {
@@ -38,6 +38,8 @@ export async function insertFlow(
     readonly kind: FlowKindName;
     readonly requestedBy?: string | undefined;
     readonly requestedSteps?: RequestedStep[];
+    /** Of a plan that was complete when it was read. */
+    readonly planHash?: string | undefined;
     readonly steps: readonly PlannedStep[];
   },
 ): Promise<string> {
@@ -49,6 +51,7 @@ export async function insertFlow(
     state: 'running',
     requestedBy: flow.requestedBy ?? null,
     requestedSteps: flow.requestedSteps ?? [],
+    planHash: flow.planHash ?? null,
   });
   await insertSteps(tx, { flowUuid: uuid, phase: 'main', from: 1, steps: flow.steps });
   return uuid;
@@ -130,20 +133,17 @@ export async function recordStepEvent(
       runAgain: options.retryUntil !== undefined,
       retryUntil: ended || options.waitUntil ? null : (step.retryUntil ?? options.retryUntil ?? null),
       ...(options.error === undefined ? {} : { error: options.error }),
-      ...(options.output === undefined ? {} : { output: storable(options.output) }),
+      ...(options.output === undefined ? {} : { output: storableJson(options.output) }),
     })
     .where(eq(flowSteps.uuid, step.uuid));
 }
 
-/** PostgreSQL's text knows no U+0000, and an agent's words must not keep a step's end from being recorded. */
-function storable<T>(value: T): T {
-  if (typeof value === 'string') return value.replaceAll('\u0000', '\uFFFD') as T;
-  if (Array.isArray(value)) return value.map((each: unknown) => storable(each)) as T;
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [storable(key), storable(inner)])) as T;
-}
-
-export type FlowChange = Partial<Pick<FlowRow, 'state' | 'endedAt' | 'error' | 'held' | 'hardwareManagerVersion'>> & {
+export type FlowChange = Partial<
+  Pick<
+    FlowRow,
+    'state' | 'endedAt' | 'error' | 'held' | 'hardwareManagerVersion' | 'onHold' | 'abortRequested' | 'restarts'
+  >
+> & {
   /** Milliseconds until a conductor looks again. */
   readonly checkInMs?: number;
 };

@@ -1,5 +1,5 @@
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
-import { isCleaningUp } from '#conductor/flows/flow-states.ts';
+import { isCleaningUp, isEnded } from '#conductor/flows/flow-states.ts';
 
 /** What a conductor has to do next for a flow, decided from its rows alone. */
 export type NextAction =
@@ -15,14 +15,10 @@ export type NextAction =
  */
 export function nextAction(flow: FlowRow, steps: readonly FlowStepRow[], now: Date): NextAction {
   const phase = isCleaningUp(flow.state) ? 'cleanup' : 'main';
-  const step = steps.find((each) => each.phase === phase && !isEnded(each));
+  const step = steps.find((each) => each.phase === phase && !isEnded(each.state));
   if (!step) return { kind: 'finish' };
   if (step.state === 'pending' || step.state === 'running') return { kind: 'run', step };
   const deadlines = [step.waitUntil, step.runAgain ? step.retryUntil : null];
   if (deadlines.some((deadline) => deadline && now >= deadline)) return { kind: 'give up', step };
   return { kind: step.runAgain ? 'run' : 'resume', step };
-}
-
-function isEnded(step: FlowStepRow): boolean {
-  return step.state === 'succeeded' || step.state === 'failed' || step.state === 'skipped';
 }

@@ -55,7 +55,7 @@ describe('a deploy', () => {
   });
 
   test('takes priority and arguments from the request, and the reboot from the step itself', () => {
-    const advertised = [advertise('flash', 0, { reboot_requested: true })];
+    const advertised = [advertise('flash', 0, { reboot_requested: true, argsinfo: { wanted: { required: true } } })];
     const plan = planSteps(flowKinds.deploy, { advertised, requested: [request('flash', 90)] });
     expect(plan[1]).toMatchObject({ step: 'flash', priority: 90, args: { wanted: true }, origin: 'request' });
     expect(plan[2]).toMatchObject({ step: 'reboot_ramdisk', origin: 'core', inBand: false });
@@ -63,7 +63,10 @@ describe('a deploy', () => {
 
   test('leaves unknown requested steps until the agent has told its own, and refuses them then', () => {
     const requested = [request('nobody_has_it', 90)];
-    expect(names(planSteps(flowKinds.deploy, { requested }))).toEqual(decomposed);
+    const [, unknown] = planSteps(flowKinds.deploy, { requested });
+    expect(unknown).toMatchObject({ step: 'nobody_has_it', inBand: true, origin: 'request' });
+    const stale = planSteps(flowKinds.deploy, { advertised: [], isStale: true, requested });
+    expect(names(stale)).toContain('deploy.nobody_has_it');
     expect(() => planSteps(flowKinds.deploy, { advertised: [], requested })).toThrow('no step deploy.nobody_has_it');
   });
 
@@ -113,5 +116,9 @@ test('cleaning opens and closes around the agent’s steps, whatever their prior
 });
 
 test('a failed deploy leaves the machine off and off every network', () => {
-  expect(names(planCleanup(flowKinds.deploy))).toEqual(['power.power_off', 'deploy.leave_network']);
+  expect(names(planCleanup(flowKinds.deploy))).toEqual([
+    'deploy.collect_logs',
+    'power.power_off',
+    'deploy.leave_network',
+  ]);
 });

@@ -6,7 +6,8 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { listSteps, recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
-import { type PlannedStep, rebootAfter } from '#conductor/flows/plan-steps.ts';
+import { type PlannedStep, rebootAfter } from '#conductor/flows/planned-step.ts';
+import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
@@ -21,6 +22,9 @@ export interface StepRecord {
   readonly step: FlowStepRow;
 }
 
+/** Nobody needs to look at a flow on hold before its operator has spoken. */
+const farFutureMs = 365 * 86_400_000;
+
 /** Commits what came of running or resuming a step. */
 export async function recordOutcome(
   context: ConductorContext,
@@ -29,6 +33,7 @@ export async function recordOutcome(
 ): Promise<'goes on' | 'waits'> {
   const answer = await context.db.transaction(async (tx) => {
     await holdStep(tx, record);
+    if (outcome.kind === 'hold') return recordHold(context, tx, record, outcome.reason);
     return outcome.kind === 'wait' || outcome.kind === 'again'
       ? recordWait(context, tx, record, outcome)
       : recordSuccess(context, tx, record, outcome);
@@ -36,8 +41,7 @@ export async function recordOutcome(
   context.checkpoint('recorded');
   const { node, flow, step } = record;
   const fields = { node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` };
-  if (outcome.kind === 'wait' || outcome.kind === 'again')
-    context.log.info({ ...fields, reason: outcome.reason }, 'step waits');
+  if (answer === 'waits') context.log.info({ ...fields, reason: 'reason' in outcome && outcome.reason }, 'step waits');
   else context.log.info(fields, 'step succeeded');
   return answer;
 }
@@ -63,26 +67,61 @@ export async function holdStep(tx: Transaction, { lease, flow, step }: StepRecor
 async function recordSuccess(
   context: ConductorContext,
   tx: Transaction,
-  { flow, step }: StepRecord,
+  { node, flow, step }: StepRecord,
   outcome: Extract<ConductorStepOutcome, { kind: 'done' | 'reboot' }>,
 ): Promise<'goes on'> {
   const now = context.clock.now();
   const conductor = context.config.conductorName;
+  await applyPostStepHook(tx, { node, flow, step, output: outcome.output, now });
   await recordStepEvent(tx, step, 'succeeded', { conductor, now, output: outcome.output ?? null });
   if ('plan' in outcome) {
     await replacePendingSteps(tx, flow.uuid, outcome.plan);
     await updateFlow(tx, flow.uuid, { hardwareManagerVersion: outcome.hardwareManagerVersion });
   }
   if (outcome.kind === 'reboot') {
-    const pending = (await listSteps(tx, flow.uuid)).filter((each) => each.state === 'pending');
-    await replacePendingSteps(tx, flow.uuid, [rebootAfter(step), ...pending.map(asPlanned)]);
+    const steps = await listSteps(tx, flow.uuid);
+    const pending = steps.filter((each) => each.state === 'pending');
+    // a reboot before the ramdisk has booted brings nothing back
+    const booted = steps.some((each) => isRamdiskBoot(each) && each.state === 'succeeded');
+    if (booted && !pending.slice(0, 1).some(isRamdiskBoot)) {
+      await replacePendingSteps(tx, flow.uuid, [rebootAfter(step), ...pending.map(asPlanned)]);
+    }
   }
   return 'goes on';
 }
 
+function isRamdiskBoot({ interface: stepInterface, step }: FlowStepRow): boolean {
+  return stepInterface === 'deploy' && ['deploy', 'boot_ramdisk', 'reboot_ramdisk'].includes(step);
+}
+
 function asPlanned(step: FlowStepRow): PlannedStep {
-  const { interface: stepInterface, args, priority, origin, inBand, abortable, rebootRequested } = step;
-  return { interface: stepInterface, step: step.step, args, priority, origin, inBand, abortable, rebootRequested };
+  const { interface: stepInterface, args, priority, origin, inBand, abortable, rebootRequested, reason } = step;
+  return {
+    interface: stepInterface,
+    step: step.step,
+    args,
+    priority,
+    origin,
+    inBand,
+    abortable,
+    rebootRequested,
+    reason,
+  };
+}
+
+/** The flow rests; only an operator's word wakes it. */
+async function recordHold(
+  context: ConductorContext,
+  tx: Transaction,
+  { node, flow, step }: StepRecord,
+  reason: string,
+): Promise<'waits'> {
+  const conductor = context.config.conductorName;
+  await recordStepEvent(tx, step, 'waiting', { conductor, now: context.clock.now(), waitingFor: reason });
+  const fresh = await getNode(tx, node.uuid);
+  if (nextProvisionState(fresh.provisionState, 'hold')) await applyEvent(tx, fresh, 'hold', { conductor });
+  await updateFlow(tx, flow.uuid, { onHold: reason, state: 'waiting', checkInMs: farFutureMs });
+  return 'waits';
 }
 
 async function recordWait(

@@ -1,12 +1,16 @@
+import { encrypt } from 'unixcrypt';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
+import type { FlowRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
-import { planSteps, type RequestedStep } from '#conductor/flows/plan-steps.ts';
+import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import { type Plan, readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
+import { verbWork } from '#conductor/flows/verb-work.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
@@ -25,24 +29,20 @@ export interface ProvisionRequest {
   readonly verb: ProvisionVerb;
   /** base64(gzip(iso)), a URL, or Ironic's dict `{meta_data, network_data, user_data, vendor_data}`. */
   readonly configDrive?: string | Record<string, unknown> | undefined;
-  readonly deploySteps?: RequestedStep[] | undefined;
+  /** Of a deploy by priority; of manual cleaning and service the whole list, in order. */
+  readonly steps?: readonly RequestedStep[] | undefined;
+  readonly disableRamdisk?: boolean | undefined;
+  /** The plan that the operator has read. */
+  readonly planHash?: string | undefined;
+  /** In plain text; kept as a hash. */
+  readonly rescuePassword?: string | undefined;
   readonly user?: string | undefined;
 }
 
-/** What each verb starts, and which interfaces must be valid for it. `undefined` kind = the state changes at once. */
-const verbWork: Partial<Record<VerbEvent, { readonly kind?: FlowKindName; readonly needs: readonly string[] }>> = {
-  manage: { kind: 'verify', needs: ['power', 'management'] },
-  provide: { kind: 'clean', needs: ['power', 'management', 'network'] },
-  deploy: { kind: 'deploy', needs: ['power', 'management', 'boot', 'deploy', 'network'] },
-  rebuild: { kind: 'deploy', needs: ['power', 'management', 'boot', 'deploy', 'network'] },
-  delete: { kind: 'teardown', needs: ['power', 'management', 'network'] },
-  abort: { needs: [] },
-};
-
 /**
  * `PUT states/provision`: checks everything that can be checked now, then commits state and flow together and nudges.
- * @throws AppError `invalid_argument` (400) for a verb that is not possible now or an invalid node, `node_locked` (409)
- * while a conductor works on the node, `not_supported` for verbs that Baton lacks.
+ * @throws AppError `invalid_argument` (400) for a verb that is not possible now, steps that can't be or an invalid node,
+ * `conflict` (409) when the plan is not the one that was read, `node_locked` (409) while a conductor works on the node.
  */
 export async function requestProvision(
   context: ConductorContext,
@@ -50,15 +50,11 @@ export async function requestProvision(
   request: ProvisionRequest,
 ): Promise<void> {
   const { event } = provisionVerbs[request.verb];
-  refuseImpossible(node, request.verb);
   const work = verbWork[event];
-  if (!work) throw new AppError('not_supported', `provision target '${request.verb}' is not supported yet`);
+  refuseImpossible(node, request.verb);
   refuseForbidden(node, request.verb);
   await refuseInvalid(context, node, work.needs);
-  const requested = request.deploySteps ?? [];
-  const isDeploy = work.kind === 'deploy';
-  if (isDeploy) planSteps(flowKinds.deploy, { requested }); // a bad request fails here, not half-way
-  const given = isDeploy ? givenConfigDrive(node, request) : undefined;
+  const given = work.kind === 'deploy' ? givenConfigDrive(node, request) : undefined;
   const configDrive =
     given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });
   await changeUnlocked(context, node.uuid, async (tx, current) => {
@@ -66,13 +62,21 @@ export async function requestProvision(
     refuseForbidden(current, request.verb);
     // one given earlier stays until the instance is released: a repeated deploy is of the same instance
     if (configDrive !== undefined) await saveConfigDrive(tx, node.uuid, configDrive);
-    if (request.configDrive !== undefined && 'configdrive' in current.instanceInfo) {
-      const { configdrive: _, ...instanceInfo } = current.instanceInfo;
-      await updateNode(tx, node.uuid, { instanceInfo });
-    }
-    await startWork(context, tx, current, { ...request, event, kind: work.kind });
+    const instanceInfo = changedInstanceInfo(current, request);
+    if (instanceInfo) await updateNode(tx, node.uuid, { instanceInfo });
+    await startWork(context, tx, { ...current, ...(instanceInfo ? { instanceInfo } : {}) }, { ...request, event });
   });
   context.nudge(node.uuid);
+}
+
+/** What the request puts into the node's instance, or takes from it; `undefined` = nothing. */
+function changedInstanceInfo(node: NodeRow, request: ProvisionRequest): NodeRow['instanceInfo'] | undefined {
+  const { configdrive, hashed_rescue_password: hash, ...rest } = node.instanceInfo;
+  const keep = configdrive === undefined ? rest : { ...rest, configdrive };
+  if (request.rescuePassword !== undefined) return { ...keep, hashed_rescue_password: encrypt(request.rescuePassword) };
+  if (provisionVerbs[request.verb].event === 'unrescue') return keep;
+  if (request.configDrive === undefined || configdrive === undefined) return undefined;
+  return hash === undefined ? rest : { ...rest, hashed_rescue_password: hash };
 }
 
 function refuseImpossible(node: NodeRow, verb: ProvisionVerb): void {
@@ -85,6 +89,8 @@ function refuseImpossible(node: NodeRow, verb: ProvisionVerb): void {
   );
 }
 
+const possibleInMaintenance: ReadonlySet<VerbEvent> = new Set<VerbEvent>(['delete', 'abort', 'manage', 'unhold']);
+
 /** @throws AppError for what the node's maintenance, protection or retirement forbids, in Ironic's words. */
 function refuseForbidden(node: NodeRow, verb: ProvisionVerb): void {
   const { event } = provisionVerbs[verb];
@@ -95,7 +101,7 @@ function refuseForbidden(node: NodeRow, verb: ProvisionVerb): void {
       `The ${verb} operation can't be performed on node ${node.uuid} because it is retired.`,
     );
   }
-  if (node.maintenance && event !== 'delete' && event !== 'abort' && event !== 'manage') {
+  if (node.maintenance && !possibleInMaintenance.has(event)) {
     throw new AppError('invalid_argument', `Node ${node.uuid} is in maintenance: '${verb}' is not possible.`);
   }
 }
@@ -116,34 +122,89 @@ async function startWork(
   context: ConductorContext,
   tx: Transaction,
   node: NodeRow,
-  work: ProvisionRequest & { readonly event: VerbEvent; readonly kind: FlowKindName | undefined },
+  work: ProvisionRequest & { readonly event: VerbEvent },
 ): Promise<void> {
   const options = { conductor: context.config.conductorName, user: work.user };
   const flow = await findOpenFlow(tx, node.uuid);
+  if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
   if (flow) {
     const error = `stopped by the operator's '${work.verb}'`;
-    await stopFlow(context, tx, flow, { error, thenEnd: work.event !== 'abort' });
-    // the flow's own end moves the node, once it is off and isolated
-    if (work.event === 'abort') return;
+    if (work.event === 'abort') return abort(context, tx, { flow, error });
+    await stopFlow(context, tx, flow, { error, thenEnd: true });
   }
-  // manageable again needs no proof: the BMC was proven when the node left enroll
-  const kind = nextProvisionState(node.provisionState, work.event) === 'manageable' ? undefined : work.kind;
+  const kind = kindToStart(node, work.event);
+  const plan = kind ? await planRequested({ ...context, db: tx }, node, kind, work) : undefined;
   const moved = await applyEvent(tx, node, work.event, {
     ...options,
-    target: kind ? flowKinds[kind].target : null,
+    target: kind && kind !== 'restore' ? flowKinds[kind].target : null,
     ...(kind ? { lastError: null } : {}),
   });
   if (kind === 'clean' && !(node.automatedClean ?? context.config.automatedClean)) {
     await applyEvent(tx, moved, 'done', { ...options, target: null });
     return;
   }
-  if (!kind) return;
-  const requested = kind === 'deploy' ? (work.deploySteps ?? []) : [];
+  if (!kind || !plan) return;
+  if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
   await insertFlow(tx, {
     nodeUuid: node.uuid,
     kind,
     requestedBy: work.user,
-    requestedSteps: requested,
-    steps: planSteps(flowKinds[kind], { requested }),
+    requestedSteps: [...(work.steps ?? [])],
+    planHash: plan.isComplete ? work.planHash : undefined,
+    steps: plan.steps,
   });
+}
+
+async function planRequested(
+  context: ConductorContext,
+  node: NodeRow,
+  kind: FlowKindName,
+  work: ProvisionRequest,
+): Promise<Plan> {
+  const plan = await readPlan(context, node, {
+    kind,
+    requested: work.steps ?? [],
+    disableRamdisk: work.disableRamdisk,
+  });
+  refuseOtherPlan(plan, work.planHash);
+  return plan;
+}
+
+function kindToStart(node: NodeRow, event: VerbEvent): FlowKindName | undefined {
+  // the instance comes back whose service had failed
+  if (event === 'abort') return node.provisionState === 'service failed' ? 'restore' : undefined;
+  // manageable again needs no proof: the BMC was proven when the node left enroll
+  return nextProvisionState(node.provisionState, event) === 'manageable' ? undefined : verbWork[event].kind;
+}
+
+/** The flow's own end moves the node, once it is off and isolated; a step that must not be interrupted ends first. */
+async function abort(
+  context: ConductorContext,
+  tx: Transaction,
+  { flow, error }: { readonly flow: FlowRow; readonly error: string },
+): Promise<void> {
+  const steps = await listSteps(tx, flow.uuid);
+  const current = steps.find((step) => step.state === 'running' || step.state === 'waiting');
+  if (current && !current.abortable && flow.onHold === null) {
+    await updateFlow(tx, flow.uuid, { abortRequested: error });
+  } else await stopFlow(context, tx, flow, { error, thenEnd: false });
+}
+
+async function goOn(
+  context: ConductorContext,
+  tx: Transaction,
+  work: {
+    readonly node: NodeRow;
+    readonly flow: FlowRow | undefined;
+    readonly options: { readonly conductor: string; readonly user: string | undefined };
+  },
+): Promise<void> {
+  const { node, flow, options } = work;
+  await applyEvent(tx, node, 'unhold', options);
+  if (!flow) return;
+  const steps = await listSteps(tx, flow.uuid);
+  for (const step of steps.filter((each) => each.state === 'waiting')) {
+    await recordStepEvent(tx, step, 'succeeded', { conductor: options.conductor, now: context.clock.now() });
+  }
+  await updateFlow(tx, flow.uuid, { onHold: null, state: 'running', checkInMs: 0 });
 }

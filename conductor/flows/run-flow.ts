@@ -1,8 +1,9 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
 import { conductorStep } from '#conductor/flows/conductor-steps/index.ts';
-import { failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
+import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
@@ -29,7 +30,7 @@ export async function runFlow(context: ConductorContext, lease: Lease, signal: A
     const flow = await findOpenFlow(context.db, lease.nodeUuid);
     if (!flow) return;
     const [node, steps] = await Promise.all([getNode(context.db, lease.nodeUuid), listSteps(context.db, flow.uuid)]);
-    if (await holdInMaintenance(context, { lease, node, flow })) return;
+    if (flow.onHold !== null || (await holdInMaintenance(context, { lease, node, flow }))) return;
     const work = { context, lease, node, flow, signal };
     const action = nextAction(flow, steps, context.clock.now());
     if (action.kind === 'finish') {
@@ -40,6 +41,15 @@ export async function runFlow(context: ConductorContext, lease: Lease, signal: A
       const { step } = action;
       const error = new AppError('timeout', `gave up waiting for ${step.waitingFor ?? 'it'}`);
       await failStep(context, { lease, node, flow, step }, error);
+      continue;
+    }
+    if (
+      flow.abortRequested !== null &&
+      action.kind === 'run' &&
+      action.step.state === 'pending' &&
+      !isCleaningUp(flow.state)
+    ) {
+      await abortFlow(context, lease, flow);
       continue;
     }
     if ((await actOnStep(work, action.kind, action.step)) === 'waits') return;
@@ -79,7 +89,7 @@ async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): 
   let outcome: ConductorStepOutcome;
   const stepContext = await loadStepContext(context, { lease, node, flow, step, signal });
   try {
-    const definition = conductorStep(step);
+    const definition = conductorStep(step, flowKinds[flow.kind]);
     outcome =
       mode === 'resume' && definition.resume ? await definition.resume(stepContext) : await definition.run(stepContext);
     context.checkpoint('acted');
@@ -88,6 +98,10 @@ async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): 
     if (signal.aborted) throw signal.reason;
     // a database that is away for a moment is no fault of the step: the next period tries again
     if (errorCode(error) === 'lease_lost' || errorCode(error) === 'database_error') throw error;
+    if (errorCode(error) === 'version_mismatch' && mayBeginAnew(flow)) {
+      await beginAnew(context, { lease, node, flow, step }, error);
+      return 'goes on';
+    }
     if (!isRetryable(error)) {
       await failStep(context, { lease, node, flow, step }, error);
       return 'goes on';
@@ -100,7 +114,14 @@ async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): 
       checkEveryMs: retryEveryMs,
     };
   }
-  return recordOutcome(context, { lease, node, flow, step }, outcome);
+  try {
+    return await recordOutcome(context, { lease, node, flow, step }, outcome);
+  } catch (error) {
+    // what the agent answered is not what the step's hook needs
+    if (errorCode(error) !== 'agent_error') throw error;
+    await failStep(context, { lease, node, flow, step }, error);
+    return 'goes on';
+  }
 }
 
 /** Commits `started` before anything is done, and takes the node out of its waiting state. */

@@ -7,7 +7,7 @@ import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
-import type { PlannedStep } from '#conductor/flows/plan-steps.ts';
+import type { PlannedStep } from '#conductor/flows/planned-step.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -43,6 +43,8 @@ export type ConductorStepOutcome =
       readonly plan: readonly PlannedStep[];
       readonly hardwareManagerVersion: HardwareManagerVersion;
     }
+  /** It rests without a time limit until an operator's word. */
+  | { readonly kind: 'hold'; readonly reason: string }
   /** It has to be run once more, after `checkEveryMs`, until `timeoutMs` from the first try. */
   | { readonly kind: 'again'; readonly reason: string; readonly timeoutMs: number; readonly checkEveryMs: number };
 

@@ -50,7 +50,10 @@ describe('provision', () => {
     [{ target: 'manage', bogus: 1 }, 400, 'Unexpected arguments: bogus'],
     [{}, 400, 'target'],
     [{ target: 'manage', configdrive: 'x' }, 400, 'configdrive: it goes with target active'],
-    [{ target: 'clean', clean_steps: [] }, 400, 'clean_steps: Baton does not support it yet'],
+    [{ target: 'clean', clean_steps: [] }, 400, 'clean_steps: must have at least one step'],
+    [{ target: 'clean' }, 400, "clean_steps: it must be given with target 'clean'"],
+    [{ target: 'active', plan_hash: 'x' }, 400, 'plan_hash: must be the 64 hex digits'],
+    [{ target: 'active', runbook: 'r' }, 400, 'runbook: Baton does not support it yet'],
     [
       { target: 'active', deploy_steps: [{ interface: 'deploy', step: 'x', args: {} }] },
       400,

@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
@@ -50,17 +51,28 @@ const priority = z.union([z.number().int().min(0), z.string().regex(/^\d+$/).tra
   error: 'must be an integer of 0 or more',
 });
 
+const deploySteps = z.array(
+  z.strictObject({ interface: stepInterface, step: z.string().min(1), args: stepArgs, priority }),
+);
+/** Manual cleaning and service: the order is the list's. */
+const orderedSteps = z
+  .array(z.strictObject({ interface: stepInterface, step: z.string().min(1), args: stepArgs.default({}) }))
+  .min(1, 'must have at least one step');
+
 const ProvisionBody = z.strictObject({
   target: z.string(),
   configdrive: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
-  clean_steps: z.unknown().optional(),
-  deploy_steps: z
-    .array(z.strictObject({ interface: stepInterface, step: z.string().min(1), args: stepArgs, priority }))
+  clean_steps: orderedSteps.nullish(),
+  deploy_steps: deploySteps.nullish(),
+  service_steps: orderedSteps.nullish(),
+  rescue_password: z.string().min(1, 'must not be empty').nullish(),
+  disable_ramdisk: z.boolean().nullish(),
+  /** Baton's own: of the plan that the operator has read. */
+  plan_hash: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'must be the 64 hex digits that the plan has as its hash')
     .nullish(),
-  service_steps: z.unknown().optional(),
   runbook: z.unknown().optional(),
-  rescue_password: z.unknown().optional(),
-  disable_ramdisk: z.unknown().optional(),
 });
 type ProvisionBody = z.infer<typeof ProvisionBody>;
 
@@ -79,8 +91,19 @@ const provisionKeys: Readonly<
 > = {
   deploy_steps: { since: 69, verbs: ['active', 'deploy', 'rebuild'] },
   configdrive: { since: 1, verbs: ['active', 'deploy', 'rebuild'] },
+  clean_steps: { since: 15, verbs: ['clean'] },
+  service_steps: { since: 87, verbs: ['service'] },
+  rescue_password: { since: 38, verbs: ['rescue'] },
+  disable_ramdisk: { since: 70, verbs: ['clean', 'service'] },
+  plan_hash: { since: 1, verbs: ['active', 'deploy', 'rebuild', 'clean', 'service'] },
 };
-const unbuiltKeys = ['clean_steps', 'service_steps', 'runbook', 'rescue_password', 'disable_ramdisk'] as const;
+const unbuiltKeys = ['runbook'] as const;
+/** Verbs that mean nothing without more. */
+const neededKeys: Readonly<Partial<Record<ProvisionVerb, keyof ProvisionBody>>> = {
+  clean: 'clean_steps',
+  service: 'service_steps',
+  rescue: 'rescue_password',
+};
 
 function isVerb(target: string): target is ProvisionVerb {
   return Object.hasOwn(provisionVerbs, target);
@@ -103,10 +126,19 @@ function checkProvisionKeys(body: ProvisionBody, verb: ProvisionVerb, version: n
   if (typeof body.configdrive === 'object' && body.configdrive)
     requireVersion(version, 56, "'configdrive' as an object");
   if (body.configdrive && verb === 'rebuild') requireVersion(version, 35, "'configdrive' for target 'rebuild'");
+  const needed = neededKeys[verb];
+  if (needed && !body[needed]) {
+    throw new AppError('invalid_argument', `${needed}: it must be given with target '${verb}'.`);
+  }
   for (const key of unbuiltKeys) {
     if (body[key] !== undefined && body[key] !== null)
       throw new AppError('not_supported', `${key}: Baton does not support it yet.`);
   }
+}
+
+function requestedSteps(body: ProvisionBody): RequestedStep[] {
+  if (body.deploy_steps) return body.deploy_steps;
+  return (body.clean_steps ?? body.service_steps ?? []).map((step) => ({ ...step, priority: 0 }));
 }
 
 const softPowerVersion = 27;
@@ -126,7 +158,7 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
       provision_updated_at: apiTime(node.provisionUpdatedAt),
       last_error: node.lastError,
       console_enabled: false,
-      ...(version >= 12 ? { raid_config: {}, target_raid_config: {} } : {}),
+      ...(version >= 12 ? { raid_config: node.raidConfig, target_raid_config: node.targetRaidConfig } : {}),
       ...(version >= 75 ? { boot_mode: null, secure_boot: null } : {}),
     });
   });
@@ -166,7 +198,10 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
     await requestProvision(context, node, {
       verb: body.target,
       ...(body.configdrive ? { configDrive: body.configdrive } : {}),
-      ...(body.deploy_steps ? { deploySteps: body.deploy_steps } : {}),
+      steps: requestedSteps(body),
+      disableRamdisk: body.disable_ramdisk ?? undefined,
+      planHash: body.plan_hash ?? undefined,
+      rescuePassword: body.rescue_password ?? undefined,
     });
     c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
     return c.body(null, 202);

@@ -39,6 +39,7 @@ test('each flow kind’s events lead on from the state that it works in', () => 
     service: 'servicing',
     rescue: 'rescuing',
     unrescue: 'unrescuing',
+    adopt: 'adopting',
     teardown: 'deleting',
   } as const;
   for (const [kind, { events }] of Object.entries(flowKinds)) {

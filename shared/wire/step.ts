@@ -17,7 +17,7 @@ export const AdvertisedStep = z.looseObject({
   step: z.string(),
   priority: z.number().int(),
   reboot_requested: z.boolean().default(false),
-  abortable: z.boolean().default(false),
+  abortable: z.boolean().optional(),
   argsinfo: ArgsInfo.nullish(),
 });
 export type AdvertisedStep = z.infer<typeof AdvertisedStep>;

@@ -91,7 +91,11 @@ test('a failed step ends in deploy failed with the whole cause, machine off', as
   const run = await steps();
   expect(run.find((step) => step.step === 'write_image')).toMatchObject({ state: 'failed' });
   expect(run.find((step) => step.step === 'boot_instance')).toMatchObject({ state: 'skipped' });
-  expect(run.filter((step) => step.phase === 'cleanup').map((step) => step.state)).toEqual(['succeeded', 'succeeded']);
+  expect(run.filter((step) => step.phase === 'cleanup').map((step) => step.state)).toEqual([
+    'succeeded',
+    'succeeded',
+    'succeeded',
+  ]);
 });
 
 test('after a failure the same node deploys', async () => {

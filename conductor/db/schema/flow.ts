@@ -14,7 +14,7 @@ import {
 import { type JsonObject, nodes } from '#conductor/db/schema/node.ts';
 import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/flows/flow-log.ts';
 import type { FlowKindName, FlowState } from '#conductor/flows/flow-states.ts';
-import type { RequestedStep } from '#conductor/flows/plan-steps.ts';
+import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** One run of a kind of steps on a node. */

@@ -1,15 +1,24 @@
+import type { FlowStepRow } from '#conductor/db/schema/flow.ts';
 import { bootInstance } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { bootRamdisk, deploy } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
+import { collectLogs } from '#conductor/flows/conductor-steps/collect-logs.ts';
+import { finalizeRescue } from '#conductor/flows/conductor-steps/finalize-rescue.ts';
+import { gatherSteps } from '#conductor/flows/conductor-steps/gather-steps.ts';
+import { hold } from '#conductor/flows/conductor-steps/hold.ts';
 import { leaveNetwork } from '#conductor/flows/conductor-steps/leave-network.ts';
 import { powerOff } from '#conductor/flows/conductor-steps/power-off.ts';
 import { prepareInstanceBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { rebootRamdisk } from '#conductor/flows/conductor-steps/reboot-ramdisk.ts';
 import { releaseInstance } from '#conductor/flows/conductor-steps/release-instance.ts';
+import { powerOn, reboot } from '#conductor/flows/conductor-steps/requested-power.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { switchToTenantNetwork } from '#conductor/flows/conductor-steps/switch-to-tenant-network.ts';
 import { tearDownAgent } from '#conductor/flows/conductor-steps/tear-down-agent.ts';
 import { verifyPower } from '#conductor/flows/conductor-steps/verify-power.ts';
+import { waitStep } from '#conductor/flows/conductor-steps/wait.ts';
 import { writeImage } from '#conductor/flows/conductor-steps/write-image.ts';
+import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
+import type { FlowKind } from '#conductor/flows/flow-kinds.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -23,20 +32,30 @@ export const conductorSteps: readonly ConductorStep[] = [
   switchToTenantNetwork,
   bootInstance,
   rebootRamdisk,
+  gatherSteps,
+  finalizeRescue,
+  collectLogs,
   leaveNetwork,
   releaseInstance,
   powerOff,
+  powerOn,
+  reboot,
+  hold,
+  waitStep,
   verifyPower,
 ];
 
 /** What runs a flow's step: a row of the table, or the agent. */
-export function conductorStep(step: {
-  readonly interface: string;
-  readonly step: string;
-  readonly inBand: boolean;
-}): Pick<ConductorStep, 'run' | 'resume'> {
-  const known = conductorSteps.find((each) => each.interface === step.interface && each.step === step.step);
-  if (known) return known;
+export function conductorStep(
+  step: Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>,
+  kind: FlowKind,
+): Pick<ConductorStep, 'run' | 'resume'> {
+  const isIt = (each: ConductorStep): boolean => each.interface === step.interface && each.step === step.step;
+  const known = conductorSteps.find(isIt) ?? (step.inBand ? undefined : driverSteps.find(isIt));
+  // an agent may call its steps as it likes: in a list of its own, `write_image` is the agent's
+  const isOurs =
+    !step.inBand || step.origin === 'core' || [...kind.sorted, ...kind.opening].some((each) => each.step === step.step);
+  if (known && isOurs) return known;
   if (step.inBand) return runAgentStep;
   throw new AppError('internal', `no conductor step ${step.interface}.${step.step}`);
 }

@@ -1,3 +1,4 @@
+import { staysInRamdisk } from '#conductor/flows/conductor-steps/fast-track.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
 import type { ConnectRequest } from '#conductor/networks/connect-node.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -34,6 +35,7 @@ export const leaveNetwork: ConductorStep = {
   step: 'leave_network',
   description: "Takes the node's switch ports off every network.",
   run: async (context) => {
+    if (staysInRamdisk(context)) return { kind: 'done', output: { fast_track: 'the ramdisk runs on' } };
     await connectNode(context, 'isolated');
     return { kind: 'done' };
   },

@@ -1,19 +1,24 @@
-import { powerIntoRamdisk } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
-import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
+import { checkSameRamdisk } from '#conductor/flows/conductor-steps/gather-steps.ts';
+import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+
+const comesBack = 'the ramdisk to come back after the reboot';
+
+export function rebootIntoRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
+  return powerIntoRamdisk(context, comesBack);
+}
+
+export async function awaitRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
+  if (!hasCalledIn(context)) return waitForAgent(context, comesBack);
+  await checkSameRamdisk(context);
+  return { kind: 'done' };
+}
 
 /** Follows a step whose definition says `reboot_requested`. */
 export const rebootRamdisk: ConductorStep = {
   interface: 'deploy',
   step: 'reboot_ramdisk',
   description: 'Reboots the machine into the ramdisk, as the step before it asks, and waits for its agent.',
-  run: (context) => powerIntoRamdisk(context, context.flow.kind === 'deploy' ? 'provisioning' : 'cleaning'),
-  resume: async (context) =>
-    context.session?.lastHeartbeatAt
-      ? { kind: 'done' }
-      : {
-          kind: 'wait',
-          reason: 'the ramdisk to come back after the reboot',
-          timeoutMs: context.config.callbackTimeoutMs,
-          checkEveryMs: 30_000,
-        },
+  run: rebootIntoRamdisk,
+  resume: awaitRamdisk,
 };

@@ -1,3 +1,4 @@
+import { staysInRamdisk } from '#conductor/flows/conductor-steps/fast-track.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -7,6 +8,7 @@ export const tearDownAgent: ConductorStep = {
   step: 'tear_down_agent',
   description: 'Has the agent flush its disks, then powers the machine off.',
   run: async (context) => {
+    if (staysInRamdisk(context)) return { kind: 'done', output: { fast_track: 'the ramdisk runs on' } };
     // run again after a crash, the machine may be off already: there is nothing left to flush then
     const isOn = (await context.bmc().power.getPowerState({ signal: context.signal })) !== 'power off';
     if (isOn && context.session?.callbackUrl) {

@@ -1,0 +1,38 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { FlowRow } from '#conductor/db/schema/flow.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
+import { plannedCore } from '#conductor/flows/planned-step.ts';
+import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+
+/** A ramdisk that is another one after each boot would be cleaned with for ever. */
+const maxRestarts = 3;
+
+export function mayBeginAnew(flow: FlowRow): boolean {
+  return flowKinds[flow.kind].otherRamdisk === 'begins anew' && flow.restarts < maxRestarts;
+}
+
+/** Automated cleaning with a ramdisk that has become another: all its steps, as the new one has them (seed 004). */
+export async function beginAnew(context: ConductorContext, record: StepRecord, error: unknown): Promise<void> {
+  const { flow, step, node } = record;
+  await context.db.transaction(async (tx) => {
+    await holdStep(tx, record);
+    await recordStepEvent(tx, step, 'skipped', {
+      conductor: context.config.conductorName,
+      now: context.clock.now(),
+      error: `cleaning begins anew: ${errorChain(error)}`,
+    });
+    const gather = plannedCore(
+      { interface: 'deploy', step: 'gather_steps', priority: 0 },
+      'the ramdisk is another one',
+    );
+    await replacePendingSteps(tx, flow.uuid, [
+      gather,
+      ...flowKinds[flow.kind].closing.map((each) => plannedCore(each)),
+    ]);
+    await updateFlow(tx, flow.uuid, { restarts: flow.restarts + 1 });
+  });
+  context.checkpoint('recorded');
+  context.log.warn({ node: node.uuid, flow: flow.uuid, err: error }, 'cleaning begins anew');
+}

@@ -1,0 +1,48 @@
+import { inArray } from 'drizzle-orm';
+import { switchPorts } from '#conductor/db/schema/port.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
+
+/** Kinds that may leave the ramdisk running for the next flow, the node being nobody's. */
+const leavesRamdisk: readonly FlowKindName[] = ['inspect', 'clean', 'manual_clean'];
+
+/** Fast track: the flow ends with the ramdisk running, on the network where it is. */
+export function staysInRamdisk(context: StepContext): boolean {
+  return (
+    context.step.phase === 'main' &&
+    leavesRamdisk.includes(context.flow.kind) &&
+    isFastTracked(context.config, context.node)
+  );
+}
+
+/**
+ * Fast track: the ramdisk of an earlier flow runs, has called in lately and is on the network that this flow wants, so
+ * that nothing has to boot.
+ */
+export async function ramdiskRuns(context: StepContext): Promise<boolean> {
+  const { config, node, session, clock } = context;
+  if (!isFastTracked(config, node) || !session?.callbackUrl || !session.lastHeartbeatAt) return false;
+  if (clock.now().getTime() - session.lastHeartbeatAt.getTime() > config.fastTrackTimeoutMs) return false;
+  if (!(await isOnNetwork(context))) return false;
+  const power = await context.bmc().power.getPowerState({ signal: context.signal });
+  if (power !== 'power on') return false;
+  try {
+    await context.agent().list();
+    return true;
+  } catch (error) {
+    context.log.info({ err: error }, 'fast track: the agent does not answer, so the machine is booted');
+    return false;
+  }
+}
+
+async function isOnNetwork(context: StepContext): Promise<boolean> {
+  const wanted = context.networks.networks.defaults?.[flowKinds[context.flow.kind].ramdiskNetwork];
+  if (context.node.networkInterface !== 'switchport') return true;
+  const uuids = context.ports.map((port) => port.uuid);
+  const rows = await context.ask(
+    context.db.select({ network: switchPorts.network }).from(switchPorts).where(inArray(switchPorts.portUuid, uuids)),
+  );
+  return rows.length > 0 && rows.every((row) => row.network === wanted);
+}

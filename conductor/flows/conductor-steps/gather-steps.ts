@@ -1,0 +1,77 @@
+import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import { askForSteps, sameVersions } from '#conductor/agents/ask-for-steps.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { isEnded, type StepKind } from '#conductor/flows/flow-states.ts';
+import { listSteps } from '#conductor/flows/flow-store.ts';
+import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
+import { readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
+import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Asks the agent for its steps and plans the rest of the flow anew. */
+export async function planWithAgent(context: StepContext): Promise<ConductorStepOutcome> {
+  const { node, flow } = context;
+  const kind = flowKinds[flow.kind];
+  // who cleans or inspects has time to learn what the next deploy's plan will be made from
+  const others: readonly StepKind[] = ['clean', 'inspect', 'manual_clean'].includes(flow.kind)
+    ? ['deploy', 'clean', 'service']
+    : [];
+  for (const each of others) if (each !== kind.inBand?.kind) await rememberSteps(context, each);
+  if (!kind.inBand) return { kind: 'done' };
+  const { advertised, version } = await rememberSteps(context, kind.inBand.kind);
+  const request = { kind: flow.kind, requested: flow.requestedSteps };
+  const plan = await context.ask(readPlan(context, node, request, advertised));
+  refuseOtherPlan(plan, flow.planHash);
+  return {
+    kind: 'done',
+    output: { agent_steps: advertised.map(stepKey) },
+    plan: await stillToRun(context, plan.steps),
+    hardwareManagerVersion: version,
+  };
+}
+
+async function rememberSteps(context: StepContext, kind: StepKind): ReturnType<typeof askForSteps> {
+  const offer = await askForSteps(context.agent(), kind, context);
+  await context.record((tx) =>
+    saveAgentSteps(tx, {
+      nodeUuid: context.node.uuid,
+      kind,
+      steps: offer.advertised,
+      hardwareManagerVersion: offer.version,
+    }),
+  );
+  return offer;
+}
+
+/** Without this step, what opened the flow before it, and what ran before the ramdisk booted. */
+async function stillToRun(context: StepContext, plan: readonly PlannedStep[]): Promise<PlannedStep[]> {
+  const { opening } = flowKinds[context.flow.kind];
+  if (opening.length > 0) return plan.slice(opening.length);
+  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const through = new Set(steps.filter((step) => isEnded(step.state)).map(stepKey));
+  through.add(stepKey(context.step));
+  return plan.filter((step) => !through.has(stepKey(step)));
+}
+
+/**
+ * After a reboot amid the flow: the ramdisk must be the one that the plan was made with.
+ * @throws AppError `version_mismatch`
+ */
+export async function checkSameRamdisk(context: StepContext): Promise<void> {
+  const { inBand } = flowKinds[context.flow.kind];
+  const planned = context.flow.hardwareManagerVersion;
+  if (!inBand || !planned) return;
+  const { version } = await askForSteps(context.agent(), inBand.kind, context);
+  if (sameVersions(planned, version)) return;
+  throw new AppError(
+    'version_mismatch',
+    `the agent came back with other hardware managers: ${JSON.stringify(version)}, planned with ${JSON.stringify(planned)}`,
+  );
+}
+
+export const gatherSteps: ConductorStep = {
+  interface: 'deploy',
+  step: 'gather_steps',
+  description: 'Asks the agent for its steps and plans anew, because the ramdisk has become another amid a cleaning.',
+  run: planWithAgent,
+};

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import type { Transaction } from '#conductor/db/open.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
+import { stepKey } from '#conductor/flows/planned-step.ts';
+import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+interface EndedStep {
+  readonly node: NodeRow;
+  readonly flow: FlowRow;
+  readonly step: FlowStepRow;
+  /** What the step answered. */
+  readonly output: unknown;
+  readonly now: Date;
+}
+
+type Hook = (node: NodeRow, ended: EndedStep) => Partial<Pick<NodeRow, 'raidConfig' | 'properties'>>;
+
+const LogicalDisk = z.looseObject({
+  size_gb: z.union([z.number(), z.literal('MAX')]),
+  raid_level: z.string(),
+  is_root_volume: z.boolean().optional(),
+  root_device_hint: z.record(z.string(), z.unknown()).optional(),
+});
+const RaidResult = z.looseObject({ logical_disks: z.array(LogicalDisk).min(1) });
+
+/** What has been built becomes `raid_config`, its root volume the root device (agent-protocol.md §5.4). */
+const rememberRaid: Hook = (node, { step, output, now }) => {
+  const parsed = RaidResult.safeParse(output);
+  if (!parsed.success) {
+    throw new AppError(
+      'agent_error',
+      `${stepKey(step)} didn't return a proper command result: it must have built at least one logical disk`,
+    );
+  }
+  const root = parsed.data.logical_disks.find((disk) => disk.is_root_volume) ?? parsed.data.logical_disks[0];
+  return {
+    raidConfig: { ...parsed.data, last_updated: now.toISOString() },
+    ...(root?.root_device_hint ? { properties: rootProperties(node.properties, root) } : {}),
+  };
+};
+
+function rootProperties(properties: JsonObject, root: z.infer<typeof LogicalDisk>): JsonObject {
+  return {
+    ...properties,
+    root_device: root.root_device_hint,
+    ...(typeof root.size_gb === 'number' ? { local_gb: root.size_gb } : {}),
+    capabilities: withCapability(properties['capabilities'], 'raid_level', root.raid_level),
+  };
+}
+
+/** Ironic's `name:value,name:value`. */
+function withCapability(capabilities: unknown, name: string, value: string): string {
+  const others = String(capabilities ?? '')
+    .split(',')
+    .filter((each) => each !== '' && !each.startsWith(`${name}:`));
+  return [...others, `${name}:${value}`].join(',');
+}
+
+const forgetRaid: Hook = ({ properties: { root_device: _, ...properties } }) => ({ raidConfig: {}, properties });
+
+/** By kind of list and step, as in Ironic; `apply_configuration` of a service too, which Ironic forgets. */
+const hooks: Readonly<Record<string, Hook>> = {
+  'deploy raid.apply_configuration': rememberRaid,
+  'service raid.apply_configuration': rememberRaid,
+  'service raid.create_configuration': rememberRaid,
+  'clean raid.create_configuration': rememberRaid,
+  'clean raid.delete_configuration': forgetRaid,
+  'service raid.delete_configuration': forgetRaid,
+};
+
+/**
+ * What a step's end means for the node, recorded with the end itself.
+ * @throws AppError `agent_error`: the step has not answered what its hook needs, and has failed.
+ */
+export async function applyPostStepHook(tx: Transaction, ended: EndedStep): Promise<void> {
+  if (!ended.step.inBand) return;
+  const list = ended.flow.kind === 'manual_clean' ? 'clean' : ended.flow.kind;
+  const hook = hooks[`${list} ${stepKey(ended.step)}`];
+  if (hook) await updateNode(tx, ended.node.uuid, hook(await getNode(tx, ended.node.uuid), ended));
+}

@@ -1,0 +1,102 @@
+import { and, asc, eq, inArray } from 'drizzle-orm';
+import { findAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { deployTemplateSteps, deployTemplates } from '#conductor/db/schema/deploy-template.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { volumeTargets } from '#conductor/db/schema/volume.ts';
+import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/flows/planned-step.ts';
+import { listTraits } from '#conductor/nodes/trait-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { AdvertisedStep } from '#shared/wire/step.ts';
+
+export interface PlanRequest {
+  readonly kind: FlowKindName;
+  readonly requested: readonly RequestedStep[];
+  /** The operator wants only what needs no agent. */
+  readonly disableRamdisk?: boolean | undefined;
+}
+
+/**
+ * All that a plan for this node is made from, as of now.
+ * @param fresh the list of the agent that runs there; without it the list of its last boot, if there was one, which a
+ * new ramdisk may have outgrown
+ * @throws AppError `invalid_argument` naming a wrong trait or driver_info property.
+ */
+export async function readPlanFacts(
+  context: Pick<ConductorContext, 'db' | 'drivers'>,
+  node: NodeRow,
+  request: PlanRequest,
+  fresh?: readonly AdvertisedStep[],
+): Promise<PlanFacts> {
+  const { inBand } = flowKinds[request.kind];
+  const cached = inBand && !fresh ? await findAgentSteps(context.db, node.uuid, inBand.kind) : undefined;
+  return {
+    advertised: fresh ?? cached?.steps,
+    isStale: fresh === undefined,
+    drivers: inBand ? readDriverSteps(context, node, inBand.kind) : [],
+    templates: request.kind === 'deploy' ? await readTemplates(context, node) : [],
+    requested: request.requested,
+    withoutAgent: await reasonForNoAgent(context, node, request),
+  };
+}
+
+function readDriverSteps(
+  { drivers }: Pick<ConductorContext, 'drivers'>,
+  node: NodeRow,
+  kind: NonNullable<(typeof flowKinds)[FlowKindName]['inBand']>['kind'],
+): OfferedDriverStep[] {
+  return offeredSteps(drivers.connect(node.driver, node.driverInfo), kind).map((step) => ({
+    interface: step.interface,
+    step: step.step,
+    priority: step.priorities[kind] ?? 0,
+    abortable: step.abortable,
+    args: step.args,
+  }));
+}
+
+/**
+ * The templates that the instance's traits name. Instance traits must be traits of the node (agent-protocol.md §5.3).
+ */
+async function readTemplates(
+  { db }: Pick<ConductorContext, 'db'>,
+  node: NodeRow,
+): Promise<NonNullable<PlanFacts['templates']>> {
+  const wanted = instanceTraits(node);
+  if (wanted.length === 0) return [];
+  const own = (await listTraits(db, [node.uuid])).get(node.uuid) ?? [];
+  const foreign = wanted.filter((trait) => !own.includes(trait));
+  if (foreign.length > 0) {
+    throw new AppError('invalid_argument', `instance_info.traits: the node does not have ${foreign.join(', ')}`);
+  }
+  const rows = await db
+    .select()
+    .from(deployTemplates)
+    .innerJoin(deployTemplateSteps, eq(deployTemplateSteps.templateUuid, deployTemplates.uuid))
+    .where(inArray(deployTemplates.name, wanted))
+    .orderBy(asc(deployTemplates.name), asc(deployTemplateSteps.position));
+  const byName = Map.groupBy(rows, (row) => row.deploy_templates.name);
+  return [...byName].map(([name, steps]) => ({ name, steps: steps.map((row) => row.deploy_template_steps) }));
+}
+
+function instanceTraits(node: NodeRow): string[] {
+  const traits = node.instanceInfo['traits'] ?? [];
+  if (Array.isArray(traits) && traits.every((trait) => typeof trait === 'string')) return traits;
+  throw new AppError('invalid_argument', 'instance_info.traits: it must be a list of traits');
+}
+
+async function reasonForNoAgent(
+  { db }: Pick<ConductorContext, 'db'>,
+  node: NodeRow,
+  request: PlanRequest,
+): Promise<string | undefined> {
+  if (request.disableRamdisk) return 'disable_ramdisk was given';
+  if (request.kind !== 'deploy') return undefined;
+  const [volume] = await db
+    .select({ volumeId: volumeTargets.volumeId })
+    .from(volumeTargets)
+    .where(and(eq(volumeTargets.nodeUuid, node.uuid), eq(volumeTargets.bootIndex, 0)));
+  return volume && `the node boots from volume ${volume.volumeId}`;
+}
