@@ -1,4 +1,5 @@
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
+import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -45,10 +46,36 @@ export interface ManagementInterface {
   getBootMode?(options?: CallOptions): Promise<BootMode | undefined>;
 }
 
+/** How far the firmware is with what was asked of it. */
+export interface BiosProgress {
+  /** Each setting's value now, as text. */
+  readonly values: ReadonlyMap<string, string | null>;
+  /** What takes effect at the next reset. */
+  readonly pending: readonly WantedBiosSetting[];
+  /** The settings go back to their defaults at the next reset; `false` where the BMC does not tell. */
+  readonly defaultsPending: boolean;
+  /** What the BMC says went wrong when it last applied settings. */
+  readonly failures: readonly string[];
+}
+
+export interface BiosInterface {
+  /** Everything known of every setting. Slow on some BMCs: the registry that describes settings has megabytes. */
+  getSettings(options?: CallOptions): Promise<readonly BiosSetting[]>;
+  getProgress(options?: CallOptions): Promise<BiosProgress>;
+  /**
+   * Asks for these values; most take effect when the machine is next reset, which is the caller's business.
+   * @throws AppError `bmc_error` with the BMC's words when it refuses one: then none is changed.
+   */
+  applySettings(settings: readonly WantedBiosSetting[], options?: CallOptions): Promise<void>;
+  /** Asks for the defaults, at the next reset. */
+  factoryReset(options?: CallOptions): Promise<void>;
+}
+
 /** A connection to one node's BMC; the interfaces a hardware type lacks are absent. */
 export interface Bmc {
   readonly power: PowerInterface;
   readonly management: ManagementInterface;
+  readonly bios?: BiosInterface;
 }
 
 /** What a hardware type may use to reach BMCs; shared by all nodes (session caches live behind it). */

@@ -1,4 +1,4 @@
-import type { Bmc, CallOptions } from '#conductor/drivers/interfaces.ts';
+import type { BiosInterface, Bmc, CallOptions } from '#conductor/drivers/interfaces.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -32,6 +32,39 @@ export function withLogging(bmc: Bmc, log: Log): Bmc {
           }
         : {}),
     },
+    ...(bmc.bios ? { bios: biosWithLogging(bmc.bios, log) } : {}),
+  };
+}
+
+/** Values are left out: some settings are passwords. */
+function biosWithLogging(bios: BiosInterface, log: Log): BiosInterface {
+  return {
+    getSettings: (options) =>
+      logged(
+        log,
+        'get BIOS settings',
+        'debug',
+        {},
+        () => bios.getSettings(options),
+        (settings) => settings.length,
+      ),
+    getProgress: (options) =>
+      logged(
+        log,
+        'get BIOS progress',
+        'debug',
+        {},
+        () => bios.getProgress(options),
+        ({ pending, failures }) => ({
+          pending: pending.map(({ name }) => name),
+          failures,
+        }),
+      ),
+    applySettings: (settings, options) => {
+      const names = settings.map(({ name }) => name);
+      return logged(log, 'apply BIOS settings', 'info', { names }, () => bios.applySettings(settings, options));
+    },
+    factoryReset: (options) => logged(log, 'reset BIOS settings', 'info', {}, () => bios.factoryReset(options)),
   };
 }
 
@@ -41,12 +74,16 @@ async function logged<T>(
   level: 'debug' | 'info',
   fields: Readonly<Record<string, unknown>>,
   call: () => Promise<T>,
+  shownResult: (result: T) => unknown = (result) => result,
 ): Promise<T> {
   const started = performance.now();
   const durationMs = (): number => Math.round(performance.now() - started);
   try {
     const result = await call();
-    log[level]({ action, ...fields, durationMs: durationMs(), outcome: 'done', result }, 'BMC call');
+    log[level](
+      { action, ...fields, durationMs: durationMs(), outcome: 'done', result: shownResult(result) },
+      'BMC call',
+    );
     return result;
   } catch (error) {
     log.warn({ action, ...fields, durationMs: durationMs(), outcome: errorCode(error), err: error }, 'BMC call');

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { biosContract } from '#conductor/drivers/bios.contract.ts';
 import { fakeHardwareType } from '#conductor/drivers/fake/fake.ts';
 import { managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
@@ -11,6 +12,13 @@ const make = async () => {
 
 powerContract({ name: 'fake', make });
 managementContract({ name: 'fake', make });
+biosContract({
+  name: 'fake',
+  make,
+  enumeration: { name: 'SysProfile', from: 'PerfPerWatt', to: 'Performance', illegal: 'Turbo' },
+  integer: { name: 'NumCores', from: '8', to: '4' },
+  boolean: { name: 'Virtualization', from: 'true', to: 'false' },
+});
 
 test('nodes with the same fake_id share a machine, others do not', async () => {
   const type = fakeHardwareType();

@@ -1,5 +1,7 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import { bootFakeBios, createFakeBios, type FakeBios } from '#conductor/drivers/fake/fake-bios.ts';
 import {
+  type BiosInterface,
   type BootDeviceSetting,
   type BootMode,
   bootDevices,
@@ -7,6 +9,7 @@ import {
   type HardwareType,
 } from '#conductor/drivers/interfaces.ts';
 import { type PowerState, powerStateAfter, powerTargets } from '#conductor/nodes/power-states.ts';
+import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** One machine that exists in memory only. */
@@ -14,9 +17,19 @@ export interface FakeMachine {
   powerState: PowerState | undefined;
   boot: BootDeviceSetting;
   bootMode: BootMode | undefined;
+  bios: FakeBios;
 }
 
-type FakeAction = 'getPowerState' | 'setPowerState' | 'getBootDevice' | 'setBootDevice' | 'getBootMode';
+type FakeAction =
+  | 'getPowerState'
+  | 'setPowerState'
+  | 'getBootDevice'
+  | 'setBootDevice'
+  | 'getBootMode'
+  | 'getBiosSettings'
+  | 'getBiosProgress'
+  | 'applyBiosSettings'
+  | 'resetBios';
 
 export interface FakeOptions {
   /**
@@ -37,6 +50,7 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
       powerState: 'power off',
       boot: { bootDevice: undefined, persistent: undefined },
       bootMode: undefined,
+      bios: createFakeBios(),
     };
     machines.set(fakeId, machine);
     return machine;
@@ -62,6 +76,7 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
               const boots =
                 powerStateAfter(target) === 'power on' && (target !== 'power on' || machine.powerState !== 'power on');
               machine.powerState = powerStateAfter(target);
+              if (boots) bootFakeBios(machine.bios);
               if (boots && machine.boot.persistent === false) {
                 machine.boot = { bootDevice: undefined, persistent: undefined };
               }
@@ -77,8 +92,43 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
               machine.bootMode = call.bootMode ?? machine.bootMode;
             }),
         },
+        bios: fakeBios(act),
       };
     },
+  };
+}
+
+type Act = <T>(action: FakeAction, call: CallOptions | undefined, then: (machine: FakeMachine) => T) => Promise<T>;
+
+function fakeBios(act: Act): BiosInterface {
+  return {
+    getSettings: (call) => act('getBiosSettings', call, ({ bios }) => bios.settings),
+    getProgress: (call) =>
+      act('getBiosProgress', call, ({ bios }) => ({
+        values: new Map(bios.settings.map(({ name, value }) => [name, value])),
+        pending: bios.pending,
+        defaultsPending: bios.defaultsPending,
+        failures: [],
+      })),
+    applySettings: (settings, call) =>
+      act('applyBiosSettings', call, ({ bios }) => {
+        try {
+          checkSettings(bios.settings, settings);
+        } catch (cause) {
+          throw new AppError('bmc_error', 'set BIOS settings of a fake machine', { cause });
+        }
+        const names = new Set(settings.map(({ name }) => name));
+        const current = new Map(bios.settings.map((setting) => [setting.name, setting]));
+        bios.pending = [
+          ...bios.pending.filter(({ name }) => !names.has(name)),
+          ...settings.filter(({ name, value }) => !hasValue(current.get(name), value)),
+        ];
+      }),
+    factoryReset: (call) =>
+      act('resetBios', call, ({ bios }) => {
+        bios.defaultsPending = true;
+        bios.pending = [];
+      }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DriverContext, HardwareType } from '#conductor/drivers/interfaces.ts';
+import { redfishBios } from '#conductor/drivers/redfish/bios.ts';
 import {
   createRedfishClient,
   type RedfishClient,
@@ -48,7 +49,11 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
     connect: (driverInfo) => {
       const connection = parseRedfishDriverInfo(driverInfo);
       const system = redfishSystem(clientFor(connection), clock, connection.systemPath);
-      return { power: redfishPower(system, options.timings), management: redfishManagement(system) };
+      return {
+        power: redfishPower(system, options.timings),
+        management: redfishManagement(system),
+        bios: redfishBios(system),
+      };
     },
     close: async () => {
       const open = [...clients.values()];

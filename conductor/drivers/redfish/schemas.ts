@@ -5,9 +5,9 @@ import { z } from 'zod';
  * null for unknown ones and invent values.
  */
 
-const Reference = z.looseObject({ '@odata.id': z.string() });
+export const Reference = z.looseObject({ '@odata.id': z.string() });
 /** A property that the standard types as `type`; anything else counts as absent. */
-const lenient = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(undefined);
+export const lenient = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(undefined);
 const Names = lenient(z.array(z.string()));
 
 export const ServiceRoot = z.looseObject({
@@ -40,6 +40,7 @@ export const ComputerSystem = z.looseObject({
   Manufacturer: lenient(z.string()),
   PowerState: lenient(z.string()),
   Boot: lenient(Boot),
+  Bios: lenient(Reference),
   Actions: lenient(z.looseObject({ '#ComputerSystem.Reset': lenient(ResetAction) })),
   '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),
 });

@@ -33,6 +33,23 @@ export async function finishTask(
   if (answer.status === 202) throwIfFailed(current, what);
 }
 
+/**
+ * Looks once at the task of a 202 answer: for work that the BMC takes up at the next reset, where the end can't be
+ * awaited but a failure may be known at once.
+ * @throws AppError `bmc_error` when the task failed already.
+ */
+export async function peekTask(
+  client: RedfishClient,
+  answer: RedfishAnswer,
+  what: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const monitor = monitorOf(answer, client.origin);
+  if (answer.status !== 202 || monitor === undefined) return;
+  throwIfFailed(answer, what);
+  throwIfFailed(await client.request({ method: 'GET', path: monitor, signal }), what);
+}
+
 function monitorOf(answer: RedfishAnswer, origin: string): string | undefined {
   const task = Task.safeParse(answer.body);
   const place = answer.headers['location'] ?? (task.success ? task.data.TaskMonitor : undefined);

@@ -49,6 +49,18 @@ const baseMessages: Readonly<Record<string, { readonly text: string; readonly re
     text: 'The property is a read only property and cannot be assigned a value.',
     resolution: 'Remove the property from the request body and resubmit the request.',
   },
+  PropertyValueError: {
+    text: 'The value provided for the property is not acceptable.',
+    resolution: 'Correct the value for the property in the request body and resubmit the request.',
+  },
+  PropertyUnknown: {
+    text: 'A property in the request body is not one that the resource has.',
+    resolution: 'Remove the unknown property from the request body and resubmit the request.',
+  },
+  PropertyMissing: {
+    text: 'A required property is missing from the request.',
+    resolution: 'Ensure that the property is in the request body and has a valid value.',
+  },
   ActionParameterNotSupported: {
     text: 'The action was submitted with a parameter value that is not supported.',
     resolution: 'Remove the parameter supplied and resubmit the request.',

@@ -84,6 +84,16 @@ export interface Quirks {
   /** `/redfish/v1/` answers 301 to the path without the slash, and the other way round for the rest. */
   redirectSlash: boolean;
   manufacturer: string;
+  /** No Bios resource. */
+  noBios: boolean;
+  /** Bios has no Settings object: values are written to it and hold at once. */
+  noBiosSettings: boolean;
+  /** Bios names no attribute registry. */
+  noAttributeRegistry: boolean;
+  /** Attribute → the words with which a PATCH of it is refused. */
+  biosRefuses: Readonly<Record<string, string>>;
+  /** Attribute → the message that takes the place of its new value at the reset. */
+  biosFailsAtReset: Readonly<Record<string, string>>;
 }
 
 export const standardQuirks: Readonly<Quirks> = {
@@ -106,4 +116,9 @@ export const standardQuirks: Readonly<Quirks> = {
   noSessions: false,
   redirectSlash: false,
   manufacturer: 'Baton',
+  noBios: false,
+  noBiosSettings: false,
+  noAttributeRegistry: false,
+  biosRefuses: {},
+  biosFailsAtReset: {},
 };

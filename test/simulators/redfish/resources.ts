@@ -1,4 +1,5 @@
 import { baseRegistryMessages } from '#test/simulators/redfish/answers.ts';
+import { biosPath, biosRegistryPath, biosResources, type SimulatedBios } from '#test/simulators/redfish/bios.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
 
@@ -76,6 +77,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
           },
         }
       : {}),
+    ...(quirks.noBios ? {} : { Bios: { '@odata.id': biosPath } }),
     ProcessorSummary: { Count: 1, Model: 'Simulated', Status: { State: 'Enabled', Health: 'OK' } },
     MemorySummary: { TotalSystemMemoryGiB: 2, Status: { State: 'Enabled', Health: 'OK' } },
     Links: {
@@ -181,10 +183,11 @@ function services(context: ResourceContext): Record<string, Record<string, unkno
   };
 }
 
-function registries(): Record<string, Record<string, unknown>> {
+function registries(quirks: Quirks): Record<string, Record<string, unknown>> {
   return {
     '/redfish/v1/Registries': collection('MessageRegistryFileCollection', 'Registries', [
       '/redfish/v1/Registries/Base.1.8',
+      ...(quirks.noBios || quirks.noAttributeRegistry ? [] : [biosRegistryPath]),
     ]),
     '/redfish/v1/Registries/Base.1.8': {
       '@odata.type': '#MessageRegistryFile.v1_1_3.MessageRegistryFile',
@@ -214,6 +217,7 @@ export interface ResourceContext {
   readonly system: SystemState;
   /** The boot override that waits in the Settings resource. */
   readonly pendingBoot: SimulatedBoot;
+  readonly bios: SimulatedBios;
 }
 
 /** Every resource of the service by its path, without `@odata.id` and `@odata.etag`. */
@@ -277,6 +281,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
       },
     },
     ...services(context),
-    ...registries(),
+    ...biosResources(context.bios, quirks),
+    ...registries(quirks),
   };
 }

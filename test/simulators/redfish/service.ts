@@ -1,5 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type Answer, errorAnswer } from '#test/simulators/redfish/answers.ts';
+import {
+  biosPath,
+  biosSettingsPath,
+  bootBios,
+  createSimulatedBios,
+  patchBios,
+  resetBiosPath,
+  type SimulatedBios,
+} from '#test/simulators/redfish/bios.ts';
 import { patchedBoot } from '#test/simulators/redfish/boot-patch.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedMachine } from '#test/simulators/redfish/machine.ts';
@@ -47,6 +56,7 @@ export interface RedfishService {
 interface State extends ServiceOptions {
   readonly sessions: Map<string, string>;
   readonly tasks: Map<string, { polls: number; readonly failed: boolean }>;
+  readonly bios: SimulatedBios;
   pendingBoot: SimulatedBoot | undefined;
   transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;
 }
@@ -57,6 +67,7 @@ export function createService(options: ServiceOptions): RedfishService {
     ...options,
     sessions: new Map(),
     tasks: new Map(),
+    bios: createSimulatedBios(),
     pendingBoot: undefined,
     transition: undefined,
   };
@@ -82,6 +93,9 @@ async function handle(state: State, request: ServiceRequest): Promise<Answer> {
   const monitor = /^\/redfish\/v1\/TaskService\/TaskMonitors\/([^/]+)$/.exec(path)?.[1];
   if (monitor !== undefined) return method === 'GET' ? pollTask(state, monitor) : notAllowed('GET');
   if (path === resetPath) return method === 'POST' ? reset(state, request) : notAllowed('POST');
+  if (path === resetBiosPath && !state.quirks.noBios) {
+    return method === 'POST' ? resetBios(state, request) : notAllowed('POST');
+  }
   const resources = await resourcesOf(state);
   const resource = resources[path];
   if (resource === undefined) {
@@ -115,6 +129,7 @@ async function resourcesOf(state: State): Promise<Record<string, Record<string, 
     sessionIds: [...state.sessions.values()],
     system: { power: await shownPower(state), boot },
     pendingBoot: state.pendingBoot ?? boot,
+    bios: state.bios,
   });
 }
 
@@ -127,6 +142,7 @@ function allowed(path: string, quirks: Quirks): readonly string[] {
   if (path === sessionsPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${sessionsPath}/`)) return ['GET', 'HEAD', 'DELETE'];
   if (path === (quirks.bootViaSettings ? settingsPath : systemPath)) return ['GET', 'HEAD', 'PATCH'];
+  if (path === (quirks.noBiosSettings ? biosPath : biosSettingsPath)) return ['GET', 'HEAD', 'PATCH'];
   return ['GET', 'HEAD'];
 }
 
@@ -190,6 +206,10 @@ async function patch(state: State, request: ServiceRequest, path: string, etag: 
   const body = parseJson(request.body);
   if (body === undefined) return errorAnswer(400, 'MalformedJSON');
   if (path === accountPath) return errorAnswer(403, 'InsufficientPrivilege');
+  if (path.startsWith(biosPath)) {
+    const fault = patchBios(state.bios, body, state.quirks);
+    return fault ?? perform(state, () => Promise.resolve());
+  }
   const boot = patchedBoot(body, state.pendingBoot ?? (await state.machine.getBoot()), state.quirks);
   if ('status' in boot) return boot;
   return perform(state, async () => {
@@ -204,6 +224,15 @@ function precondition(state: State, request: ServiceRequest, etag: string): Answ
   if (ifMatch === undefined) return state.quirks.requireIfMatch ? errorAnswer(428, 'PreconditionRequired') : undefined;
   if (state.quirks.rejectIfMatch) return errorAnswer(412, 'PreconditionFailed');
   return ifMatch === `"${etag}"` || ifMatch === '*' ? undefined : errorAnswer(412, 'PreconditionFailed');
+}
+
+async function resetBios(state: State, request: ServiceRequest): Promise<Answer> {
+  if (parseJson(request.body) === undefined) return errorAnswer(400, 'MalformedJSON');
+  return perform(state, () => {
+    state.bios.defaultsPending = true;
+    state.bios.pending = {};
+    return Promise.resolve();
+  });
 }
 
 const powerActions: Readonly<Record<string, 'on' | 'off' | 'reset' | 'graceful'>> = {
@@ -245,6 +274,7 @@ async function reset(state: State, request: ServiceRequest): Promise<Answer> {
         shown: action === 'off' || action === 'graceful' ? 'PoweringOff' : 'PoweringOn',
       };
     }
+    if (action === 'reset' || (action === 'on' && power === 'off')) bootBios(state.bios, state.quirks);
     await state.machine.setPower(action);
   });
 }

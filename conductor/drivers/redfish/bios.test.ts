@@ -1,0 +1,125 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { biosContract } from '#conductor/drivers/bios.contract.ts';
+import type { BiosInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
+import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
+import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
+
+interface Rig {
+  readonly bios: BiosInterface;
+  readonly power: PowerInterface;
+  readonly simulator: RedfishSimulator;
+  close(): Promise<void>;
+}
+
+const open = new Set<Rig>();
+afterEach(async () => {
+  for (const each of open) await each.close();
+});
+
+async function rig(quirks: Partial<Quirks> = {}): Promise<Rig> {
+  const machine = createMemoryMachine();
+  const simulator = await startRedfishSimulator({ machine, username: 'admin', password: 'secret', quirks });
+  const type = redfishHardwareType({ run, log: silentLog }, { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 } });
+  const { bios, power } = type.connect({
+    redfish_address: simulator.address,
+    redfish_username: 'admin',
+    redfish_password: 'secret',
+  });
+  if (!bios) throw new AppError('internal', 'the redfish type has no BIOS interface');
+  const made: Rig = {
+    bios,
+    power,
+    simulator,
+    close: async () => {
+      open.delete(made);
+      await type.close?.();
+      await simulator.close();
+    },
+  };
+  open.add(made);
+  return made;
+}
+
+const samples = {
+  enumeration: { name: 'SysProfile', from: 'PerfPerWatt', to: 'Performance', illegal: 'Turbo' },
+  integer: { name: 'NumCores', from: '8', to: '4' },
+  boolean: { name: 'Virtualization', from: 'true', to: 'false' },
+};
+const variants: readonly (readonly [string, Partial<Quirks>])[] = [
+  ['standard', {}],
+  ['ETags demanded, slow power', { requireIfMatch: true, slowPowerMs: 20 }],
+  ['rejects If-Match, no ETags', { rejectIfMatch: true, noEtag: true }],
+];
+for (const [name, quirks] of variants) {
+  biosContract({ name: `redfish, ${name}`, make: () => rig(quirks), ...samples });
+}
+
+const cores = [{ name: 'NumCores', value: '2' }];
+
+describe('deviations', () => {
+  test('without a registry names and values are known, and types kept', async () => {
+    const { bios, power } = await rig({ noAttributeRegistry: true });
+    const found = (await bios.getSettings()).find(({ name }) => name === 'NumCores');
+    expect(found).toMatchObject({ value: '8', attribute_type: null, upper_bound: null });
+    await bios.applySettings(cores);
+    await power.setPowerState('power on');
+    expect((await bios.getProgress()).values.get('NumCores')).toBe('2');
+  });
+
+  test('a registry that is named but not there is none', async () => {
+    const { bios, simulator } = await rig();
+    simulator.inject({ path: /Registries\/Bios/, status: 404, times: 9 });
+    expect((await bios.getSettings()).find(({ name }) => name === 'NumCores')).toMatchObject({ upper_bound: null });
+  });
+
+  test('without a Settings object values are written to Bios, where they hold at once', async () => {
+    const { bios } = await rig({ noBiosSettings: true });
+    await bios.applySettings(cores);
+    expect(await bios.getProgress()).toMatchObject({ pending: [] });
+    expect((await bios.getProgress()).values.get('NumCores')).toBe('2');
+  });
+
+  test('a system without Bios says so', async () => {
+    const { bios } = await rig({ noBios: true });
+    await expect(bios.getSettings()).rejects.toMatchObject({ code: 'not_supported' });
+  });
+});
+
+describe('failures', () => {
+  test("a refusal has the BMC's words", async () => {
+    const { bios } = await rig({ biosRefuses: { NumCores: 'NumCores is locked by a policy.' } });
+    const failure: unknown = await bios.applySettings(cores).catch((error: unknown) => error);
+    expect(errorChain(failure)).toMatch(/^set BIOS settings NumCores at http.*answered 400: NumCores is locked/);
+  });
+
+  test('what fails at the reset is told by the progress', async () => {
+    const { bios, power } = await rig({ biosFailsAtReset: { NumCores: 'Too few cores.' } });
+    await bios.applySettings(cores);
+    await power.setPowerState('power on');
+    expect(await bios.getProgress()).toMatchObject({ pending: [], failures: ['Too few cores.'] });
+  });
+
+  test('a task that has failed already is a failure', async () => {
+    const { bios } = await rig({ tasks: true, failTasks: true, taskPolls: 0 });
+    await expect(bios.applySettings(cores)).rejects.toThrow('set BIOS settings NumCores');
+  });
+
+  test('a password is written and never read back', async () => {
+    const { bios, power } = await rig();
+    await bios.applySettings([{ name: 'SetupPassword', value: 'open sesame' }]);
+    await power.setPowerState('power on');
+    const found = (await bios.getSettings()).find(({ name }) => name === 'SetupPassword');
+    expect(found).toMatchObject({ attribute_type: 'Password', value: null });
+  });
+
+  test('a task that waits for the reset is not waited for', async () => {
+    const { bios } = await rig({ tasks: true, taskPolls: 1000 });
+    await bios.applySettings(cores);
+    expect((await bios.getProgress()).pending).toEqual(cores);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { BiosSettingsArgument, bareSetting } from '#shared/bios/bios-setting.ts';
+import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
+
+const known = [
+  { ...bareSetting('BootMode', 'Uefi'), attribute_type: 'Enumeration', allowable_values: ['Uefi', 'Bios'] },
+  { ...bareSetting('Cores', '8'), attribute_type: 'Integer', lower_bound: 1, upper_bound: 16 },
+  { ...bareSetting('Turbo', 'true'), attribute_type: 'Boolean' },
+  { ...bareSetting('AssetTag', ''), attribute_type: 'String', min_length: 0, max_length: 4 },
+  { ...bareSetting('AdminPassword', null), attribute_type: 'Password', min_length: 8, max_length: 32 },
+  { ...bareSetting('Version', '1.0'), attribute_type: 'String', read_only: true },
+];
+
+describe('checkSettings', () => {
+  test('what fits is taken', () => {
+    const wanted = [
+      { name: 'BootMode', value: 'Bios' },
+      { name: 'Cores', value: '16' },
+      { name: 'Turbo', value: 'False' },
+      { name: 'AssetTag', value: 'rack' },
+      { name: 'AdminPassword', value: 'long enough' },
+      { name: 'Version', value: '1.0' },
+    ];
+    expect(() => checkSettings(known, wanted)).not.toThrow();
+  });
+
+  test.each([
+    ['BootMode', 'Legacy', "BootMode: 'Legacy' is not possible; it must be one of Uefi, Bios"],
+    ['Cores', '17', "Cores: '17' is not possible; it must be an integer from 1 up to 16"],
+    ['Cores', 'many', "Cores: 'many' is not possible"],
+    ['Turbo', 'on', "Turbo: 'on' is neither true nor false"],
+    ['AssetTag', 'rack7', "AssetTag: 'rack7' has 5 characters; it must have at least 0 and at most 4"],
+    ['Version', '2.0', 'Version: it is read only (its value is 1.0)'],
+    ['bootmode', 'Uefi', 'did you mean BootMode?'],
+    ['Nope', 'x', 'there is no such setting; there are BootMode, Cores'],
+  ])('%s = %s is refused', (name, value, message) => {
+    expect(() => checkSettings(known, [{ name, value }])).toThrow(message);
+  });
+
+  test('every fault is named, and no password', () => {
+    const wanted = [
+      { name: 'Cores', value: '0' },
+      { name: 'AdminPassword', value: 'hunter2' },
+    ];
+    expect(() => checkSettings(known, wanted)).toThrow(/Cores: .*; AdminPassword: the password has 7 characters/);
+    expect(() => checkSettings(known, wanted)).not.toThrow(/hunter2/);
+  });
+
+  test('where nothing is known nothing is refused', () => {
+    expect(() => checkSettings([], [{ name: 'Nope', value: 'x' }])).not.toThrow();
+    expect(() => checkSettings([bareSetting('X', '1')], [{ name: 'X', value: 'anything' }])).not.toThrow();
+  });
+});
+
+test('hasValue compares by type', () => {
+  expect(
+    known.map((setting) => hasValue(setting, ['Uefi', '08', 'TRUE', '', 'x', '1'][known.indexOf(setting)] ?? '')),
+  ).toEqual([true, true, true, true, false, false]);
+  expect(hasValue(undefined, '')).toBe(false);
+});
+
+test('the argument takes text, numbers and booleans, and no name twice', () => {
+  const parsed = BiosSettingsArgument.parse([
+    { name: 'a', value: 1 },
+    { name: 'b', value: true },
+  ]);
+  expect(parsed).toEqual([
+    { name: 'a', value: '1' },
+    { name: 'b', value: 'true' },
+  ]);
+  const twice = [
+    { name: 'a', value: 1 },
+    { name: 'a', value: 2 },
+  ];
+  expect(BiosSettingsArgument.safeParse(twice).error?.issues[0]?.message).toBe('a stands there twice');
+  expect(BiosSettingsArgument.safeParse([]).success).toBe(false);
+});

@@ -1,0 +1,82 @@
+import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const maxNames = 12;
+
+/** Whether a setting has the wanted value; integers and booleans however they are written. */
+export function hasValue(setting: BiosSetting | undefined, wanted: string): boolean {
+  const value = setting?.value;
+  if (value === undefined || value === null) return false;
+  switch (setting?.attribute_type) {
+    case 'Integer':
+      return Number(value) === Number(wanted);
+    case 'Boolean':
+      return value.toLowerCase() === wanted.toLowerCase();
+    default:
+      return value === wanted;
+  }
+}
+
+/**
+ * Checks what is asked for against what is known of the settings. Nothing known = nothing refused.
+ * @throws AppError `invalid_argument` that names every faulty setting and what would be right.
+ */
+export function checkSettings(known: readonly BiosSetting[], wanted: readonly WantedBiosSetting[]): void {
+  if (known.length === 0) return;
+  const byName = new Map(known.map((setting) => [setting.name, setting]));
+  const faults = wanted.flatMap(({ name, value }) => {
+    const setting = byName.get(name);
+    const fault = setting ? faultOf(setting, value) : unknownSetting(name, known);
+    return fault === undefined ? [] : [`${name}: ${fault}`];
+  });
+  if (faults.length > 0) throw new AppError('invalid_argument', `BIOS settings: ${faults.join('; ')}`);
+}
+
+function unknownSetting(name: string, known: readonly BiosSetting[]): string {
+  const sameButCase = known.find((setting) => setting.name.toLowerCase() === name.toLowerCase());
+  if (sameButCase) return `there is no such setting; did you mean ${sameButCase.name}?`;
+  const names = known.map((setting) => setting.name);
+  const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : '';
+  return `there is no such setting; there are ${names.slice(0, maxNames).join(', ')}${more}`;
+}
+
+function faultOf(setting: BiosSetting, value: string): string | undefined {
+  if (setting.read_only === true) {
+    return hasValue(setting, value) ? undefined : `it is read only (its value is ${shown(setting)})`;
+  }
+  switch (setting.attribute_type) {
+    case 'Boolean':
+      return /^(true|false)$/i.test(value) ? undefined : `'${value}' is neither true nor false`;
+    case 'Integer':
+      return integerFault(setting, value);
+    case 'Password':
+      return lengthFault(setting, value, false);
+    default:
+      return allowableFault(setting, value) ?? lengthFault(setting, value, true);
+  }
+}
+
+function allowableFault(setting: BiosSetting, value: string): string | undefined {
+  const legal = setting.allowable_values ?? [];
+  if (legal.length === 0 || legal.includes(value)) return undefined;
+  return `'${value}' is not possible; it must be one of ${legal.join(', ')}`;
+}
+
+function integerFault(setting: BiosSetting, value: string): string | undefined {
+  const { lower_bound: lower, upper_bound: upper } = setting;
+  const bounds = `an integer${lower === null ? '' : ` from ${lower}`}${upper === null ? '' : ` up to ${upper}`}`;
+  const number = Number(value);
+  const right = /^[+-]?\d+$/.test(value) && (lower === null || number >= lower) && (upper === null || number <= upper);
+  return right ? undefined : `'${value}' is not possible; it must be ${bounds}`;
+}
+
+function lengthFault(setting: BiosSetting, value: string, show: boolean): string | undefined {
+  const { min_length: least, max_length: most } = setting;
+  if ((least === null || value.length >= least) && (most === null || value.length <= most)) return undefined;
+  const limits = [least === null ? '' : `at least ${least}`, most === null ? '' : `at most ${most}`].filter(Boolean);
+  return `${show ? `'${value}'` : 'the password'} has ${value.length} characters; it must have ${limits.join(' and ')}`;
+}
+
+function shown(setting: BiosSetting): string {
+  return setting.attribute_type === 'Password' ? 'hidden' : (setting.value ?? 'unknown');
+}

@@ -1,0 +1,199 @@
+import { type Answer, errorAnswer } from '#test/simulators/redfish/answers.ts';
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
+
+/** BIOS settings of the simulated machine: Bios, its Settings object, ResetBios, the attribute registry (DSP0268). */
+
+export const biosPath = '/redfish/v1/Systems/1/Bios';
+export const biosSettingsPath = `${biosPath}/Settings`;
+export const resetBiosPath = `${biosPath}/Actions/Bios.ResetBios`;
+const registryId = 'BiosAttributeRegistry.1.0.0';
+
+type Value = string | number | boolean | null;
+
+interface Attribute {
+  readonly name: string;
+  readonly type: 'Enumeration' | 'Integer' | 'Boolean' | 'String' | 'Password';
+  readonly default: Value;
+  readonly legal?: readonly string[];
+  readonly lower?: number;
+  readonly upper?: number;
+  readonly longest?: number;
+  readonly readOnly?: boolean;
+}
+
+const attributes: readonly Attribute[] = [
+  { name: 'BootMode', type: 'Enumeration', default: 'Uefi', legal: ['Uefi', 'Bios'] },
+  {
+    name: 'SysProfile',
+    type: 'Enumeration',
+    default: 'PerfPerWatt',
+    legal: ['PerfPerWatt', 'Performance', 'Custom'],
+  },
+  { name: 'NumCores', type: 'Integer', default: 8, lower: 1, upper: 8 },
+  { name: 'Virtualization', type: 'Boolean', default: true },
+  { name: 'AssetTag', type: 'String', default: '', longest: 63 },
+  { name: 'SetupPassword', type: 'Password', default: null, longest: 32 },
+  { name: 'BiosVersion', type: 'String', default: '1.0', readOnly: true },
+];
+
+export interface SimulatedBios {
+  values: Record<string, Value>;
+  pending: Record<string, Value>;
+  defaultsPending: boolean;
+  /** What went wrong when settings were last applied. */
+  messages: string[];
+}
+
+export function createSimulatedBios(): SimulatedBios {
+  return { values: defaultValues(), pending: {}, defaultsPending: false, messages: [] };
+}
+
+function defaultValues(): Record<string, Value> {
+  return Object.fromEntries(attributes.map((each) => [each.name, each.default]));
+}
+
+/** What the firmware does when the machine starts. */
+export function bootBios(bios: SimulatedBios, quirks: Quirks): void {
+  if (bios.defaultsPending) bios.values = defaultValues();
+  const asked = Object.entries(bios.pending);
+  if (asked.length > 0) bios.messages = [];
+  for (const [name, value] of asked) {
+    const failure = quirks.biosFailsAtReset[name];
+    if (failure === undefined) bios.values[name] = value;
+    else bios.messages.push(failure);
+  }
+  bios.pending = {};
+  bios.defaultsPending = false;
+}
+
+/** `PATCH …/Bios/Settings`: all of it, or nothing and why. */
+export function patchBios(bios: SimulatedBios, body: Record<string, unknown>, quirks: Quirks): Answer | undefined {
+  const asked = body['Attributes'];
+  const unknown = Object.keys(body).find((key) => key !== 'Attributes' && key !== '@Redfish.SettingsApplyTime');
+  if (unknown !== undefined) return refused(unknown, 'PropertyUnknown', 'is not in the list of valid properties');
+  if (typeof asked !== 'object' || asked === null) return errorAnswer(400, 'PropertyMissing');
+  for (const [name, value] of Object.entries(asked as Record<string, unknown>)) {
+    const fault = quirks.biosRefuses[name] ?? faultOf(name, value);
+    if (fault !== undefined) return errorAnswer(400, 'PropertyValueError', { text: fault });
+  }
+  const values = asked as Record<string, Value>;
+  if (quirks.noBiosSettings) bios.values = { ...bios.values, ...values };
+  else bios.pending = { ...bios.pending, ...values };
+  return undefined;
+}
+
+function refused(name: string, message: string, why: string): Answer {
+  return errorAnswer(400, message, { text: `The property ${name} ${why}.` });
+}
+
+function faultOf(name: string, value: unknown): string | undefined {
+  const attribute = attributes.find((each) => each.name === name);
+  const about = `The value ${JSON.stringify(value)} for the attribute ${name}`;
+  if (!attribute) return `The property ${name} is not in the list of valid properties for the resource.`;
+  if (attribute.readOnly) return `The property ${name} is a read only property and cannot be assigned a value.`;
+  switch (attribute.type) {
+    case 'Enumeration':
+      return attribute.legal?.includes(String(value)) ? undefined : `${about} is not in the list of acceptable values.`;
+    case 'Integer': {
+      if (typeof value !== 'number') return `${about} is of a different type than the property can accept.`;
+      const fits = value >= (attribute.lower ?? value) && value <= (attribute.upper ?? value);
+      return fits ? undefined : `${about} is out of range.`;
+    }
+    case 'Boolean':
+      return typeof value === 'boolean' ? undefined : `${about} is of a different type than the property can accept.`;
+    default:
+      return typeof value === 'string' && value.length <= (attribute.longest ?? value.length)
+        ? undefined
+        : `The value for the attribute ${name} is not acceptable.`;
+  }
+}
+
+/** The resources, by path; none with the quirk `noBios`. */
+export function biosResources(bios: SimulatedBios, quirks: Quirks): Record<string, Record<string, unknown>> {
+  if (quirks.noBios) return {};
+  return {
+    [biosPath]: {
+      '@odata.type': '#Bios.v1_2_0.Bios',
+      Id: 'BIOS',
+      Name: 'BIOS settings',
+      ...(quirks.noAttributeRegistry ? {} : { AttributeRegistry: registryId }),
+      Attributes: readable(bios.values),
+      ResetBiosToDefaultsPending: bios.defaultsPending,
+      ...(quirks.noBiosSettings ? {} : { '@Redfish.Settings': settingsAnnotation(bios) }),
+      Actions: { '#Bios.ResetBios': { target: resetBiosPath } },
+    },
+    ...(quirks.noBiosSettings
+      ? {}
+      : {
+          [biosSettingsPath]: {
+            '@odata.type': '#Bios.v1_2_0.Bios',
+            Id: 'Settings',
+            Name: 'BIOS settings after the next reset',
+            Attributes: readable({ ...bios.values, ...bios.pending }),
+          },
+        }),
+    ...(quirks.noAttributeRegistry ? {} : registryResources()),
+  };
+}
+
+/** Passwords are never shown. */
+function readable(values: Readonly<Record<string, Value>>): Record<string, Value> {
+  const hidden = new Set(attributes.filter((each) => each.type === 'Password').map((each) => each.name));
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, hidden.has(name) ? null : value]));
+}
+
+function settingsAnnotation(bios: SimulatedBios): Record<string, unknown> {
+  return {
+    '@odata.type': '#Settings.v1_3_1.Settings',
+    SettingsObject: { '@odata.id': biosSettingsPath },
+    SupportedApplyTimes: ['OnReset'],
+    Messages: bios.messages.map((text) => ({
+      MessageId: 'Bios.1.0.SettingFailed',
+      Message: text,
+      Severity: 'Critical',
+      MessageSeverity: 'Critical',
+    })),
+  };
+}
+
+export const biosRegistryPath = `/redfish/v1/Registries/${registryId}`;
+
+function registryResources(): Record<string, Record<string, unknown>> {
+  return {
+    [biosRegistryPath]: {
+      '@odata.type': '#MessageRegistryFile.v1_1_3.MessageRegistryFile',
+      Id: registryId,
+      Name: 'BIOS attribute registry file',
+      Registry: registryId,
+      Languages: ['en'],
+      Location: [{ Language: 'en', Uri: `${biosRegistryPath}.json` }],
+    },
+    [`${biosRegistryPath}.json`]: {
+      '@odata.type': '#AttributeRegistry.v1_3_6.AttributeRegistry',
+      Id: registryId,
+      Name: 'BIOS attribute registry',
+      Language: 'en',
+      RegistryVersion: '1.0.0',
+      OwningEntity: 'Baton',
+      SupportedSystems: [{ ProductName: 'Simulated machine', SystemId: '1', FirmwareVersion: '1.0.0' }],
+      RegistryEntries: { Attributes: attributes.map(registryEntry), Dependencies: [], Menus: [] },
+    },
+  };
+}
+
+function registryEntry(attribute: Attribute): Record<string, unknown> {
+  return {
+    AttributeName: attribute.name,
+    Type: attribute.type,
+    DisplayName: attribute.name,
+    ReadOnly: attribute.readOnly ?? false,
+    Immutable: attribute.readOnly ?? false,
+    ResetRequired: true,
+    IsSystemUniqueProperty: attribute.name === 'AssetTag',
+    DefaultValue: attribute.default,
+    ...(attribute.legal ? { Value: attribute.legal.map((name) => ({ ValueName: name, ValueDisplayName: name })) } : {}),
+    ...(attribute.lower === undefined ? {} : { LowerBound: attribute.lower }),
+    ...(attribute.upper === undefined ? {} : { UpperBound: attribute.upper }),
+    ...(attribute.longest === undefined ? {} : { MinLength: 0, MaxLength: attribute.longest }),
+  };
+}
