@@ -1,0 +1,64 @@
+import { z } from 'zod';
+
+/** The inventory and the inspection report (agent-protocol.md §2.5). Both sides parse with these. */
+
+/** An LLDP TLV as ironic-python-agent sends it: type, and the value in hex. */
+export const LldpTlv = z.tuple([z.number().int(), z.string().regex(/^([0-9a-f]{2})*$/i)]);
+export type LldpTlv = z.infer<typeof LldpTlv>;
+
+const text = z.string().nullish().catch(null);
+const amount = z.number().nonnegative().nullish().catch(null);
+
+/** One thing that stands on a disk: a partition table, a file system, a member of an array or what is made of it. */
+export const DiskContent = z.object({
+  /** `/dev/vda1`; the disk's own name for what covers the whole of it. */
+  name: z.string(),
+  size: z.number().nonnegative().nullable(),
+  /** `gpt`, `ext4`, `linux_raid_member`, `raid1` …; `null`: nothing that is known. */
+  type: z.string().nullable(),
+  /** The file system's label, else the partition's name. */
+  label: z.string().nullable(),
+});
+export type DiskContent = z.infer<typeof DiskContent>;
+
+const InventoryInterface = z.looseObject({
+  name: text,
+  mac_address: text,
+  ipv4_address: text,
+  ipv6_address: text,
+  // what a switch has said wrongly must not cost the rest of an inventory
+  lldp: z.array(LldpTlv).nullish().catch(null),
+});
+export type InventoryInterface = z.infer<typeof InventoryInterface>;
+
+const InventoryDisk = z.looseObject({
+  name: z.string(),
+  size: amount,
+  serial: text,
+  model: text,
+  /** Baton's own; `null` or absent: not looked at, or it can't be read. */
+  baton_contents: z.array(DiskContent).nullish().catch(null),
+});
+export type InventoryDisk = z.infer<typeof InventoryDisk>;
+
+/** What the conductor reads of an inventory; it keeps the whole. */
+export const InventoryDocument = z.looseObject({
+  interfaces: z.array(InventoryInterface),
+  disks: z.array(InventoryDisk).default([]),
+  cpu: z.looseObject({ count: amount, architecture: text }).nullish(),
+  memory: z.looseObject({ physical_mb: amount }).nullish(),
+  boot: z.looseObject({ current_boot_mode: text, pxe_interface: text }).nullish(),
+  bmc_address: text,
+  bmc_v6address: text,
+});
+export type InventoryDocument = z.infer<typeof InventoryDocument>;
+
+/** `POST /v1/continue_inspection`; what else collectors add becomes plugin data. */
+export const InspectionReport = z.looseObject({
+  inventory: InventoryDocument,
+  /** Base64 of a gzipped tar. */
+  logs: text,
+  /** What went wrong in the ramdisk: the inspection fails with it. */
+  error: text,
+});
+export type InspectionReport = z.infer<typeof InspectionReport>;
