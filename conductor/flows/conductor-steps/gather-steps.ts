@@ -1,12 +1,11 @@
 import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
-import { askForSteps, sameVersions } from '#conductor/agents/ask-for-steps.ts';
+import { askForSteps } from '#conductor/agents/ask-for-steps.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isEnded, type StepKind } from '#conductor/flows/flow-states.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 import { readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** Asks the agent for its steps and plans the rest of the flow anew. */
 export async function planWithAgent(context: StepContext): Promise<ConductorStepOutcome> {
@@ -51,22 +50,6 @@ async function stillToRun(context: StepContext, plan: readonly PlannedStep[]): P
   const through = new Set(steps.filter((step) => isEnded(step.state)).map(stepKey));
   through.add(stepKey(context.step));
   return plan.filter((step) => !through.has(stepKey(step)));
-}
-
-/**
- * After a reboot amid the flow: the ramdisk must be the one that the plan was made with.
- * @throws AppError `version_mismatch`
- */
-export async function checkSameRamdisk(context: StepContext): Promise<void> {
-  const { inBand } = flowKinds[context.flow.kind];
-  const planned = context.flow.hardwareManagerVersion;
-  if (!inBand || !planned) return;
-  const { version } = await askForSteps(context.agent(), inBand.kind, context);
-  if (sameVersions(planned, version)) return;
-  throw new AppError(
-    'version_mismatch',
-    `the agent came back with other hardware managers: ${JSON.stringify(version)}, planned with ${JSON.stringify(planned)}`,
-  );
 }
 
 export const gatherSteps: ConductorStep = {

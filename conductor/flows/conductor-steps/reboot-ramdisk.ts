@@ -1,5 +1,5 @@
-import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
-import { checkSameRamdisk } from '#conductor/flows/conductor-steps/gather-steps.ts';
+import { checkSameRamdisk } from '#conductor/flows/conductor-steps/check-same-ramdisk.ts';
+import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 
 const comesBack = 'the ramdisk to come back after the reboot';

@@ -1,0 +1,20 @@
+import { askForSteps, sameVersions } from '#conductor/agents/ask-for-steps.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * After a reboot amid the flow: the ramdisk must be the one that the plan was made with.
+ * @throws AppError `version_mismatch`
+ */
+export async function checkSameRamdisk(context: StepContext): Promise<void> {
+  const { inBand } = flowKinds[context.flow.kind];
+  const planned = context.flow.hardwareManagerVersion;
+  if (!inBand || !planned) return;
+  const { version } = await askForSteps(context.agent(), inBand.kind, context);
+  if (sameVersions(planned, version)) return;
+  throw new AppError(
+    'version_mismatch',
+    `the agent came back with other hardware managers: ${JSON.stringify(version)}, planned with ${JSON.stringify(planned)}`,
+  );
+}

@@ -1,0 +1,33 @@
+import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { connectNode } from '#conductor/flows/conductor-steps/leave-network.ts';
+import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+
+/**
+ * Powers the machine into the ramdisk. The order matters: off first, so that whatever runs on the machine never sees
+ * the provisioning network, and so that the boot is a cold one.
+ */
+export async function powerIntoRamdisk(context: StepContext, reason: string): Promise<ConductorStepOutcome> {
+  await setPower(context, 'power off');
+  await connectNode(context, { purpose: flowKinds[context.flow.kind].ramdiskNetwork });
+  await context.bmc().management.setBootDevice('pxe', {
+    persistent: false,
+    bootMode: bootModeOf(context.node),
+    signal: context.signal,
+  });
+  // once more: a lookup of the ramdisk before may have been on its way, and would keep the next boot from its token
+  await context.record((tx) => forgetAgentSession(tx, context.node.uuid));
+  await setPower(context, 'power on');
+  return waitForAgent(context, reason);
+}
+
+export function waitForAgent(context: StepContext, reason: string): ConductorStepOutcome {
+  return { kind: 'wait', reason, timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: 30_000 };
+}
+
+/** The agent has called in since the machine was powered on. */
+export function hasCalledIn(context: StepContext): boolean {
+  return context.session?.lastHeartbeatAt !== undefined && context.session.lastHeartbeatAt !== null;
+}
