@@ -49,6 +49,35 @@ for target, enabled, mode in [
     boot = system.boot
     seen["boot"].append([boot.target.value, boot.enabled.value, boot.mode.value])
 
+
+
+def change_bios():
+    """The machine is off: what is asked for waits for the next power-on."""
+    names = ["SysProfile", "NumCores", "Virtualization"]
+    bios = system.bios
+    bios.set_attributes(dict(zip(names, ["Performance", 4, False])), apply_time=sushy.APPLY_TIME_ON_RESET)
+    bios.refresh(force=True)
+    waiting = dict(bios.pending_attributes)
+    reset(sushy.RESET_ON, sushy.PowerState.ON)
+    bios.refresh(force=True)
+    applied = dict(bios.attributes)
+    bios.reset_bios()
+    reset(sushy.RESET_FORCE_OFF, sushy.PowerState.OFF)
+    reset(sushy.RESET_ON, sushy.PowerState.ON)
+    bios.refresh(force=True)
+    seen["bios"] = [[source[name] for name in names] for source in (waiting, applied, bios.attributes)]
+    try:
+        bios.set_attribute("NumCores", 99)
+    except sushy.exceptions.BadRequestError as error:
+        seen["bios_refused"] = str(error)
+
+
+try:
+    change_bios()
+except sushy.exceptions.HTTPError as error:
+    # this sushy sends no If-Match with BIOS settings
+    seen["bios"] = error.status_code
+
 try:
     root.get_system("/redfish/v1/Systems/9")
 except sushy.exceptions.ResourceNotFoundError as error:
@@ -57,4 +86,11 @@ except sushy.exceptions.ResourceNotFoundError as error:
 # Debian's package lacks the standard registries that the public property `registries` loads first
 registry = root._get_registry_collection().get_members()[0].get_message_registry("en", None)
 seen["registry"] = [registry.registry_prefix, registry.registry_version, "NoValidSession" in registry.messages]
+described = [
+    registry
+    for registry in root._get_registry_collection().get_members()
+    if registry.registry.startswith("BiosAttributeRegistry")
+][0].get_attribute_registry("en", None)
+cores = [entry for entry in described.registry_entries.attributes if entry.name == "NumCores"][0]
+seen["bios_registry"] = [cores.attribute_type, cores.lower_bound, cores.upper_bound, cores.reset_required]
 print(json.dumps(seen))
