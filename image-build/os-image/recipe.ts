@@ -7,6 +7,7 @@ export const packages = [
   'dbus',
   'grub-efi-amd64-bin',
   'grub-pc-bin',
+  'grub2-common',
   'initramfs-tools',
   'iproute2',
   'linux-image-cloud-amd64',
