@@ -5,11 +5,14 @@ import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
 import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
+import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError, answerNoPath } from '#conductor/http/error-handler.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
+import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
 import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
+import { nodePlanRoutes } from '#conductor/http/node-plan.routes.ts';
 import { nodeStateRoutes } from '#conductor/http/node-states.routes.ts';
 import { nodeTraitRoutes } from '#conductor/http/node-traits.routes.ts';
 import { nodeVifRoutes } from '#conductor/http/node-vifs.routes.ts';
@@ -19,6 +22,7 @@ import { rootRoutes } from '#conductor/http/root.routes.ts';
 import { refuseUnstorableText } from '#conductor/http/storable-text.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { maximumMinor, microversions } from '#conductor/http/versions.ts';
+import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
 import { answerBoot } from '#conductor/nodes/boot-answer.ts';
 
 const mebibyte = 1024 * 1024;
@@ -31,12 +35,16 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   rootRoutes,
   nodeManagementRoutes,
   nodeRoutes,
+  nodePlanRoutes,
   nodeStateRoutes,
   nodeVifRoutes,
   nodeTraitRoutes,
   nodeHistoryRoutes,
+  nodeLogRoutes,
   portRoutes,
   driverRoutes,
+  deployTemplateRoutes,
+  volumeRoutes,
   conductorRoutes,
   agentRoutes,
   unbuiltRoutes,

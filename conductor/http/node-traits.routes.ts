@@ -8,6 +8,7 @@ import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { TraitName } from '#conductor/nodes/trait-name.ts';
 import { addTraits, deleteTrait, deleteTraits, listTraits, replaceTraits } from '#conductor/nodes/trait-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -15,14 +16,8 @@ const tags = ['node traits'];
 const traitVersion = 37;
 const maximumTraits = 50;
 
-/** CUSTOM_… or one of the os-traits families; the families' own lists grow with every release and are not repeated here. */
-const Trait = z
-  .string()
-  .max(255)
-  .regex(/^(CUSTOM|HW|COMPUTE|MISC|OWNER|STORAGE)_[A-Z0-9_]+$/, 'must be CUSTOM_ and A-Z 0-9 _, or a standard trait');
-
 const path = '/v1/nodes/{node}/traits';
-const OneTrait = NodeParams.extend({ trait: Trait });
+const OneTrait = NodeParams.extend({ trait: TraitName });
 
 const list = createRoute({
   method: 'get',
@@ -38,7 +33,7 @@ const replace = createRoute({
   path,
   tags,
   summary: 'Replace the traits of a node',
-  request: { params: NodeParams, body: jsonBody(z.strictObject({ traits: z.array(Trait).max(maximumTraits) })) },
+  request: { params: NodeParams, body: jsonBody(z.strictObject({ traits: z.array(TraitName).max(maximumTraits) })) },
   responses: answers(204, 'done'),
 });
 

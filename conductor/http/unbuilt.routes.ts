@@ -11,10 +11,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const emptyCollections = [
   { path: '/v1/chassis', key: 'chassis', since: 1 },
   { path: '/v1/portgroups', key: 'portgroups', since: 23 },
-  { path: '/v1/volume/connectors', key: 'connectors', since: 32 },
-  { path: '/v1/volume/targets', key: 'targets', since: 32 },
   { path: '/v1/allocations', key: 'allocations', since: 52 },
-  { path: '/v1/deploy_templates', key: 'deploy_templates', since: 55 },
   { path: '/v1/runbooks', key: 'runbooks', since: 92 },
   { path: '/v1/inspection_rules', key: 'inspection_rules', since: 96 },
 ] as const;
@@ -22,8 +19,6 @@ const emptyCollections = [
 /** The same below a node. */
 const emptyOfNode = [
   { path: 'portgroups', key: 'portgroups', since: 24 },
-  { path: 'volume/connectors', key: 'connectors', since: 32 },
-  { path: 'volume/targets', key: 'targets', since: 32 },
   { path: 'bios', key: 'bios', since: 40 },
   { path: 'firmware', key: 'firmware', since: 86 },
   { path: 'children', key: 'children', since: 83 },
@@ -46,16 +41,13 @@ const unbuiltOfNode = [
   'vmedia',
   'bios',
   'firmware',
-  'volume',
   'allocation',
 ] as const;
 
 const unbuilt = [
   'chassis',
   'portgroups',
-  'volume',
   'allocations',
-  'deploy_templates',
   'runbooks',
   'inspection_rules',
   'events',

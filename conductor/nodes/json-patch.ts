@@ -50,6 +50,21 @@ export function applyJsonPatch(
   return result;
 }
 
+/**
+ * The document after the patch, checked and normalised by the schema whose keys are the fields that may be written.
+ * @throws AppError `invalid_argument` naming the operation or the field.
+ */
+export function patchDocument<Schema extends z.ZodObject>(
+  document: Readonly<Record<string, unknown>>,
+  patch: JsonPatch,
+  schema: Schema,
+): z.infer<Schema> {
+  const parsed = schema.safeParse(applyJsonPatch(document, patch, Object.keys(schema.shape)));
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map((issue) => `/${issue.path.join('/')}: ${issue.message}`);
+  throw new AppError('invalid_argument', `Schema error for patch: ${faults.join('; ')}`);
+}
+
 function refused(operation: JsonPatch[number], reason: string): AppError {
   // the value is not repeated: it may be a password
   return new AppError(

@@ -1,5 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Which page of a list, as the API asks for it. */
+export interface PageRequest {
+  readonly limit: number;
+  /** UUID of the last object of the page before. */
+  readonly marker?: string | undefined;
+  /** A field of the API, or `id` for the order of creation. */
+  readonly sortKey: string;
+  readonly descending: boolean;
+}
 
 /**
  * Order and start of one page. Sorting goes by the column's text form with nulls first, so that one comparison with the
@@ -21,4 +32,14 @@ export function pageOf(options: {
   const row = sql.join(keys, sql`, `);
   const markerRow = sql`(select ${row} from ${options.table} where ${options.uuid} = ${options.marker})`;
   return { order, after: options.descending ? sql`(${row}) < ${markerRow}` : sql`(${row}) > ${markerRow}` };
+}
+
+/**
+ * The column that a list is sorted by; `undefined` for `id`, the order of creation.
+ * @throws AppError `invalid_argument` for a field that lists are not sorted by.
+ */
+export function sortColumn(columns: Readonly<Record<string, PgColumn>>, sortKey: string): PgColumn | undefined {
+  const column = Object.hasOwn(columns, sortKey) ? columns[sortKey] : undefined;
+  if (column || sortKey === 'id') return column;
+  throw new AppError('invalid_argument', `The sort_key value ${sortKey} is an invalid field for sorting`);
 }

@@ -183,7 +183,7 @@ function changedColumns(node: NodeRow, after: FilledDescription): NodeChange {
 }
 
 /** A client that read `******` and wrote it back did not mean to change the secret. */
-function keepMasked(
+export function keepMasked(
   after: Record<string, unknown>,
   before: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {

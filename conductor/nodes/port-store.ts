@@ -4,7 +4,7 @@ import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { type PortInsert, type PortRow, ports, switchPorts } from '#conductor/db/schema/port.ts';
 import { violatedUnique } from '#conductor/db/violated-constraint.ts';
-import { pageOf } from '#conductor/nodes/page-of.ts';
+import { type PageRequest, pageOf, sortColumn } from '#conductor/nodes/page-of.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A node's ports in order of creation. */
@@ -39,26 +39,12 @@ const sortColumns: Readonly<Record<string, PgColumn>> = {
  * One page of ports.
  * @throws AppError `invalid_argument` for an unknown sort key.
  */
-export function listPorts(
-  db: Queryable,
-  filter: PortFilter,
-  page: {
-    readonly limit: number;
-    readonly marker?: string | undefined;
-    /** A field of the API, or `id` for the order of creation. */
-    readonly sortKey: string;
-    readonly descending: boolean;
-  },
-): Promise<PortRow[]> {
-  const sortBy = sortColumns[page.sortKey];
-  if (!sortBy && page.sortKey !== 'id') {
-    throw new AppError('invalid_argument', `The sort_key value ${page.sortKey} is an invalid field for sorting`);
-  }
+export function listPorts(db: Queryable, filter: PortFilter, page: PageRequest): Promise<PortRow[]> {
   const { order, after } = pageOf({
     table: sql`${ports}`,
     uuid: ports.uuid,
     id: ports.id,
-    sortBy,
+    sortBy: sortColumn(sortColumns, page.sortKey),
     descending: page.descending,
     marker: page.marker,
   });

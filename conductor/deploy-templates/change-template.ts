@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import type { Queryable } from '#conductor/db/open.ts';
+import { type DeployTemplate, TemplateDescription } from '#conductor/deploy-templates/template-fields.ts';
+import {
+  getTemplate,
+  insertTemplate,
+  lockTemplate,
+  updateTemplate,
+} from '#conductor/deploy-templates/template-store.ts';
+import { type JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
+
+/** @throws AppError `conflict` when uuid or name is another template's. */
+export function createTemplate(
+  db: Queryable,
+  description: TemplateDescription,
+  uuid: string = randomUUID(),
+): Promise<DeployTemplate> {
+  return db.transaction(async (tx) => {
+    await insertTemplate(tx, uuid, description);
+    return getTemplate(tx, uuid);
+  });
+}
+
+/**
+ * `PATCH /v1/deploy_templates/{template}` in one transaction. A flow that is planned keeps the steps that it has.
+ * @throws AppError `not_found`, `invalid_argument` naming the field, `conflict` for a duplicate name.
+ */
+export function changeTemplate(db: Queryable, ident: string, patch: JsonPatch): Promise<DeployTemplate> {
+  return db.transaction(async (tx) => {
+    const { uuid, name, steps, extra } = await lockTemplate(tx, ident);
+    const described = patchDocument({ name, steps, extra }, patch, TemplateDescription);
+    if (patch.length > 0) await updateTemplate(tx, uuid, described);
+    return getTemplate(tx, uuid);
+  });
+}

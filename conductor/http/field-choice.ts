@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { pagingQuery } from '#conductor/http/paging.ts';
+import { queryFlag } from '#conductor/http/query-values.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Query of a list whose objects have one set of fields at every microversion. */
+export const plainListQuery = { ...pagingQuery, fields: z.string().optional(), detail: queryFlag };
+
+/** A resource's fields: all of them, and those of a list when nothing is asked for. */
+export interface FieldSet<Field extends string> {
+  /** `deploy template` */
+  readonly what: string;
+  readonly all: readonly Field[];
+  readonly listed: readonly Field[];
+}
+
+/** @throws AppError `invalid_argument` naming a field that does not exist, or for `fields` beside `detail`. */
+export function chooseListFields<Field extends string>(
+  query: { readonly fields?: string | undefined; readonly detail?: boolean | undefined },
+  set: FieldSet<Field>,
+): readonly Field[] {
+  if (query.detail && query.fields !== undefined) {
+    throw new AppError('invalid_argument', 'Can not specify ?detail=True and fields in the same request.');
+  }
+  if (query.detail) return set.all;
+  return query.fields === undefined ? set.listed : chooseFields(query.fields, set);
+}
+
+/**
+ * The fields of `?fields=a,b`; all when absent.
+ * @throws AppError `invalid_argument` naming one that does not exist.
+ */
+export function chooseFields<Field extends string>(text: string | undefined, set: FieldSet<Field>): readonly Field[] {
+  if (text === undefined) return set.all;
+  const wanted = text.split(',').map((name) => name.trim());
+  const isField = (name: string): name is Field => set.all.some((field) => field === name);
+  const unknown = wanted.find((name) => !isField(name) && name !== 'links');
+  if (unknown !== undefined) throw new AppError('invalid_argument', `fields: a ${set.what} has no field '${unknown}'`);
+  return wanted.filter(isField);
+}

@@ -1,0 +1,45 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import { findAgentLogs } from '#conductor/agent-logs/agent-log-store.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, NodeParams } from '#conductor/http/query-values.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const show = createRoute({
+  method: 'get',
+  path: '/v1/nodes/{node}/flow/logs',
+  tags: ['flows'],
+  summary: "Fetch the agent's logs of a flow that failed, a gzipped tar; the newest without `flow`",
+  request: {
+    params: NodeParams,
+    query: z.strictObject({ flow: z.guid({ error: "must be a flow's UUID" }).optional() }),
+  },
+  responses: answers(200, 'the logs'),
+});
+
+/** `/v1/nodes/{node}/flow/logs`: Baton's own. */
+export function nodeLogRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+  app.openapi(show, async (c) => {
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const { flow } = c.req.valid('query');
+    const logs = await findAgentLogs(context.db, node.uuid, flow?.toLowerCase());
+    if (!logs) {
+      const which = flow === undefined ? '' : ` of flow ${flow}`;
+      throw new AppError(
+        'not_found',
+        `Node ${node.uuid} has no logs${which}: they are collected when a step fails and the agent still answers, and ` +
+          "each node's last five are kept.",
+      );
+    }
+    const time = logs.collectedAt.toISOString().replaceAll(/[-:]|\.\d+/g, '');
+    return c.body(new Uint8Array(logs.content), 200, {
+      'Content-Type': 'application/gzip',
+      'Content-Disposition': `attachment; filename="${node.uuid}-${time}.tar.gz"`,
+      ...(logs.flowUuid === null ? {} : { 'X-Baton-Flow': logs.flowUuid }),
+    });
+  });
+  return app;
+}

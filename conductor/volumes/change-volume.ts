@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { VolumeConnectorRow, VolumeTargetRow } from '#conductor/db/schema/volume.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { type JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
+import { keepMasked } from '#conductor/nodes/plan-node-patch.ts';
+import { deleteConnector, getConnector, insertConnector, updateConnector } from '#conductor/volumes/connector-store.ts';
+import { deleteTarget, getTarget, insertTarget, updateTarget } from '#conductor/volumes/target-store.ts';
+import {
+  ConnectorDescription,
+  describeConnector,
+  describeTarget,
+  TargetDescription,
+} from '#conductor/volumes/volume-fields.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+type VolumeContext = Pick<ConductorContext, 'db' | 'clock'>;
+
+/** @throws AppError `conflict` for a duplicate, `node_locked`. */
+export function createConnector(
+  context: VolumeContext,
+  nodeUuid: string,
+  description: ConnectorDescription,
+  uuid: string = randomUUID(),
+): Promise<VolumeConnectorRow> {
+  return changeUnlocked(context, nodeUuid, (tx) => insertConnector(tx, { uuid, nodeUuid }, description));
+}
+
+/** @throws AppError `conflict` for a duplicate, `node_locked`. */
+export function createTarget(
+  context: VolumeContext,
+  nodeUuid: string,
+  description: TargetDescription,
+  uuid: string = randomUUID(),
+): Promise<VolumeTargetRow> {
+  return changeUnlocked(context, nodeUuid, (tx) => insertTarget(tx, { uuid, nodeUuid }, description));
+}
+
+/** @throws AppError `invalid_argument` naming the field, or while the node is on, `conflict` for a duplicate. */
+export function changeConnector(context: VolumeContext, uuid: string, patch: JsonPatch): Promise<VolumeConnectorRow> {
+  return whileOff(context, getConnector, { uuid, action: 'volume connector update' }, async (tx, row) => {
+    await updateConnector(tx, uuid, patchDocument(describeConnector(row), patch, ConnectorDescription));
+    return getConnector(tx, uuid);
+  });
+}
+
+/** @throws AppError `invalid_argument` naming the field, or while the node is on, `conflict` for a duplicate. */
+export function changeTarget(context: VolumeContext, uuid: string, patch: JsonPatch): Promise<VolumeTargetRow> {
+  return whileOff(context, getTarget, { uuid, action: 'volume target update' }, async (tx, row) => {
+    const before = describeTarget(row);
+    const after = patchDocument(before, patch, TargetDescription);
+    await updateTarget(tx, uuid, { ...after, properties: keepMasked(after.properties, before.properties) });
+    return getTarget(tx, uuid);
+  });
+}
+
+/** @throws AppError `invalid_argument` while the node is on, `node_locked`. */
+export function removeConnector(context: VolumeContext, uuid: string): Promise<void> {
+  return whileOff(context, getConnector, { uuid, action: 'volume connector deletion' }, (tx) =>
+    deleteConnector(tx, uuid),
+  );
+}
+
+/** @throws AppError `invalid_argument` while the node is on, `node_locked`. */
+export function removeTarget(context: VolumeContext, uuid: string): Promise<void> {
+  return whileOff(context, getTarget, { uuid, action: 'volume target deletion' }, (tx) => deleteTarget(tx, uuid));
+}
+
+async function whileOff<Row extends { readonly nodeUuid: string }, Result>(
+  context: VolumeContext,
+  get: (db: Queryable, uuid: string) => Promise<Row>,
+  { uuid, action }: { readonly uuid: string; readonly action: string },
+  act: (tx: Transaction, row: Row) => Promise<Result>,
+): Promise<Result> {
+  const { nodeUuid } = await get(context.db, uuid);
+  return changeUnlocked(context, nodeUuid, async (tx, node) => {
+    refusePoweredOn(node, action);
+    return act(tx, await get(tx, uuid));
+  });
+}
+
+/** Ironic's rule: a machine that runs may run from this volume. */
+function refusePoweredOn(node: NodeRow, action: string): void {
+  if (node.powerState !== 'power on') return;
+  throw new AppError(
+    'invalid_argument',
+    `The requested action "${action}" can not be performed on node "${node.uuid}" while it is in state "power on".`,
+  );
+}

@@ -1,0 +1,102 @@
+import { and, eq, sql } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { type VolumeConnectorRow, volumeConnectors } from '#conductor/db/schema/volume.ts';
+import { violatedUnique } from '#conductor/db/violated-constraint.ts';
+import { type PageRequest, pageOf, sortColumn } from '#conductor/nodes/page-of.ts';
+import type { ConnectorDescription } from '#conductor/volumes/volume-fields.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const sortColumns = {
+  uuid: volumeConnectors.uuid,
+  node_uuid: volumeConnectors.nodeUuid,
+  type: volumeConnectors.type,
+  connector_id: volumeConnectors.connectorId,
+  created_at: volumeConnectors.createdAt,
+  updated_at: volumeConnectors.updatedAt,
+};
+
+/**
+ * One page of connectors, of one node or of all.
+ * @throws AppError `invalid_argument` for an unknown sort key.
+ */
+export function listConnectors(
+  db: Queryable,
+  nodeUuid: string | undefined,
+  page: PageRequest,
+): Promise<VolumeConnectorRow[]> {
+  const { order, after } = pageOf({
+    table: sql`${volumeConnectors}`,
+    uuid: volumeConnectors.uuid,
+    id: volumeConnectors.id,
+    sortBy: sortColumn(sortColumns, page.sortKey),
+    descending: page.descending,
+    marker: page.marker,
+  });
+  const ofNode = nodeUuid === undefined ? undefined : eq(volumeConnectors.nodeUuid, nodeUuid);
+  return db
+    .select()
+    .from(volumeConnectors)
+    .where(and(ofNode, after))
+    .orderBy(...order)
+    .limit(page.limit);
+}
+
+/** @throws AppError `not_found` in Ironic's words. */
+export async function getConnector(db: Queryable, uuid: string): Promise<VolumeConnectorRow> {
+  const [row] = await db.select().from(volumeConnectors).where(eq(volumeConnectors.uuid, uuid));
+  if (!row) throw new AppError('not_found', `Volume connector ${uuid} could not be found.`);
+  return row;
+}
+
+/** @throws AppError `conflict` when the uuid, or type and id, are another connector's. */
+export async function insertConnector(
+  tx: Transaction,
+  identity: { readonly uuid: string; readonly nodeUuid: string },
+  description: ConnectorDescription,
+): Promise<VolumeConnectorRow> {
+  const [row] = await refusingDuplicates(identity.uuid, description, () =>
+    tx
+      .insert(volumeConnectors)
+      .values({ ...identity, ...columnsOf(description) })
+      .returning(),
+  );
+  if (!row) throw new AppError('internal', `insert volume connector ${identity.uuid}: the database answered no row`);
+  return row;
+}
+
+/** @throws AppError `conflict` when type and id are another connector's. */
+export async function updateConnector(tx: Transaction, uuid: string, description: ConnectorDescription): Promise<void> {
+  await refusingDuplicates(uuid, description, () =>
+    tx
+      .update(volumeConnectors)
+      .set({ ...columnsOf(description), updatedAt: sql`now()` })
+      .where(eq(volumeConnectors.uuid, uuid)),
+  );
+}
+
+export async function deleteConnector(tx: Transaction, uuid: string): Promise<void> {
+  await tx.delete(volumeConnectors).where(eq(volumeConnectors.uuid, uuid));
+}
+
+function columnsOf({ type, connector_id: connectorId, extra }: ConnectorDescription) {
+  return { type, connectorId, extra };
+}
+
+async function refusingDuplicates<Result>(
+  uuid: string,
+  { type, connector_id: connectorId }: ConnectorDescription,
+  write: () => PromiseLike<Result>,
+): Promise<Result> {
+  try {
+    return await write();
+  } catch (cause) {
+    const constraint = violatedUnique(cause);
+    if (constraint === undefined) throw cause;
+    throw new AppError(
+      'conflict',
+      constraint.includes('connectorId')
+        ? `A volume connector with type ${type} and connector ID ${connectorId} already exists.`
+        : `A volume connector with UUID ${uuid} already exists.`,
+    );
+  }
+}
