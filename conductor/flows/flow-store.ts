@@ -3,6 +3,7 @@ import { and, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type FlowRow, type FlowStepRow, flowEvents, flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodeLeases } from '#conductor/db/schema/node.ts';
+import { storableJson } from '#conductor/db/storable-json.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';

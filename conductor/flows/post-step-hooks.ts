@@ -52,13 +52,17 @@ function rootProperties(properties: JsonObject, root: z.infer<typeof LogicalDisk
 
 /** Ironic's `name:value,name:value`. */
 function withCapability(capabilities: unknown, name: string, value: string): string {
-  const others = String(capabilities ?? '')
+  const others = (typeof capabilities === 'string' ? capabilities : '')
     .split(',')
     .filter((each) => each !== '' && !each.startsWith(`${name}:`));
   return [...others, `${name}:${value}`].join(',');
 }
 
-const forgetRaid: Hook = ({ properties: { root_device: _, ...properties } }) => ({ raidConfig: {}, properties });
+const forgetRaid: Hook = (node) => {
+  const properties = { ...node.properties };
+  delete properties['root_device'];
+  return { raidConfig: {}, properties };
+};
 
 /** By kind of list and step, as in Ironic; `apply_configuration` of a service too, which Ironic forgets. */
 const hooks: Readonly<Record<string, Hook>> = {

@@ -1,14 +1,13 @@
-import { and, asc, eq, inArray } from 'drizzle-orm';
 import { findAgentSteps } from '#conductor/agents/agent-steps-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
-import { deployTemplateSteps, deployTemplates } from '#conductor/db/schema/deploy-template.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { volumeTargets } from '#conductor/db/schema/volume.ts';
+import { listTemplatesNamed } from '#conductor/deploy-templates/template-store.ts';
 import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/flows/planned-step.ts';
 import { listTraits } from '#conductor/nodes/trait-store.ts';
+import { findBootVolume } from '#conductor/volumes/target-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
 
@@ -71,14 +70,7 @@ async function readTemplates(
   if (foreign.length > 0) {
     throw new AppError('invalid_argument', `instance_info.traits: the node does not have ${foreign.join(', ')}`);
   }
-  const rows = await db
-    .select()
-    .from(deployTemplates)
-    .innerJoin(deployTemplateSteps, eq(deployTemplateSteps.templateUuid, deployTemplates.uuid))
-    .where(inArray(deployTemplates.name, wanted))
-    .orderBy(asc(deployTemplates.name), asc(deployTemplateSteps.position));
-  const byName = Map.groupBy(rows, (row) => row.deploy_templates.name);
-  return [...byName].map(([name, steps]) => ({ name, steps: steps.map((row) => row.deploy_template_steps) }));
+  return listTemplatesNamed(db, wanted);
 }
 
 function instanceTraits(node: NodeRow): string[] {
@@ -94,9 +86,6 @@ async function reasonForNoAgent(
 ): Promise<string | undefined> {
   if (request.disableRamdisk) return 'disable_ramdisk was given';
   if (request.kind !== 'deploy') return undefined;
-  const [volume] = await db
-    .select({ volumeId: volumeTargets.volumeId })
-    .from(volumeTargets)
-    .where(and(eq(volumeTargets.nodeUuid, node.uuid), eq(volumeTargets.bootIndex, 0)));
+  const volume = await findBootVolume(db, node.uuid);
   return volume && `the node boots from volume ${volume.volumeId}`;
 }

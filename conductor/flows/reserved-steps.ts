@@ -16,3 +16,8 @@ export function reservedInterface(step: string, options: { readonly inDeploy: bo
   const reserved = Object.hasOwn(reservedSteps, step) ? reservedSteps[step] : undefined;
   return reserved && (reserved.inDeploy || !options.inDeploy) ? reserved.interface : undefined;
 }
+
+/** `deploy.hold`, `power.reboot` … */
+export const reservedStepNames: readonly string[] = Object.entries(reservedSteps).map(
+  ([step, reserved]) => `${reserved.interface}.${step}`,
+);

@@ -9,6 +9,7 @@ import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError, answerNoPath } from '#conductor/http/error-handler.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
+import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
 import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
@@ -28,6 +29,7 @@ import { answerBoot } from '#conductor/nodes/boot-answer.ts';
 const mebibyte = 1024 * 1024;
 /** A config drive comes in the body of a provision request; everything else is small (ironic-api.md §1.2). */
 const provisionBodyLimit = 64 * mebibyte;
+const inspectionBodyLimit = 16 * mebibyte;
 const bodyLimitBytes = mebibyte;
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
@@ -40,6 +42,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   nodeVifRoutes,
   nodeTraitRoutes,
   nodeHistoryRoutes,
+  inspectionRoutes,
   nodeLogRoutes,
   portRoutes,
   driverRoutes,
@@ -68,6 +71,7 @@ export function createApp(context: ConductorContext): ApiApp {
   const limitBody = (maxSize: number) =>
     bodyLimit({ maxSize, onError: (c) => applicationFault(c, 413, `The body is larger than ${maxSize} bytes.`) });
   const limitProvisionBody = limitBody(provisionBodyLimit);
+  const limitInspectionBody = limitBody(inspectionBodyLimit);
   const limitOtherBody = limitBody(bodyLimitBytes);
   const limitByPath: ReturnType<typeof bodyLimit> = (c, next) =>
     (/\/states\/provision\/?$/.test(c.req.path) ? limitProvisionBody : limitOtherBody)(c, next);

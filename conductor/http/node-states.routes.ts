@@ -1,11 +1,11 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
-import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
@@ -13,7 +13,6 @@ import { type PowerTarget, powerTargets } from '#conductor/nodes/power-states.ts
 import { legalVerbs, type ProvisionVerb, provisionVerbs } from '#conductor/nodes/provision-states.ts';
 import { requestPower } from '#conductor/nodes/request-power.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { stepInterfaces } from '#shared/wire/step.ts';
 
 const tags = ['node states'];
 
@@ -45,28 +44,11 @@ const setPower = createRoute({
   responses: answers(202, 'accepted; the state changes later'),
 });
 
-const stepArgs = z.record(z.string(), z.unknown());
-const stepInterface = z.enum(stepInterfaces, { error: `must be one of ${stepInterfaces.join(', ')}` });
-const priority = z.union([z.number().int().min(0), z.string().regex(/^\d+$/).transform(Number)], {
-  error: 'must be an integer of 0 or more',
-});
-
-const deploySteps = z.array(
-  z.strictObject({ interface: stepInterface, step: z.string().min(1), args: stepArgs, priority }),
-);
-/** Manual cleaning and service: the order is the list's. */
-const orderedSteps = z
-  .array(z.strictObject({ interface: stepInterface, step: z.string().min(1), args: stepArgs.default({}) }))
-  .min(1, 'must have at least one step');
-
 const ProvisionBody = z.strictObject({
   target: z.string(),
+  ...stepLists,
   configdrive: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
-  clean_steps: orderedSteps.nullish(),
-  deploy_steps: deploySteps.nullish(),
-  service_steps: orderedSteps.nullish(),
   rescue_password: z.string().min(1, 'must not be empty').nullish(),
-  disable_ramdisk: z.boolean().nullish(),
   /** Baton's own: of the plan that the operator has read. */
   plan_hash: z
     .string()
@@ -134,11 +116,6 @@ function checkProvisionKeys(body: ProvisionBody, verb: ProvisionVerb, version: n
     if (body[key] !== undefined && body[key] !== null)
       throw new AppError('not_supported', `${key}: Baton does not support it yet.`);
   }
-}
-
-function requestedSteps(body: ProvisionBody): RequestedStep[] {
-  if (body.deploy_steps) return body.deploy_steps;
-  return (body.clean_steps ?? body.service_steps ?? []).map((step) => ({ ...step, priority: 0 }));
 }
 
 const softPowerVersion = 27;

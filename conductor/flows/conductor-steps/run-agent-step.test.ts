@@ -34,7 +34,7 @@ function contextWith(agent: Partial<AgentClient>, lastHeartbeatAt = new Date()):
     agent: () => agent,
     step: { uuid: ours, step: 'write_image', interface: 'deploy', args: {}, priority: 80 },
     flow: { kind: 'deploy', hardwareManagerVersion: {} },
-    node: { instanceInfo: {}, properties: {}, extra: {} },
+    node: { driverInfo: {}, instanceInfo: {}, properties: {}, extra: {} },
     ports: [],
     session: { lastHeartbeatAt },
     clock: { now: () => new Date() },

@@ -1,0 +1,43 @@
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { applyInspection } from '#conductor/inspection/apply-inspection.ts';
+import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
+import { findInventory } from '#conductor/inspection/inventory-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+async function run(context: StepContext): Promise<ConductorStepOutcome> {
+  const { inventory, pluginData } = (await deliveredInventory(context)) ?? {
+    inventory: await askForInventory(context.agent()),
+    pluginData: {},
+  };
+  const { error } = pluginData;
+  if (error !== undefined && error !== null) {
+    throw new AppError('agent_error', `the ramdisk's inspection has failed: ${String(error)}`);
+  }
+  const output = await context.record((tx) =>
+    applyInspection(tx, {
+      nodeUuid: context.node.uuid,
+      inventory,
+      pluginData,
+      conductor: context.config.conductorName,
+      now: context.clock.now(),
+    }),
+  );
+  return { kind: 'done', output };
+}
+
+/** What the ramdisk has sent by itself since this inspection began (`POST /v1/continue_inspection`). */
+async function deliveredInventory(
+  context: StepContext,
+): Promise<{ readonly inventory: JsonObject; readonly pluginData: JsonObject } | undefined> {
+  const latest = await context.ask(findInventory(context.db, context.node.uuid));
+  return latest && latest.collectedAt >= context.flow.startedAt ? latest : undefined;
+}
+
+export const collectInventory: ConductorStep = {
+  interface: 'deploy',
+  step: 'collect_inventory',
+  description:
+    "Keeps what the ramdisk found (`baremetal node inventory save NODE`); fills the node's properties, adds and completes its ports.",
+  run,
+};

@@ -1,0 +1,133 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { planDestroys } from '#conductor/flows/plan-destroys.ts';
+import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
+import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
+import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
+import { typicalSeconds } from '#conductor/flows/step-durations.ts';
+import { type KnownDisk, latestInventory } from '#conductor/inspection/inventory-store.ts';
+import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+
+/** `POST /v1/nodes/{node}/plan`: what would happen, and why. */
+export interface PlanView {
+  readonly node: string;
+  readonly kind: string;
+  /** A request that carries it is refused when the plan is another by then. */
+  readonly hash: string;
+  /** The agent's steps are known; else more may come when the ramdisk has booted. */
+  readonly complete: boolean;
+  readonly boot_mode: string;
+  readonly reboots: number;
+  /** From the last runs of these steps anywhere; null when one has never run. */
+  readonly predicted_seconds: number | null;
+  readonly destroys: readonly {
+    readonly name: string;
+    readonly serial: string | null;
+    readonly model: string | null;
+    readonly size_bytes: number | null;
+    readonly contents: readonly string[];
+    readonly by: readonly string[];
+  }[];
+  readonly steps: readonly PlannedStepView[];
+  readonly warnings: readonly string[];
+}
+
+interface PlannedStepView {
+  readonly position: number;
+  readonly interface: string;
+  readonly step: string;
+  readonly priority: number;
+  readonly origin: string;
+  readonly in_band: boolean;
+  readonly args: unknown;
+  readonly reboot_requested: boolean;
+  readonly abortable: boolean;
+  readonly reason: string;
+  readonly predicted_seconds: number | null;
+}
+
+/**
+ * The plan as operators read it; nothing is touched.
+ * @throws AppError `invalid_argument` naming the step and what would be right.
+ */
+export async function viewPlan(
+  context: Pick<ConductorContext, 'db' | 'drivers'>,
+  node: NodeRow,
+  request: PlanRequest,
+): Promise<PlanView> {
+  const plan = await readPlan(context, node, request);
+  const [seconds, inventory] = await Promise.all([
+    typicalSeconds(context.db, plan.steps),
+    latestInventory(context.db, node.uuid),
+  ]);
+  const known = plan.steps.map((step) => seconds.get(stepKey(step)));
+  const disks = inventory?.disks ?? [];
+  const destroyed = planDestroys(plan.steps, { disks, rootDisk: undefined, skipped: new Set() });
+  return {
+    node: node.uuid,
+    kind: request.kind,
+    hash: plan.hash,
+    complete: plan.isComplete,
+    boot_mode: bootModeOf(node),
+    reboots: plan.steps.filter(isReboot).length,
+    predicted_seconds: known.every((each) => each !== undefined) ? known.reduce((a, b) => a + b, 0) : null,
+    destroys: destroyed.map(({ disk, by }) => ({
+      name: disk.name,
+      serial: disk.serial,
+      model: disk.model,
+      size_bytes: disk.sizeBytes,
+      contents: describeContents(disk),
+      by,
+    })),
+    steps: plan.steps.map((step, index) => viewStep(step, index + 1, known[index])),
+    warnings: warningsOf(plan, request, inventory?.collectedAt),
+  };
+}
+
+const rebootSteps = new Set(['deploy', 'boot_ramdisk', 'reboot_ramdisk', 'boot_instance', 'reboot', 'power_on']);
+
+function isReboot(step: PlannedStep): boolean {
+  return !step.inBand && rebootSteps.has(step.step);
+}
+
+function viewStep(step: PlannedStep, position: number, seconds: number | undefined): PlannedStepView {
+  return {
+    position,
+    interface: step.interface,
+    step: step.step,
+    priority: step.priority,
+    origin: step.origin,
+    in_band: step.inBand,
+    args: step.args,
+    reboot_requested: step.rebootRequested,
+    abortable: step.abortable,
+    reason: step.reason,
+    predicted_seconds: seconds ?? null,
+  };
+}
+
+/** `/dev/vda1: ext4 "root"`; what is not known is said to be so. */
+function describeContents(disk: KnownDisk): string[] {
+  if (disk.contents === null) return ['not known'];
+  return disk.contents.map(
+    ({ name, type, label }) => `${name}: ${type ?? 'nothing known'}${label === null ? '' : ` "${label}"`}`,
+  );
+}
+
+function warningsOf(plan: Plan, request: PlanRequest, inventoried: Date | undefined): string[] {
+  const kind = flowKinds[request.kind];
+  const usesDisks = plan.steps.some((step) => step.inBand);
+  return [
+    ...(plan.isComplete
+      ? []
+      : ["The agent's steps are not known: this node's ramdisk has not been asked yet. It may add steps of its own."]),
+    ...(plan.isComplete && kind.inBand && plan.facts.isStale && plan.facts.withoutAgent === undefined
+      ? ["The agent's steps are those of its last boot; a new ramdisk is asked again, and the plan made anew."]
+      : []),
+    ...(usesDisks && !inventoried
+      ? ['The disks are not known: inspect or clean the node once to see what will be destroyed.']
+      : []),
+    ...(usesDisks && inventoried ? [`Disks as inventoried ${inventoried.toISOString()}.`] : []),
+  ];
+}

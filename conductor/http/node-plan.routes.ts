@@ -1,0 +1,61 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import { viewPlan } from '#conductor/flows/view-plan.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Target of the plan → kind of flow, and the list of steps that goes with it. */
+const targets = {
+  active: { kind: 'deploy', list: 'deploy_steps' },
+  rebuild: { kind: 'deploy', list: 'deploy_steps' },
+  provide: { kind: 'clean', list: undefined },
+  clean: { kind: 'manual_clean', list: 'clean_steps' },
+  service: { kind: 'service', list: 'service_steps' },
+  inspect: { kind: 'inspect', list: undefined },
+} as const satisfies Record<string, { kind: FlowKindName; list: keyof typeof stepLists | undefined }>;
+
+const names = Object.keys(targets).join(', ');
+const PlanBody = z.strictObject({
+  target: z
+    .enum(Object.keys(targets) as (keyof typeof targets)[], { error: `must be one of ${names}` })
+    .default('active'),
+  ...stepLists,
+});
+
+const plan = createRoute({
+  method: 'post',
+  path: '/v1/nodes/{node}/plan',
+  tags: ['node states'],
+  summary: "Baton's own: what a provision request would do, step by step, without touching anything",
+  request: { params: NodeParams, body: jsonBody(PlanBody) },
+  responses: answers(200, 'the plan; its hash may go with the request as plan_hash'),
+});
+
+/** `POST /v1/nodes/{node}/plan`. */
+export function nodePlanRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+  app.openapi(plan, async (c) => {
+    const body = c.req.valid('json');
+    const { kind, list } = targets[body.target];
+    const foreign = (['deploy_steps', 'clean_steps', 'service_steps'] as const).filter(
+      (key) => body[key] && key !== list,
+    );
+    if (foreign.length > 0) {
+      throw new AppError('invalid_argument', `${foreign.join(', ')}: it does not go with target '${body.target}'.`);
+    }
+    if ((list === 'clean_steps' || list === 'service_steps') && !body[list]) {
+      throw new AppError('invalid_argument', `${list}: it must be given with target '${body.target}'.`);
+    }
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const requested = requestedSteps(body);
+    return c.json(
+      await viewPlan(context, node, { kind, requested, disableRamdisk: body.disable_ramdisk ?? undefined }),
+    );
+  });
+  return app;
+}
