@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+export type TableLabel = 'gpt' | 'msdos';
+
+/** A partition as its table has it. */
+export interface TablePartition {
+  readonly number: number;
+  readonly startBytes: number;
+  readonly sizeBytes: number;
+  /** GUID in a GPT, hex digits in an MBR (`fd`); lower case. */
+  readonly type: string;
+  /** Of a GPT. */
+  readonly name: string | null;
+}
+
+export interface DiskTable {
+  readonly label: TableLabel;
+  readonly partitions: readonly TablePartition[];
+}
+
+const Dump = z.object({
+  partitiontable: z.object({
+    label: z.string(),
+    sectorsize: z.number().default(512),
+    partitions: z
+      .array(
+        z.object({
+          node: z.string(),
+          start: z.number(),
+          size: z.number(),
+          type: z.string(),
+          name: z.string().optional(),
+        }),
+      )
+      .default([]),
+  }),
+});
+
+/** sfdisk's names of the tables. */
+const labels = { gpt: 'gpt', msdos: 'dos' } as const;
+
+/** The partition table of a disk; `undefined` when it has none that is known. @throws AppError `command_failed`, `storage_error` */
+export async function readDiskTable(run: Run, device: string): Promise<DiskTable | undefined> {
+  // 1: no table
+  const { stdout, exitCode } = await run('sfdisk', ['--json', device], { okExitCodes: [0, 1] });
+  return exitCode === 0 ? parseDiskTable(stdout, device) : undefined;
+}
+
+/** Parses `sfdisk --json`. */
+export function parseDiskTable(stdout: string, device: string): DiskTable | undefined {
+  let table: z.infer<typeof Dump>['partitiontable'];
+  try {
+    table = Dump.parse(JSON.parse(stdout)).partitiontable;
+  } catch (cause) {
+    throw new AppError('storage_error', `read the partition table of ${device} that sfdisk tells`, { cause });
+  }
+  const label = (['gpt', 'msdos'] as const).find((each) => labels[each] === table.label);
+  if (label === undefined) return undefined;
+  return {
+    label,
+    partitions: table.partitions.map((partition) => ({
+      number: Number(/(\d+)$/.exec(partition.node)?.[1] ?? 0),
+      startBytes: partition.start * table.sectorsize,
+      sizeBytes: partition.size * table.sectorsize,
+      type: partition.type.toLowerCase(),
+      name: partition.name ?? null,
+    })),
+  };
+}
+
+const mib = 1024 * 1024;
+
+/**
+ * Writes a new partition table and wipes the signatures of whatever was in the partitions' places before. Starts and
+ * sizes are whole MiB.
+ */
+export async function writeDiskTable(run: Run, device: string, table: DiskTable): Promise<void> {
+  const lines = table.partitions.map(
+    ({ number, startBytes, sizeBytes, type, name }) =>
+      `${number} : start=${startBytes / mib}MiB, size=${sizeBytes / mib}MiB, type=${type}${name ? `, name="${name}"` : ''}`,
+  );
+  await run('sfdisk', ['--quiet', '--wipe=always', '--wipe-partitions=always', device], {
+    input: [`label: ${labels[table.label]}`, ...lines, ''].join('\n'),
+  });
+}
