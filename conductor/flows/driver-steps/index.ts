@@ -1,9 +1,10 @@
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import { biosApplyConfiguration, biosFactoryReset } from '#conductor/flows/driver-steps/bios.ts';
 import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
 import type { StepKind } from '#conductor/flows/flow-states.ts';
 
 /** THE table of out-of-band steps; a test compares it with the folder. */
-export const driverSteps: readonly DriverStep[] = [];
+export const driverSteps: readonly DriverStep[] = [biosApplyConfiguration, biosFactoryReset];
 
 /** What this node's BMC offers in flows of that kind. */
 export function offeredSteps(bmc: Bmc, kind: StepKind): DriverStep[] {

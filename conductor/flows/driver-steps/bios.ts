@@ -1,0 +1,165 @@
+import { z } from 'zod';
+import { listBiosSettings, settingOfRow } from '#conductor/bios/bios-store.ts';
+import { cacheBiosSettings, rememberBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
+import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
+import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
+import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
+import { awaitRamdisk, rebootIntoRamdisk } from '#conductor/flows/conductor-steps/reboot-ramdisk.ts';
+import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
+import { listSteps } from '#conductor/flows/flow-store.ts';
+import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { BiosSettingsArgument, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const pollMs = 5_000;
+/** How long a BMC may show old values after the machine has booted: some read them from the firmware at intervals. */
+const staleMs = 5 * 60_000;
+
+const ApplyArgs = z.strictObject({ settings: BiosSettingsArgument });
+
+const offered = {
+  interface: 'bios',
+  abortable: false,
+  priorities: { deploy: 0, clean: 0, service: 0 },
+  isOffered: (bmc) => bmc.bios !== undefined,
+} as const satisfies Partial<DriverStep>;
+
+export const biosApplyConfiguration: DriverStep = {
+  ...offered,
+  step: 'apply_configuration',
+  description: 'Changes BIOS settings through the BMC and resets the machine, until the BMC shows the new values.',
+  args: ApplyArgs,
+  run: runApply,
+  resume: resumeApply,
+};
+
+export const biosFactoryReset: DriverStep = {
+  ...offered,
+  step: 'factory_reset',
+  description: "Has the BMC put all BIOS settings back to the maker's defaults, and resets the machine.",
+  args: z.strictObject({}),
+  run: async (context) => {
+    await biosOf(context).factoryReset({ signal: context.signal });
+    return resetMachine(context, resumeReset);
+  },
+  resume: resumeReset,
+};
+
+async function runApply(context: StepContext): Promise<ConductorStepOutcome> {
+  const bios = biosOf(context);
+  const { signal } = context;
+  const settings = await bios.getSettings({ signal });
+  await rememberBiosSettings(context, settings);
+  const wanted = wantedSettings(context);
+  checkSettings(settings, wanted);
+  const byName = new Map(settings.map((setting) => [setting.name, setting]));
+  const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
+  // an earlier try of this step may have done it all, with the machine still on its way back
+  if (different.length === 0) return finish(context);
+  await bios.applySettings(different, { signal });
+  const { missing } = await compare(context);
+  return missing.length === 0 ? finish(context) : resetMachine(context, resumeApply);
+}
+
+async function resumeApply(context: StepContext): Promise<ConductorStepOutcome> {
+  const { missing, progress } = await compare(context);
+  if (missing.length === 0) return finish(context);
+  const ramdisk = await ramdiskIsUp(context);
+  const booted = !ramdisk || hasCalledIn(context);
+  const pending = new Set(progress.pending.map(({ name }) => name));
+  const lost = missing.filter(({ name }) => !pending.has(name));
+  const shown = (some: readonly WantedBiosSetting[]): string =>
+    some.map(({ name, value }) => `${name} = ${value} (now ${progress.values.get(name) ?? 'unknown'})`).join(', ');
+  if (booted && lost.length > 0 && progress.failures.length > 0) {
+    throw new AppError(
+      'bmc_error',
+      `the firmware did not take the BIOS settings ${shown(lost)}: ${progress.failures.join(' ')}`,
+    );
+  }
+  const late = ramdisk && booted && lost.length > 0;
+  return {
+    kind: 'wait',
+    reason: `the firmware to take the BIOS settings ${shown(missing)}${late ? ', though the machine has booted' : ''}`,
+    timeoutMs: late ? staleMs : context.config.callbackTimeoutMs,
+    checkEveryMs: pollMs,
+  };
+}
+
+async function resumeReset(context: StepContext): Promise<ConductorStepOutcome> {
+  const { defaultsPending } = await biosOf(context).getProgress({ signal: context.signal });
+  if (!defaultsPending) return finish(context);
+  return {
+    kind: 'wait',
+    reason: 'the firmware to go back to its default settings',
+    timeoutMs: context.config.callbackTimeoutMs,
+    checkEveryMs: pollMs,
+  };
+}
+
+/** What is not as wanted. A password can't be read: it is taken as soon as it no longer waits. */
+async function compare(
+  context: StepContext,
+): Promise<{ readonly missing: readonly WantedBiosSetting[]; readonly progress: BiosProgress }> {
+  const progress = await biosOf(context).getProgress({ signal: context.signal });
+  const rows = await context.ask(listBiosSettings(context.db, context.node.uuid));
+  const known = new Map(rows.map((row) => [row.name, settingOfRow(row)]));
+  const pending = new Set(progress.pending.map(({ name }) => name));
+  const missing = wantedSettings(context).filter(({ name, value }) => {
+    const setting = known.get(name);
+    if (setting?.attribute_type === 'Password') return pending.has(name);
+    return !setting || !hasValue({ ...setting, value: progress.values.get(name) ?? null }, value);
+  });
+  return { missing, progress };
+}
+
+/**
+ * A cold start: into the ramdisk where the flow has one running, whose agent is then awaited, else as the machine boots
+ * by itself (before the ramdisk, or without).
+ */
+async function resetMachine(
+  context: StepContext,
+  resume: (context: StepContext) => Promise<ConductorStepOutcome>,
+): Promise<ConductorStepOutcome> {
+  if (await ramdiskIsUp(context)) return rebootIntoRamdisk(context);
+  await setPower(context, 'rebooting');
+  return resume(context);
+}
+
+async function finish(context: StepContext): Promise<ConductorStepOutcome> {
+  if (await ramdiskIsUp(context)) {
+    const outcome = hasCalledIn(context) ? await awaitRamdisk(context) : await awaitOrBoot(context);
+    if (outcome.kind !== 'done') return outcome;
+  }
+  await cacheBiosSettings(context);
+  return { kind: 'done' };
+}
+
+/** The session is gone: the machine was reset and is on its way, unless the conductor died before it switched it on. */
+async function awaitOrBoot(context: StepContext): Promise<ConductorStepOutcome> {
+  const power = await context.bmc().power.getPowerState({ signal: context.signal });
+  return power === 'power off' ? rebootIntoRamdisk(context) : awaitRamdisk(context);
+}
+
+/** Whether this flow has its ramdisk running: booted, and not yet torn down. */
+async function ramdiskIsUp(context: StepContext): Promise<boolean> {
+  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  const last = steps.findLast(
+    ({ interface: stepInterface, step, state }) =>
+      stepInterface === 'deploy' &&
+      ['deploy', 'boot_ramdisk', 'reboot_ramdisk', 'tear_down_agent'].includes(step) &&
+      state === 'succeeded',
+  );
+  return last !== undefined && last.step !== 'tear_down_agent';
+}
+
+function wantedSettings(context: StepContext): readonly WantedBiosSetting[] {
+  return ApplyArgs.parse(context.step.args).settings;
+}
+
+/** @throws AppError `not_supported` */
+function biosOf(context: StepContext): BiosInterface {
+  const { bios } = context.bmc();
+  if (bios) return bios;
+  throw new AppError('not_supported', `driver ${context.node.driver} has no BIOS interface`);
+}
