@@ -14,6 +14,7 @@ import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
 import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
 import { nodePlanRoutes } from '#conductor/http/node-plan.routes.ts';
+import { nodeRaidRoutes } from '#conductor/http/node-raid.routes.ts';
 import { nodeStateRoutes } from '#conductor/http/node-states.routes.ts';
 import { nodeTraitRoutes } from '#conductor/http/node-traits.routes.ts';
 import { nodeVifRoutes } from '#conductor/http/node-vifs.routes.ts';
@@ -39,6 +40,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   nodeRoutes,
   nodePlanRoutes,
   nodeStateRoutes,
+  nodeRaidRoutes,
   nodeVifRoutes,
   nodeTraitRoutes,
   nodeHistoryRoutes,
@@ -73,11 +75,16 @@ export function createApp(context: ConductorContext): ApiApp {
   const limitProvisionBody = limitBody(provisionBodyLimit);
   const limitInspectionBody = limitBody(inspectionBodyLimit);
   const limitOtherBody = limitBody(bodyLimitBytes);
-  const limitByPath: ReturnType<typeof bodyLimit> = (c, next) =>
-    (/\/states\/provision\/?$/.test(c.req.path) ? limitProvisionBody : limitOtherBody)(c, next);
+  const isInspection = (path: string): boolean => /\/continue_inspection\/?$/.test(path);
+  const limitByPath: ReturnType<typeof bodyLimit> = (c, next) => {
+    const isProvision = /\/states\/provision\/?$/.test(c.req.path);
+    const limit = isProvision ? limitProvisionBody : isInspection(c.req.path) ? limitInspectionBody : limitOtherBody;
+    return limit(c, next);
+  };
   app.use('/v1/*', limitByPath);
   app.use('/v1/*', microversions);
-  app.use('/v1/*', refuseUnstorableText);
+  // what a machine tells of itself is mended where it is stored: nobody can correct it
+  app.use('/v1/*', (c, next) => (isInspection(c.req.path) ? next() : refuseUnstorableText(c, next)));
 
   for (const routes of routeTables) app.route('/', routes(context));
   app.doc31('/openapi.json', {

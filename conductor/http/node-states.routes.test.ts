@@ -201,5 +201,5 @@ test('what a node does not have: empty lists, absent things, refusals', async ()
   expect(await get('bios')).toEqual({ bios: [] });
   expect(await get('portgroups')).toEqual({ portgroups: [] });
   expect((await api.call('GET', '/v1/nodes/n1/inventory')).status).toBe(404);
-  expect(await put('states/raid', {})).toMatchObject({ status: 400, fault: containing('does not support') });
+  expect(await put('states/console', {})).toMatchObject({ status: 400, fault: containing('does not support') });
 });

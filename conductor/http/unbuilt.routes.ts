@@ -25,13 +25,9 @@ const emptyOfNode = [
 ] as const;
 
 /** Below a node: one thing that it does not have, and Ironic's words for that. */
-const absentOfNode = [
-  { path: 'inventory', since: 81, what: 'Node inventory record' },
-  { path: 'allocation', since: 52, what: 'Allocation' },
-] as const;
+const absentOfNode = [{ path: 'allocation', since: 52, what: 'Allocation' }] as const;
 
 const unbuiltOfNode = [
-  'states/raid',
   'states/console',
   'states/boot_mode',
   'states/secure_boot',
@@ -44,16 +40,7 @@ const unbuiltOfNode = [
   'allocation',
 ] as const;
 
-const unbuilt = [
-  'chassis',
-  'portgroups',
-  'allocations',
-  'runbooks',
-  'inspection_rules',
-  'events',
-  'continue_inspection',
-  'shards',
-] as const;
+const unbuilt = ['chassis', 'portgroups', 'allocations', 'runbooks', 'inspection_rules', 'events', 'shards'] as const;
 
 /** What Baton has not built: empty lists, absent things, and refusals that say so. Mounted last. */
 export function unbuiltRoutes(context: ConductorContext): ApiApp {

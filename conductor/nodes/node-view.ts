@@ -86,6 +86,8 @@ function allFields(
     reservation: surroundings.reservation ?? null,
     traits: surroundings.traits,
     conductor: options.conductorName,
+    raid_config: node.raidConfig,
+    target_raid_config: node.targetRaidConfig,
     driver_internal_info: internalInfo(surroundings.agent),
     // Baton has no data for these
     allocation_uuid: null,
@@ -94,8 +96,6 @@ function allFields(
     boot_mode: null,
     secure_boot: null,
     console_enabled: false,
-    raid_config: {},
-    target_raid_config: {},
   };
 }
 

@@ -48,13 +48,7 @@ export function planNodePatch(
     readonly knownDrivers: readonly string[];
   },
 ): NodeChange {
-  if (node.targetProvisionState && !patchableInTransition.has(node.provisionState)) {
-    throw new AppError(
-      'conflict',
-      `Node ${node.uuid} can not be updated while a state transition is in progress ` +
-        `(${node.provisionState} → ${node.targetProvisionState}).`,
-    );
-  }
+  refuseInTransition(node);
   const before = describeNode(node);
   const after = parseDescription(applyJsonPatch(before, patch, writableFields));
   if (after.driver === undefined)
@@ -180,6 +174,16 @@ function changedColumns(node: NodeRow, after: FilledDescription): NodeChange {
     .map(([field, column]) => [column, secretsKept[field as keyof typeof nodeColumns]] as const)
     .filter(([column, value]) => JSON.stringify(value) !== JSON.stringify(node[column]));
   return Object.fromEntries(changes) as NodeChange;
+}
+
+/** @throws AppError `conflict` while a flow may be reading what would be changed. */
+export function refuseInTransition(node: NodeRow): void {
+  if (!node.targetProvisionState || patchableInTransition.has(node.provisionState)) return;
+  throw new AppError(
+    'conflict',
+    `Node ${node.uuid} can not be updated while a state transition is in progress ` +
+      `(${node.provisionState} → ${node.targetProvisionState}).`,
+  );
 }
 
 /** A client that read `******` and wrote it back did not mean to change the secret. */

@@ -1,0 +1,74 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { LogicalDisk } from '#shared/raid/target-raid-config.ts';
+
+const since = 12;
+
+const put = createRoute({
+  method: 'put',
+  path: '/v1/nodes/{node}/states/raid',
+  tags: ['node states'],
+  summary: 'Say what RAID the node shall have; {} = none',
+  request: {
+    params: NodeParams,
+    body: jsonBody(z.record(z.string(), z.unknown(), { error: 'must be a JSON object' })),
+  },
+  responses: answers(204, 'kept; cleaning with raid.create_configuration builds it'),
+});
+
+const explain = createRoute({
+  method: 'get',
+  path: '/v1/drivers/{driver}/raid/logical_disk_properties',
+  tags: ['drivers'],
+  summary: 'Explain the keys of a logical disk',
+  request: { params: z.object({ driver: z.string() }) },
+  responses: answers(200, 'meaning by key'),
+});
+
+const logicalDiskProperties: Readonly<Record<keyof LogicalDisk, string>> = {
+  controller:
+    "'software' = made by the agent with md. Anything else is left to a RAID controller, which no driver here speaks " +
+    'to. Optional.',
+  disk_type: "The type of disks to use: 'hdd' or 'ssd'. Optional.",
+  interface_type: "The interface of the disks to use: 'sata', 'scsi' or 'sas'. Optional.",
+  is_root_volume: 'Whether the operating system goes here; true for one logical disk at most. Default: false.',
+  number_of_physical_disks: 'How many disks to use. Default: what the RAID level needs. Optional.',
+  physical_disks:
+    'The disks to use: names, or for software RAID at least two objects of root device hints. Needs controller. Optional.',
+  raid_level:
+    "RAID level: 'JBOD', '0', '1', '2', '5', '6', '1+0', '5+0' or '6+0'; software RAID has '0', '1', '1+0', '5', '6'. " +
+    'Required.',
+  share_physical_disks: 'Whether other logical disks may use the same disks. Default: false. Optional.',
+  size_gb: "Size in GiB, an integer, or 'MAX' for all that is left. Required.",
+  volume_name: "The volume's name. Made up where it is missing. Optional.",
+};
+
+/** `PUT /v1/nodes/{node}/states/raid`, and what may stand in it. */
+export function nodeRaidRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(put, async (c) => {
+    requireEndpoint(c.get('version'), since);
+    const { uuid } = await getNode(context.db, c.req.valid('param').node);
+    await changeTargetRaidConfig(context, uuid, c.req.valid('json'));
+    return c.body(null, 204);
+  });
+
+  app.openapi(explain, (c) => {
+    requireEndpoint(c.get('version'), since);
+    const { driver } = c.req.valid('param');
+    if (!context.drivers.hardwareTypes.some((type) => type.name === driver)) {
+      throw new AppError('not_found', `Could not find the following driver(s) or hardware type(s): ${driver}.`);
+    }
+    return c.json(logicalDiskProperties);
+  });
+
+  return app;
+}

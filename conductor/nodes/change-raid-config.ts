@@ -1,0 +1,23 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
+import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+
+/**
+ * `PUT /v1/nodes/{node}/states/raid`: what the next `raid.create_configuration` builds; `{}` = nothing. The disks are
+ * not touched.
+ * @throws AppError `invalid_argument` naming every wrong field, `conflict` while a flow is under way, `node_locked`.
+ */
+export async function changeTargetRaidConfig(
+  context: Pick<ConductorContext, 'db' | 'clock'>,
+  nodeUuid: string,
+  target: JsonObject,
+): Promise<void> {
+  const targetRaidConfig = Object.keys(target).length === 0 ? {} : parseTargetRaidConfig(target);
+  await changeUnlocked(context, nodeUuid, async (tx, node) => {
+    refuseInTransition(node);
+    await updateNode(tx, nodeUuid, { targetRaidConfig });
+  });
+}
