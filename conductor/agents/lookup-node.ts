@@ -32,7 +32,7 @@ export async function lookupNode(
   context: Pick<ConductorContext, 'db' | 'config' | 'clock'>,
   request: LookupRequest,
 ): Promise<Record<string, unknown>> {
-  const { db, config } = context;
+  const { db } = context;
   const node = request.nodeUuid
     ? await findNode(db, request.nodeUuid)
     : await findNodeByAddresses(db, request.addresses);
@@ -40,7 +40,17 @@ export async function lookupNode(
   if (!node || (await readRequiredBoot(db, node)) !== 'ramdisk') {
     throw new AppError('not_found', 'Resource could not be found.');
   }
-  const token = request.version >= tokenVersion ? await issueToken(context, node) : undefined;
+  return answerAgent(context, node, request.version);
+}
+
+/** What a ramdisk is told of the node that it runs on, with the boot's token the first time. */
+export async function answerAgent(
+  context: Pick<ConductorContext, 'db' | 'config' | 'clock'>,
+  node: NodeRow,
+  version: number,
+): Promise<Record<string, unknown>> {
+  const { config } = context;
+  const token = version >= tokenVersion ? await issueToken(context, node) : undefined;
   return {
     node: {
       uuid: node.uuid,

@@ -16,6 +16,7 @@ const apiSegments = new Set([
   'allocations',
   'chassis',
   'conductors',
+  'continue_inspection',
   'deploy_templates',
   'drivers',
   'events',

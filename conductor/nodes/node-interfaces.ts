@@ -28,7 +28,7 @@ const fixedInterfaces: Readonly<Record<Exclude<InterfaceKind, 'management' | 'po
   console: 'no-console',
   deploy: 'direct',
   firmware: 'no-firmware',
-  inspect: 'no-inspect',
+  inspect: 'agent',
   raid: 'no-raid',
   rescue: 'no-rescue',
   storage: 'noop',

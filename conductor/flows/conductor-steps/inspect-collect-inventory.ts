@@ -12,7 +12,10 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
   };
   const { error } = pluginData;
   if (error !== undefined && error !== null) {
-    throw new AppError('agent_error', `the ramdisk's inspection has failed: ${String(error)}`);
+    throw new AppError(
+      'agent_error',
+      `the ramdisk's inspection has failed: ${typeof error === 'string' ? error : JSON.stringify(error)}`,
+    );
   }
   const output = await context.record((tx) =>
     applyInspection(tx, {

@@ -1,0 +1,59 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import { answerAgent } from '#conductor/agents/lookup-node.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { minimumMinor, requireEndpoint } from '#conductor/http/versions.ts';
+import { continueInspection } from '#conductor/inspection/continue-inspection.ts';
+import { findInventory } from '#conductor/inspection/inventory-store.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const inventoryVersion = 81;
+const continueVersion = 84;
+
+const showInventory = createRoute({
+  method: 'get',
+  path: '/v1/nodes/{node}/inventory',
+  tags: ['nodes'],
+  summary: "Show what the node's ramdisk found when it last looked",
+  request: { params: NodeParams },
+  responses: answers(200, 'inventory and plugin_data'),
+});
+
+const continueRoute = createRoute({
+  method: 'post',
+  path: '/v1/continue_inspection',
+  tags: ['agent'],
+  summary: 'Take what a ramdisk has found',
+  request: {
+    query: z.strictObject({ node_uuid: z.uuid({ error: 'must be a UUID' }).optional() }),
+    body: jsonBody(z.record(z.string(), z.unknown())),
+  },
+  responses: answers(202, 'taken'),
+});
+
+/** The inventory, and what ramdisks report theirs to. No authentication there: strangers learn nothing. */
+export function inspectionRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(showInventory, async (c) => {
+    requireEndpoint(c.get('version'), inventoryVersion);
+    const { uuid } = await getNode(context.db, c.req.valid('param').node);
+    const row = await findInventory(context.db, uuid);
+    if (!row) throw new AppError('not_found', `Node inventory record for node ${uuid} could not be found.`);
+    return c.json({ inventory: row.inventory, plugin_data: row.pluginData });
+  });
+
+  app.openapi(continueRoute, async (c) => {
+    const version = c.get('version');
+    // agents name no version here
+    const isUnversioned = version === minimumMinor;
+    if (!isUnversioned) requireEndpoint(version, continueVersion);
+    const node = await continueInspection(context, c.req.valid('json'), c.req.valid('query').node_uuid?.toLowerCase());
+    return c.json(isUnversioned ? { uuid: node.uuid } : await answerAgent(context, node, version), 202);
+  });
+
+  return app;
+}
