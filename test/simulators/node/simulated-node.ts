@@ -25,6 +25,10 @@ export interface NodeFaults {
   failStep?: { readonly step: string; readonly message: string; readonly once?: boolean };
   /** The agent's process dies when it begins this step (once), and init starts it again. */
   dieInStep?: string;
+  /** This step takes so long (ms) in place of `stepMs`. */
+  slowStep?: { readonly step: string; readonly ms: number };
+  /** The version of the hardware manager from the next boot on. */
+  hardwareVersion?: string;
   /** The ramdisk never comes up. */
   bootsNothing?: boolean;
 }
@@ -57,7 +61,18 @@ export interface SimulatedNodeOptions {
   readonly stepMs?: number;
   /** In-band deploy steps beside write_image, name → priority. */
   readonly deploySteps?: Readonly<Record<string, number>>;
+  /** In-band clean and service steps; default one clean step, `erase_devices_metadata`. */
+  readonly cleanSteps?: readonly SimulatedStep[];
+  readonly serviceSteps?: readonly SimulatedStep[];
   readonly log?: Log;
+}
+
+export interface SimulatedStep {
+  readonly step: string;
+  /** Default 0. */
+  readonly priority?: number;
+  readonly abortable?: boolean;
+  readonly rebootRequested?: boolean;
 }
 
 interface StepRecord {
@@ -196,7 +211,8 @@ function simulatedHardware(
       delete faults.dieInStep;
       death.abort(new Error('the agent dies'));
     }
-    await systemClock.sleep(options.stepMs ?? 5, AbortSignal.any([context.signal, death.signal]));
+    const ms = faults.slowStep?.step === step ? faults.slowStep.ms : (options.stepMs ?? 5);
+    await systemClock.sleep(ms, AbortSignal.any([context.signal, death.signal]));
     const failure = faults.failStep;
     if (failure?.step === step) {
       if (failure.once) delete faults.failStep;
@@ -216,29 +232,30 @@ function simulatedHardware(
     run: (context: AgentContext, args) =>
       act(context, 'write_image', `write_image ${args.image_info.id}${args.configdrive ? ' with config drive' : ''}`),
   });
-  const plain = (step: string, priority: number): OfferedStep => ({
+  const plain = ({ step, priority = 0, ...more }: SimulatedStep): OfferedStep => ({
     priority,
     step: defineStep({
+      ...more,
       interface: 'deploy',
       step,
       priority,
       description: `pretends to ${step}`,
-      args: z.looseObject({}),
+      args: z.object({ note: z.string().optional() }),
       run: (context: AgentContext) => act(context, step, step),
     }),
   });
   return {
     className: 'SimulatedHardwareManager',
     name: 'simulated',
-    version: '1',
+    version: faults.hardwareVersion ?? '1',
     evaluateSupport: () => Promise.resolve(hardwareSupport.generic),
     steps: {
       deploy: [
         { step: writeImage, priority: 0 },
-        ...Object.entries(options.deploySteps ?? standardSteps).map(([step, priority]) => plain(step, priority)),
+        ...Object.entries(options.deploySteps ?? standardSteps).map(([step, priority]) => plain({ step, priority })),
       ],
-      clean: [plain('erase_devices_metadata', 99)],
-      service: [],
+      clean: (options.cleanSteps ?? [{ step: 'erase_devices_metadata', priority: 99 }]).map(plain),
+      service: (options.serviceSteps ?? []).map(plain),
     },
   };
 }
