@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { rememberInBandSettings } from '#conductor/bios/remember-in-band-settings.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
@@ -80,6 +81,7 @@ const hooks: Readonly<Record<string, Hook>> = {
  */
 export async function applyPostStepHook(tx: Transaction, ended: EndedStep): Promise<void> {
   if (!ended.step.inBand) return;
+  if (ended.step.interface === 'bios') await rememberInBandSettings(tx, { ...ended, nodeUuid: ended.node.uuid });
   const list = ended.flow.kind === 'manual_clean' ? 'clean' : ended.flow.kind;
   const hook = hooks[`${list} ${stepKey(ended.step)}`];
   if (hook) await updateNode(tx, ended.node.uuid, hook(await getNode(tx, ended.node.uuid), ended));

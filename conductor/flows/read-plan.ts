@@ -1,3 +1,4 @@
+import { checkPlannedSettings } from '#conductor/bios/check-planned-settings.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
@@ -31,6 +32,7 @@ export async function readPlan(
   const kind = flowKinds[request.kind];
   const facts = await readPlanFacts(context, node, request, fresh);
   const steps = planSteps(kind, facts);
+  await checkPlannedSettings(context.db, node.uuid, steps);
   const isComplete = !kind.inBand || facts.withoutAgent !== undefined || facts.advertised !== undefined;
   return { steps, hash: planHash(steps, subjectOf(node, request)), facts, isComplete };
 }

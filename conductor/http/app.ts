@@ -10,6 +10,7 @@ import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError, answerNoPath } from '#conductor/http/error-handler.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
+import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
 import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
@@ -43,6 +44,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   nodeRaidRoutes,
   nodeVifRoutes,
   nodeTraitRoutes,
+  nodeBiosRoutes,
   nodeHistoryRoutes,
   inspectionRoutes,
   nodeLogRoutes,

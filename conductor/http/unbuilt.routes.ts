@@ -19,7 +19,6 @@ const emptyCollections = [
 /** The same below a node. */
 const emptyOfNode = [
   { path: 'portgroups', key: 'portgroups', since: 24 },
-  { path: 'bios', key: 'bios', since: 40 },
   { path: 'firmware', key: 'firmware', since: 86 },
   { path: 'children', key: 'children', since: 83 },
 ] as const;
@@ -35,7 +34,6 @@ const unbuiltOfNode = [
   'management/inject_nmi',
   'vendor_passthru',
   'vmedia',
-  'bios',
   'firmware',
   'allocation',
 ] as const;

@@ -1,3 +1,4 @@
+import { cacheBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
 import { ramdiskRuns } from '#conductor/flows/conductor-steps/fast-track.ts';
 import { planWithAgent } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
@@ -6,8 +7,10 @@ import type { ConductorStep } from '#conductor/flows/step-context.ts';
 const firstHeartbeat = 'first heartbeat of the ramdisk';
 
 const bootsRamdisk = {
-  run: async (context) =>
-    (await ramdiskRuns(context)) ? planWithAgent(context) : powerIntoRamdisk(context, firstHeartbeat),
+  run: async (context) => {
+    await cacheBiosSettings(context);
+    return (await ramdiskRuns(context)) ? planWithAgent(context) : powerIntoRamdisk(context, firstHeartbeat);
+  },
   resume: async (context) => (hasCalledIn(context) ? planWithAgent(context) : waitForAgent(context, firstHeartbeat)),
 } satisfies Partial<ConductorStep>;
 

@@ -1,3 +1,4 @@
+import { cacheBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -13,6 +14,7 @@ export const verifyPower: ConductorStep = {
     });
     if (!powerState) throw new AppError('bmc_error', 'the BMC does not know whether the machine is on');
     await context.record((tx) => updateNode(tx, context.node.uuid, { powerState, powerFailures: 0 }));
+    await cacheBiosSettings(context);
     return { kind: 'done', output: { power_state: powerState } };
   },
 };
