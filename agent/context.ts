@@ -27,6 +27,9 @@ export interface CommandNode {
   readonly properties: Readonly<Record<string, unknown>>;
   readonly instance_info: Readonly<Record<string, unknown>>;
   readonly driver_internal_info: Readonly<Record<string, unknown>>;
+  /** What was made, and what is wanted; absent from a lookup's answer. */
+  readonly raid_config?: unknown;
+  readonly target_raid_config?: unknown;
   /** From Baton's conductor only keys that begin with `agent_`; a lookup tells none. */
   readonly driver_info?: Readonly<Record<string, unknown>>;
 }

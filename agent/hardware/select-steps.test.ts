@@ -25,15 +25,23 @@ const names = (lists: ReturnType<typeof advertisedSteps>) =>
   Object.fromEntries(Object.entries(lists).map(([owner, steps]) => [owner, steps.map((each) => each.step)]));
 
 describe('advertisedSteps', () => {
-  test('of one name, the best support wins, whatever priority and interface say', () => {
+  test('of one interface and name, the best support wins, whatever the priority says', () => {
     const hardware = [
-      named('Vendor', [step('flash'), step('write_image', 5, 'raid')], hardwareSupport.serviceProvider),
+      named('Vendor', [step('flash'), step('write_image', 5)], hardwareSupport.serviceProvider),
       named('Generic', [step('write_image', 90), step('erase')], hardwareSupport.generic),
     ];
     expect(names(advertisedSteps(hardware, 'deploy'))).toEqual({
       Vendor: ['flash', 'write_image'],
       Generic: ['erase'],
     });
+  });
+
+  test('steps of one name on two interfaces are two steps', () => {
+    const both = [step('apply_configuration', 0, 'raid'), step('apply_configuration', 0, 'bios')];
+    expect(advertisedSteps([named('A', both, 1)], 'deploy')['A']?.map((each) => each.interface)).toEqual([
+      'raid',
+      'bios',
+    ]);
   });
 
   test('of equal support the higher priority wins, then the class name', () => {

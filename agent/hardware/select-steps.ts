@@ -15,23 +15,24 @@ export interface WireStep {
 }
 
 /**
- * The step lists of `get_*_steps`, keyed by manager class name. Of steps with one name (whatever their interface)
- * only one is offered: that of the best support, then of the higher priority, then of the class name that comes first
- * (agent-protocol.md §4.2).
+ * The step lists of `get_*_steps`, keyed by manager class name. Of steps with one interface and name only one is
+ * offered: that of the best support, then of the higher priority, then of the class name that comes first
+ * (agent-protocol.md §4.2; Ironic's agent does not look at the interface, so it can't have an `apply_configuration`
+ * of both BIOS and RAID).
  */
 export function advertisedSteps(hardware: ActiveHardware, kind: StepKind): Record<string, readonly WireStep[]> {
   const winners = new Map<string, { readonly owner: ActiveManager; readonly offered: OfferedStep }>();
   for (const owner of hardware) {
     for (const offered of owner.manager.steps[kind]) {
-      const best = winners.get(offered.step.step);
-      if (!best || beats({ owner, offered }, best)) winners.set(offered.step.step, { owner, offered });
+      const best = winners.get(keyOf(offered));
+      if (!best || beats({ owner, offered }, best)) winners.set(keyOf(offered), { owner, offered });
     }
   }
   return Object.fromEntries(
     hardware.map((owner) => [
       owner.manager.className,
       owner.manager.steps[kind]
-        .filter((offered) => winners.get(offered.step.step)?.offered === offered)
+        .filter((offered) => winners.get(keyOf(offered))?.offered === offered)
         .map((offered) => toWire(offered, kind)),
     ]),
   );
@@ -55,6 +56,10 @@ export function stepCandidates(
 interface Contender {
   readonly owner: ActiveManager;
   readonly offered: OfferedStep;
+}
+
+function keyOf({ step }: OfferedStep): string {
+  return `${step.interface}.${step.step}`;
 }
 
 function beats(a: Contender, b: Contender): boolean {

@@ -21,7 +21,7 @@ test('every step is offered by a hardware manager, and only steps of the table a
 test('no manager offers a step twice in a kind of flow', () => {
   for (const manager of hardwareManagers) {
     for (const kind of stepKinds) {
-      const names = manager.steps[kind].map(({ step }) => step.step);
+      const names = manager.steps[kind].map(({ step }) => `${step.interface}.${step.step}`);
       expect(names).toEqual([...new Set(names)]);
     }
   }

@@ -33,8 +33,8 @@ export function dumpNode(
     extra: node.extra,
     provision_state: node.provisionState,
     resource_class: node.resourceClass,
-    target_raid_config: {},
-    raid_config: {},
+    target_raid_config: node.targetRaidConfig,
+    raid_config: node.raidConfig,
   };
 }
 

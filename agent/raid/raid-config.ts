@@ -1,0 +1,51 @@
+import { volumeName } from '#agent/raid/plan-raid.ts';
+import type { MdArray } from '#agent/storage/mdadm.ts';
+import type { LogicalDisk, TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+
+/** What was made of a logical disk, as the conductor keeps it in `raid_config`. */
+export type CreatedDisk = LogicalDisk & {
+  readonly volume_name: string;
+  /** Of the root volume: finds it after any reboot. */
+  readonly root_device_hint?: { readonly wwn: string };
+  /** Ours: the array itself. */
+  readonly baton_array: {
+    readonly device: string;
+    readonly uuid: string | null;
+    readonly size_bytes: number;
+    readonly members: readonly string[];
+  };
+};
+
+export interface RaidConfig {
+  readonly logical_disks: readonly CreatedDisk[];
+}
+
+/**
+ * The target with what became of it. The root volume (the first where none is named) carries a root device hint by the
+ * array's UUID, which this agent shows as its WWN: names of md devices change from boot to boot.
+ * @param arrays in the order of the logical disks
+ */
+export function describeRaid(
+  config: TargetRaidConfig,
+  arrays: readonly (MdArray & { readonly sizeBytes: number })[],
+): RaidConfig {
+  const named = config.logical_disks.findIndex((disk) => disk.is_root_volume);
+  const root = Math.max(named, 0);
+  return {
+    logical_disks: config.logical_disks.map((disk, index) => {
+      const array = arrays[index];
+      const uuid = array?.uuid ?? null;
+      return {
+        ...disk,
+        volume_name: volumeName(disk, index),
+        ...(index === root && uuid !== null ? { root_device_hint: { wwn: uuid } } : {}),
+        baton_array: {
+          device: array?.device ?? '',
+          uuid,
+          size_bytes: array?.sizeBytes ?? 0,
+          members: array?.members ?? [],
+        },
+      };
+    }),
+  };
+}

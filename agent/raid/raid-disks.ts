@@ -1,0 +1,23 @@
+import type { CommandNode } from '#agent/context.ts';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { readSkipList } from '#agent/storage/skip-list.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/**
+ * The disks that RAID may be made of or removed from, by name: not those on the skip list, nor what can be pulled out,
+ * is read-only or has no medium.
+ * @throws AppError as `listBlockDevices` and `readSkipList`
+ */
+export async function listRaidDisks(run: Run, node: Pick<CommandNode, 'properties'>): Promise<readonly BlockDevice[]> {
+  const isSkipped = readSkipList(node.properties);
+  await waitForUdev(run);
+  return (await listBlockDevices(run)).filter((device) => isCandidate(device) && !isSkipped(device));
+}
+
+function isCandidate(device: BlockDevice): boolean {
+  const isMemory = /^\/dev\/z?ram\d/.test(device.name);
+  const isFixed = !device.removable && device.tran !== 'usb' && !device.readOnly;
+  return device.type === 'disk' && !isMemory && isFixed && device.sizeBytes > 0;
+}

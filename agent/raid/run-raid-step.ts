@@ -1,0 +1,42 @@
+import { readBootMode } from '#agent/boot/read-boot-mode.ts';
+import type { AgentContext, CommandNode } from '#agent/context.ts';
+import { createArrays } from '#agent/raid/create-arrays.ts';
+import { describeRaid, type RaidConfig } from '#agent/raid/raid-config.ts';
+import { readCapability } from '#agent/storage/capabilities.ts';
+import { runLsblk } from '#agent/storage/lsblk.ts';
+import { isSoftwareRaid } from '#shared/raid/software-raid.ts';
+import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+
+/**
+ * Makes the software RAID that `value` asks for.
+ * @param source what `value` is to the operator: `raid_config`, `target_raid_config`
+ * @returns the created `raid_config`; `{}`, as Ironic's agent, when none of it is software RAID.
+ * @throws AppError `invalid_argument` naming every wrong field; as `createArrays`.
+ */
+export async function applyRaid(
+  context: AgentContext,
+  value: unknown,
+  { source, deleteExisting }: { readonly source: string; readonly deleteExisting: boolean },
+): Promise<RaidConfig | Record<string, never>> {
+  const config = parseTargetRaidConfig(value, source);
+  if (!isSoftwareRaid(config)) return {};
+  const arrays = await createArrays(context, config, { bootMode: await wantedBootMode(context.node), deleteExisting });
+  const sizes = new Map(
+    (
+      await runLsblk(
+        context.run,
+        arrays.map(({ device }) => device),
+      )
+    ).map((each) => [each.name, each]),
+  );
+  return describeRaid(
+    config,
+    arrays.map((array) => ({ ...array, sizeBytes: sizes.get(array.device)?.sizeBytes ?? 0 })),
+  );
+}
+
+/** The firmware that the deployed system will be started by: as asked for, else that of this ramdisk. */
+async function wantedBootMode(node: CommandNode): Promise<'uefi' | 'bios'> {
+  const asked = node.instance_info['deploy_boot_mode'] ?? readCapability(node, 'boot_mode');
+  return asked === 'uefi' || asked === 'bios' ? asked : readBootMode();
+}

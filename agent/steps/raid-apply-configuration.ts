@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import type { AgentContext } from '#agent/context.ts';
+import { applyRaid } from '#agent/raid/run-raid-step.ts';
+import { defineStep } from '#shared/steps/define-step.ts';
+
+const Args = z.strictObject({
+  raid_config: z
+    .unknown()
+    .refine((value) => value !== undefined, { error: 'must be given' })
+    .describe('The target RAID configuration: {"logical_disks": […]}'),
+  delete_existing: z
+    .boolean()
+    .default(true)
+    .describe('Whether software RAID that is there, and is not what is wanted, is deleted first; default true'),
+});
+
+/** Software RAID in a deploy or a service (agent-protocol.md §7). */
+export const applyRaidConfiguration = defineStep<AgentContext, z.infer<typeof Args>>({
+  interface: 'raid',
+  step: 'apply_configuration',
+  priority: 0,
+  description: 'Makes software RAID of the configuration given',
+  args: Args,
+  run: async (context, { raid_config: config, delete_existing: deleteExisting }) => ({
+    kind: 'done',
+    output: await applyRaid(context, config, { source: 'raid_config', deleteExisting }),
+  }),
+});
