@@ -22,8 +22,7 @@ export const interfaceKinds = [
 ] as const;
 export type InterfaceKind = (typeof interfaceKinds)[number];
 
-const fixedInterfaces: Readonly<Record<Exclude<InterfaceKind, 'management' | 'power' | 'network'>, string>> = {
-  bios: 'no-bios',
+const fixedInterfaces: Readonly<Record<Exclude<InterfaceKind, 'management' | 'power' | 'network' | 'bios'>, string>> = {
   boot: 'ipxe',
   console: 'no-console',
   deploy: 'direct',
@@ -38,10 +37,14 @@ const fixedInterfaces: Readonly<Record<Exclude<InterfaceKind, 'management' | 'po
 /** What Ironic calls the power and management interface of a hardware type. */
 const bmcInterfaces: Readonly<Record<string, string>> = { 'fake-hardware': 'fake', ipmi: 'ipmitool' };
 
+/** Its BIOS interface; in-band steps need none. */
+const biosInterfaces: Readonly<Record<string, string>> = { 'fake-hardware': 'fake', redfish: 'redfish' };
+
 /** The interface names that a node with this driver may have, the default first. */
 export function supportedInterfaces(driver: string, kind: InterfaceKind): readonly string[] {
   if (kind === 'network') return networkInterfaceNames;
   if (kind === 'management' || kind === 'power') return [bmcInterfaces[driver] ?? driver];
+  if (kind === 'bios') return [biosInterfaces[driver] ?? 'no-bios'];
   return [fixedInterfaces[kind]];
 }
 

@@ -3,6 +3,7 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
+import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { listVifs } from '#conductor/nodes/vif-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -42,7 +43,7 @@ export async function validateNode(
       if (!result) throw new AppError('invalid_argument', reason ?? 'the network is not set up');
     }),
     storage: { result: true },
-    bios: notThere,
+    bios: supportedInterfaces(node.driver, 'bios').includes('no-bios') ? notThere : bmc,
     console: notThere,
     firmware: notThere,
     inspect: notThere,

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** BIOS settings by the BMC, in whole flows: a conductor, a Redfish BMC and a real agent over real HTTP. */
+
+let conductor: ConductorInProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+let name: string;
+let count = 0;
+
+beforeAll(async () => {
+  conductor = await startConductorInProcess({ log: silentLog });
+  operator = createOperator(conductor.url);
+});
+afterAll(() => conductor.close());
+beforeEach(async () => {
+  conductor.atCheckpoints(() => 'go on');
+  count += 1;
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: `52:54:00:00:b1:0${count}` });
+  name = await enrolSimulatedNode(operator, machine, `bios-${count}`);
+  return () => machine.close();
+});
+
+const settings = [
+  { name: 'SysProfile', value: 'Performance' },
+  { name: 'NumCores', value: 4 },
+];
+const apply = (priority: number, args: unknown = { settings }) => ({
+  interface: 'bios',
+  step: 'apply_configuration',
+  priority,
+  args,
+});
+
+async function cached(setting: string): Promise<unknown> {
+  const answer = await operator.call('GET', `/v1/nodes/${name}/bios/${setting}`);
+  return (answer[setting] as Record<string, unknown>)['value'];
+}
+
+async function steps(): Promise<{ readonly step: string; readonly state: string }[]> {
+  return (await operator.call('GET', `/v1/nodes/${name}/flow`))['steps'] as { step: string; state: string }[];
+}
+
+const patches = () =>
+  machine.bmc.requests.filter(({ method, path }) => method === 'PATCH' && path.endsWith('Settings'));
+const powerOns = () =>
+  machine.bmc.requests.filter(({ method, body }) => method === 'POST' && body.includes('"On"')).length;
+
+async function setAutomatedClean(): Promise<void> {
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+}
+
+test('settings are cached since the node was verified', async () => {
+  expect(await cached('SysProfile')).toBe('PerfPerWatt');
+  expect(await operator.node(name)).toMatchObject({ bios_interface: 'redfish' });
+});
+
+test('between in-band steps: the reset brings the ramdisk back, in which the flow goes on', async () => {
+  await operator.provision(name, 'active', { deploy_steps: [apply(85)] });
+  await operator.waitForState(name, 'active');
+  expect((await steps()).map(({ step }) => step).slice(0, 4)).toEqual([
+    'deploy',
+    'prepare_disks',
+    'apply_configuration',
+    'write_image',
+  ]);
+  expect(await cached('SysProfile')).toBe('Performance');
+  expect(await cached('NumCores')).toBe('4');
+  expect(patches()).toHaveLength(1);
+  // ramdisk, ramdisk again, instance
+  expect(powerOns()).toBe(3);
+});
+
+test('above 100: before the ramdisk boots', async () => {
+  await operator.provision(name, 'active', { deploy_steps: [apply(110)] });
+  await operator.waitForState(name, 'active');
+  expect((await steps()).map(({ step }) => step).slice(0, 2)).toEqual(['apply_configuration', 'deploy']);
+  expect(await cached('NumCores')).toBe('4');
+});
+
+test('what is so already is left alone, without a reset', async () => {
+  await operator.provision(name, 'active', {
+    deploy_steps: [apply(85, { settings: [{ name: 'NumCores', value: 8 }] })],
+  });
+  await operator.waitForState(name, 'active');
+  expect(patches()).toHaveLength(0);
+  expect(powerOns()).toBe(2);
+});
+
+test('impossible values are refused before anything is touched', async () => {
+  const before = machine.bmc.requests.length;
+  const bad = apply(85, {
+    settings: [
+      { name: 'NumCores', value: 99 },
+      { name: 'Nope', value: 'x' },
+    ],
+  });
+  await expect(operator.provision(name, 'active', { deploy_steps: [bad] })).rejects.toThrow(
+    /NumCores: '99' is not possible; it must be an integer from 1 up to 8; Nope: there is no such setting/,
+  );
+  expect(machine.bmc.requests.slice(before).filter(({ method }) => method !== 'GET')).toEqual([]);
+  expect(await operator.node(name)).toMatchObject({ provision_state: 'available' });
+});
+
+test('a refusal and a failure at the reset name setting and reason', async () => {
+  machine.bmc.quirks.biosRefuses = { NumCores: 'NumCores is locked by a policy.' };
+  await operator.provision(name, 'active', { deploy_steps: [apply(85)] });
+  const refused = await operator.waitForState(name, 'deploy failed');
+  expect(refused['last_error']).toContain('NumCores is locked by a policy.');
+
+  machine.bmc.quirks.biosRefuses = {};
+  machine.bmc.quirks.biosFailsAtReset = { NumCores: 'Too few cores for this memory.' };
+  await operator.provision(name, 'active', { deploy_steps: [apply(85)] });
+  const failed = await operator.waitForState(name, 'deploy failed');
+  expect(failed['last_error']).toContain(
+    'the firmware did not take the BIOS settings NumCores = 4 (now 8): Too few cores for this memory.',
+  );
+});
+
+test('manual cleaning: changed, then back to defaults', async () => {
+  await setAutomatedClean();
+  const clean_steps = [
+    { interface: 'bios', step: 'apply_configuration', args: { settings } },
+    { interface: 'bios', step: 'factory_reset' },
+  ];
+  await operator.provision(name, 'clean', { clean_steps });
+  await operator.waitForState(name, 'manageable');
+  expect(await cached('SysProfile')).toBe('PerfPerWatt');
+  expect(patches()).toHaveLength(1);
+});
+
+test('a conductor that dies at any checkpoint of the step ends with the values in place', async () => {
+  for (let checkpoint = 1, struck = true; struck; checkpoint += 1) {
+    await operator.provision(name, 'manage');
+    await operator.waitForState(name, 'manageable');
+    struck = false;
+    conductor.atCheckpoints((_, passed) => {
+      if (passed !== checkpoint) return 'go on';
+      struck = true;
+      return 'die';
+    });
+    const value = checkpoint % 2 === 0 ? 'Performance' : 'Custom';
+    const clean_steps = [
+      { interface: 'bios', step: 'apply_configuration', args: { settings: [{ name: 'SysProfile', value }] } },
+    ];
+    await operator.provision(name, 'clean', { clean_steps });
+    await operator.waitForState(name, 'manageable');
+    conductor.atCheckpoints(() => 'go on');
+    expect([checkpoint, await cached('SysProfile')]).toEqual([checkpoint, value]);
+    await operator.provision(name, 'provide');
+    await operator.waitForState(name, 'available');
+  }
+  expect(conductor.deaths()).toBeGreaterThanOrEqual(5);
+});
+
+test('the baremetal CLI lists and shows settings', async () => {
+  const baremetal = async (...args: string[]): Promise<unknown> => {
+    const command = ['--os-auth-type', 'none', '--os-endpoint', conductor.url, 'node', 'bios', 'setting'];
+    const { stdout } = await run('baremetal', [...command, ...args, '-f', 'json'], { timeoutMs: 60_000 });
+    return JSON.parse(stdout);
+  };
+  expect(await baremetal('list', name)).toContainEqual({
+    'BIOS setting name': 'NumCores',
+    'BIOS setting value': '8',
+  });
+  expect(await baremetal('show', name, 'NumCores')).toMatchObject({
+    name: 'NumCores',
+    value: '8',
+    attribute_type: 'Integer',
+    upper_bound: 8,
+  });
+});
