@@ -11,7 +11,8 @@ export type TemplateField = (typeof templateFields)[number];
 
 export const defaultTemplateListFields = ['uuid', 'name'] as const satisfies readonly TemplateField[];
 
-const Step = z.strictObject({
+/** A step as a template or a request for a deploy names it (agent-protocol.md §5.3). */
+export const DeployStep = z.strictObject({
   interface: z.enum(stepInterfaces, { error: `must be one of ${stepInterfaces.join(', ')}` }),
   step: z.string().min(1).max(255),
   args: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }),
@@ -24,7 +25,7 @@ const Step = z.strictObject({
 export const TemplateDescription = z.strictObject({
   name: TraitName,
   steps: z
-    .array(Step)
+    .array(DeployStep)
     .min(1, 'a template has at least one step')
     .superRefine((steps, context) => {
       const keys = steps.map((step) => `${step.interface}.${step.step}`);

@@ -1,23 +1,15 @@
 import { z } from 'zod';
+import { DeployStep } from '#conductor/deploy-templates/template-fields.ts';
 import type { RequestedStep } from '#conductor/flows/planned-step.ts';
-import { stepInterfaces } from '#shared/wire/step.ts';
 
 /** Lists of steps in requests (agent-protocol.md §5.3). */
 
-const stepInterface = z.enum(stepInterfaces, { error: `must be one of ${stepInterfaces.join(', ')}` });
-const stepArgs = z.record(z.string(), z.unknown());
-const priority = z.union([z.number().int().min(0), z.string().regex(/^\d+$/).transform(Number)], {
-  error: 'must be an integer of 0 or more',
-});
-
 /** Their order is that of the priorities. */
-const deploySteps = z.array(
-  z.strictObject({ interface: stepInterface, step: z.string().min(1), args: stepArgs, priority }),
-);
+const deploySteps = z.array(DeployStep);
 
 /** Manual cleaning and service: the order is the list's. */
 const orderedSteps = z
-  .array(z.strictObject({ interface: stepInterface, step: z.string().min(1), args: stepArgs.default({}) }))
+  .array(DeployStep.omit({ priority: true }).extend({ args: DeployStep.shape.args.default({}) }))
   .min(1, 'must have at least one step');
 
 export const stepLists = {
