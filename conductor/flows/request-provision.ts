@@ -129,7 +129,7 @@ async function startWork(
   if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
   if (flow) {
     const error = `stopped by the operator's '${work.verb}'`;
-    if (work.event === 'abort') return abort(context, tx, { flow, error });
+    if (work.event === 'abort') return abort(context, tx, { node, flow, error, options });
     await stopFlow(context, tx, flow, { error, thenEnd: true });
   }
   const kind = kindToStart(node, work.event);
@@ -177,12 +177,20 @@ function kindToStart(node: NodeRow, event: VerbEvent): FlowKindName | undefined 
   return nextProvisionState(node.provisionState, event) === 'manageable' ? undefined : verbWork[event].kind;
 }
 
+interface FlowOfNode {
+  readonly node: NodeRow;
+  readonly flow: FlowRow;
+  readonly options: { readonly conductor: string; readonly user: string | undefined };
+}
+
 /** The flow's own end moves the node, once it is off and isolated; a step that must not be interrupted ends first. */
 async function abort(
   context: ConductorContext,
   tx: Transaction,
-  { flow, error }: { readonly flow: FlowRow; readonly error: string },
+  { node, flow, error, options }: FlowOfNode & { readonly error: string },
 ): Promise<void> {
+  // what makes the node safe is at work now, and nobody waits
+  if (flow.onHold !== null) await applyEvent(tx, node, 'unhold', options);
   const steps = await listSteps(tx, flow.uuid);
   const current = steps.find((step) => step.state === 'running' || step.state === 'waiting');
   if (current && !current.abortable && flow.onHold === null) {
@@ -193,13 +201,8 @@ async function abort(
 async function goOn(
   context: ConductorContext,
   tx: Transaction,
-  work: {
-    readonly node: NodeRow;
-    readonly flow: FlowRow | undefined;
-    readonly options: { readonly conductor: string; readonly user: string | undefined };
-  },
+  { node, flow, options }: Omit<FlowOfNode, 'flow'> & { readonly flow: FlowRow | undefined },
 ): Promise<void> {
-  const { node, flow, options } = work;
   await applyEvent(tx, node, 'unhold', options);
   if (!flow) return;
   const steps = await listSteps(tx, flow.uuid);

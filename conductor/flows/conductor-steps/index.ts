@@ -5,6 +5,7 @@ import { collectLogs } from '#conductor/flows/conductor-steps/collect-logs.ts';
 import { finalizeRescue } from '#conductor/flows/conductor-steps/finalize-rescue.ts';
 import { gatherSteps } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import { hold } from '#conductor/flows/conductor-steps/hold.ts';
+import { collectInventory } from '#conductor/flows/conductor-steps/inspect-collect-inventory.ts';
 import { leaveNetwork } from '#conductor/flows/conductor-steps/leave-network.ts';
 import { powerOff } from '#conductor/flows/conductor-steps/power-off.ts';
 import { prepareInstanceBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
@@ -34,6 +35,7 @@ export const conductorSteps: readonly ConductorStep[] = [
   rebootRamdisk,
   gatherSteps,
   finalizeRescue,
+  collectInventory,
   collectLogs,
   leaveNetwork,
   releaseInstance,

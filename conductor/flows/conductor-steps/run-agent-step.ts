@@ -52,7 +52,13 @@ export function startAgentStep(
 /** Sends an asynchronous command and reads its first answer. */
 export async function startCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {
   // after a crash the agent may have it already; a real ironic-python-agent would start it twice
-  const known = findCommand(await context.agent().list(), context, command.name);
+  // (what met another version did nothing: cleaning has begun anew since)
+  const list = await context.agent().list();
+  const known = findCommand(
+    list.filter(({ command_status: status }) => !isMismatch(status)),
+    context,
+    command.name,
+  );
   return readCommand(context, known ?? (await context.agent().post(command, { wait: false })));
 }
 
@@ -133,6 +139,10 @@ function readCommand(context: StepContext, command: CommandResult): ConductorSte
       throw new AppError('agent_error', details ?? message ?? `command ended as ${command.command_status}`);
     }
   }
+}
+
+function isMismatch(status: string): boolean {
+  return status.endsWith('VERSION_MISMATCH');
 }
 
 /** The agent repeats the step, config drive and passwords included: only what the step answered is kept. */

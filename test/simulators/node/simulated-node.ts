@@ -25,9 +25,11 @@ export interface NodeFaults {
   failStep?: { readonly step: string; readonly message: string; readonly once?: boolean };
   /** The agent's process dies when it begins this step (once), and init starts it again. */
   dieInStep?: string;
+  /** The version that the hardware manager then has. */
+  comesBackAs?: string;
   /** This step takes so long (ms) in place of `stepMs`. */
   slowStep?: { readonly step: string; readonly ms: number };
-  /** The version of the hardware manager from the next boot on. */
+  /** The version of the hardware manager from the next start of the agent on; default 1. */
   hardwareVersion?: string;
   /** The ramdisk never comes up. */
   bootsNothing?: boolean;
@@ -209,6 +211,7 @@ function simulatedHardware(
     const startedAt = performance.now();
     if (faults.dieInStep === step) {
       delete faults.dieInStep;
+      if (faults.comesBackAs !== undefined) faults.hardwareVersion = faults.comesBackAs;
       death.abort(new Error('the agent dies'));
     }
     const ms = faults.slowStep?.step === step ? faults.slowStep.ms : (options.stepMs ?? 5);
