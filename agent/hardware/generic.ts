@@ -1,6 +1,13 @@
 import { type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
+import { cleanUefiNvram } from '#agent/steps/deploy-clean-uefi-nvram.ts';
+import { eraseDevices } from '#agent/steps/deploy-erase-devices.ts';
+import { eraseDevicesExpress } from '#agent/steps/deploy-erase-devices-express.ts';
 import { eraseDevicesMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
+import { erasePstoreStep } from '#agent/steps/deploy-erase-pstore.ts';
 import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
+import { applyRaidConfiguration } from '#agent/steps/raid-apply-configuration.ts';
+import { createRaidConfiguration } from '#agent/steps/raid-create-configuration.ts';
+import { deleteRaidConfiguration } from '#agent/steps/raid-delete-configuration.ts';
 
 /** What works on any machine that Linux runs on. */
 export const genericHardwareManager: HardwareManager = {
@@ -11,9 +18,24 @@ export const genericHardwareManager: HardwareManager = {
   steps: {
     deploy: [
       { step: eraseDevicesMetadata, priority: 0 },
+      { step: cleanUefiNvram, priority: 0 },
       { step: writeImageStep, priority: 0 },
+      { step: applyRaidConfiguration, priority: 0 },
     ],
-    clean: [{ step: eraseDevicesMetadata, priority: 99 }],
-    service: [{ step: writeImageStep, priority: 0 }],
+    clean: [
+      { step: eraseDevicesMetadata, priority: 99 },
+      { step: eraseDevices, priority: 10 },
+      { step: eraseDevicesExpress, priority: 0 },
+      { step: erasePstoreStep, priority: 0 },
+      { step: cleanUefiNvram, priority: 0 },
+      { step: createRaidConfiguration, priority: 0 },
+      { step: deleteRaidConfiguration, priority: 0 },
+    ],
+    service: [
+      { step: writeImageStep, priority: 0 },
+      { step: applyRaidConfiguration, priority: 0 },
+      { step: createRaidConfiguration, priority: 0 },
+      { step: deleteRaidConfiguration, priority: 0 },
+    ],
   },
 };

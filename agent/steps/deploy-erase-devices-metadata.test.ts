@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WrittenImageRecord } from '#agent/image/written-image.ts';
-import { eraseMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
+import { eraseAllMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { silentLog } from '#shared/log.ts';
@@ -43,10 +43,12 @@ const partition = (name: string): BlockDevice['partitions'][number] => ({
   sizeBytes: mebibyte,
 });
 
-describe('eraseMetadata', () => {
+describe('eraseAllMetadata', () => {
   let directory: string;
   let file: string;
   const commands: string[] = [];
+  /** What the last run left alone. */
+  const left: string[] = [];
 
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'baton-erase-'));
@@ -56,8 +58,10 @@ describe('eraseMetadata', () => {
   });
   afterEach(() => rm(directory, { recursive: true }));
 
+  const changes = (): string[] => commands.filter((command) => !/^(udevadm|blkid)/.test(command));
+
   /** `wipefs` without --all answers `left` for a disk. */
-  const erase = (
+  const erase = async (
     lists: readonly (readonly BlockDevice[])[],
     options: { left?: string; skip?: unknown; record?: WrittenImageRecord } = {},
   ) => {
@@ -66,7 +70,7 @@ describe('eraseMetadata', () => {
       commands.push([command, ...args].join(' '));
       return Promise.resolve(ranWell(args.includes('--noheadings') ? options.left : ''));
     };
-    return eraseMetadata(
+    const { erased, skipped } = await eraseAllMetadata(
       {
         writtenImage: options.record ?? { current: undefined },
         run,
@@ -81,6 +85,8 @@ describe('eraseMetadata', () => {
       },
       () => Promise.resolve((asked.length > 1 ? asked.shift() : asked[0]) ?? []),
     );
+    left.splice(0, Infinity, ...skipped.map(({ device, reason }) => `${device}: ${reason}`));
+    return erased;
   };
 
   test('wipes partitions, then the disk, its first and last MiB, and verifies', async () => {
@@ -113,7 +119,10 @@ describe('eraseMetadata', () => {
 
   test('stops RAID arrays first', async () => {
     await erase([[disk(file, { holders: ['/dev/md127'] })], [disk(file)]]);
-    expect(commands.indexOf('mdadm --stop /dev/md127')).toBe(0);
+    expect(commands).toContain('mdadm --stop /dev/md127');
+    expect(commands.findIndex((each) => each.startsWith('wipefs'))).toBeGreaterThan(
+      commands.indexOf('mdadm --stop /dev/md127'),
+    );
   });
 
   test('leaves out what is no disk to install on', async () => {
@@ -126,6 +135,7 @@ describe('eraseMetadata', () => {
       disk('/dev/md0', { type: 'raid1' }),
     ];
     expect(await erase([[disk(file), ...others]])).toEqual([file]);
+    expect(left).toEqual(['/dev/sdb: it is read-only', '/dev/sdc: it is removable']);
   });
 
   test('leaves out what the operator asked to skip', async () => {
@@ -139,13 +149,13 @@ describe('eraseMetadata', () => {
     [[{ volume_name: 'data' }], /volume_name/],
   ])('a skip list %j that it does not understand stops it before anything is touched', async (skip, message) => {
     await expect(erase([[disk(file)]], { skip })).rejects.toThrow(message);
-    expect(commands).toEqual([]);
+    expect(changes()).toEqual([]);
   });
 
   test('a mounted disk stops it before anything is touched, and is named', async () => {
     const mounted = disk('/dev/vdb', { mountpoints: ['/data'] });
     await expect(erase([[disk(file), mounted]])).rejects.toThrow('/dev/vdb is in use: mounted on /data');
-    expect(commands).toEqual([]);
+    expect(changes()).toEqual([]);
     expect((await readFile(file))[0]).toBe(0xaa);
   });
 
@@ -158,7 +168,7 @@ describe('eraseMetadata', () => {
     const holders = ['/dev/md127'];
     const devices = [disk(file, { holders }), disk('/dev/vdb', { holders, serial: 'keep' })];
     await expect(erase([devices], { skip: [{ serial: 'keep' }] })).rejects.toThrow('are both in /dev/md127');
-    expect(commands).toEqual([]);
+    expect(changes()).toEqual([]);
   });
 
   test('a signature or partition that is still there afterwards is an error', async () => {

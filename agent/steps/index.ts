@@ -1,6 +1,23 @@
 import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
+import { cleanUefiNvram } from '#agent/steps/deploy-clean-uefi-nvram.ts';
+import { eraseDevices } from '#agent/steps/deploy-erase-devices.ts';
+import { eraseDevicesExpress } from '#agent/steps/deploy-erase-devices-express.ts';
 import { eraseDevicesMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
+import { erasePstoreStep } from '#agent/steps/deploy-erase-pstore.ts';
 import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
+import { applyRaidConfiguration } from '#agent/steps/raid-apply-configuration.ts';
+import { createRaidConfiguration } from '#agent/steps/raid-create-configuration.ts';
+import { deleteRaidConfiguration } from '#agent/steps/raid-delete-configuration.ts';
 
 /** Every in-band step, one file each; a test compares the table with the folder. */
-export const steps: readonly AgentStep[] = [eraseDevicesMetadata, writeImageStep];
+export const steps: readonly AgentStep[] = [
+  cleanUefiNvram,
+  eraseDevices,
+  eraseDevicesExpress,
+  eraseDevicesMetadata,
+  erasePstoreStep,
+  writeImageStep,
+  applyRaidConfiguration,
+  createRaidConfiguration,
+  deleteRaidConfiguration,
+];

@@ -1,0 +1,70 @@
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A disk that an erase step left alone, and why. */
+export interface SkippedDisk {
+  readonly device: string;
+  readonly serial: string | null;
+  readonly reason: string;
+}
+
+export interface ChosenDisks {
+  readonly disks: readonly BlockDevice[];
+  readonly skipped: readonly SkippedDisk[];
+}
+
+/** Label of the medium by which a BMC hands the agent its parameters (agent-protocol.md §2.6). */
+const virtualMediaLabel = 'ir-vfd-dev';
+
+/**
+ * Which disks to erase: pure. What is no disk at all (optical drives, RAM disks, RAID volumes, which go with their
+ * members) is not mentioned.
+ * @param labels file system labels by device name
+ * @throws AppError `storage_error` for a read-only disk, unless such are to be skipped: before anything is touched.
+ */
+export function chooseDisks(
+  devices: readonly BlockDevice[],
+  isSkipped: (disk: BlockDevice) => boolean,
+  options: { readonly skipReadOnly: boolean; readonly labels?: ReadonlyMap<string, string> },
+): ChosenDisks {
+  const disks: BlockDevice[] = [];
+  const skipped: SkippedDisk[] = [];
+  for (const disk of devices.filter(isDisk)) {
+    const reason = reasonToSkip(disk, isSkipped, options.labels);
+    if (reason !== undefined) skipped.push({ device: disk.name, serial: disk.serial, reason });
+    else if (!disk.readOnly) disks.push(disk);
+    else if (options.skipReadOnly) skipped.push({ device: disk.name, serial: disk.serial, reason: 'it is read-only' });
+    else {
+      throw new AppError(
+        'storage_error',
+        `${nameDisk(disk)} is read-only and can't be erased: agent_erase_skip_read_only leaves such disks out`,
+      );
+    }
+  }
+  return { disks, skipped };
+}
+
+/** Device and serial, as messages name a disk. */
+export function nameDisk(disk: Pick<BlockDevice, 'name' | 'serial'>): string {
+  return disk.serial === null ? disk.name : `${disk.name} (serial ${disk.serial})`;
+}
+
+function isDisk(device: BlockDevice): boolean {
+  return device.type === 'disk' && !/^\/dev\/(z?ram|fd|nbd)\d/.test(device.name) && device.sizeBytes > 0;
+}
+
+function reasonToSkip(
+  disk: BlockDevice,
+  isSkipped: (disk: BlockDevice) => boolean,
+  labels: ReadonlyMap<string, string> = new Map(),
+): string | undefined {
+  if (isSkipped(disk)) return 'it is on the skip list';
+  const names = [disk.name, ...disk.partitions.map(({ name }) => name)];
+  if (names.some((name) => labels.get(name)?.toLowerCase() === virtualMediaLabel))
+    return "it is the BMC's virtual media";
+  // what BMCs plug in calls itself so: "AMI Virtual HDisk0", "iDRAC Virtual Floppy"
+  if (disk.tran === 'usb' && /virtual/i.test(`${disk.vendor ?? ''} ${disk.model ?? ''}`)) {
+    return "it is the BMC's virtual media";
+  }
+  return disk.removable ? 'it is removable' : undefined;
+}

@@ -1,0 +1,162 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { AgentContext } from '#agent/context.ts';
+import { eraseAta, readAtaSecurity } from '#agent/erase/ata-security.ts';
+import { describeMethod, type EraseAbilities, type EraseMethod } from '#agent/erase/erase-methods.ts';
+import type { EraseOptions } from '#agent/erase/erase-options.ts';
+import { formatNvme, readNvmeAbilities, sanitizeNvme } from '#agent/erase/nvme.ts';
+import { overwrite, overwritePasses } from '#agent/erase/overwrite.ts';
+import { withRawDisk } from '#agent/erase/raw-disk.ts';
+import { type Canary, type EraseProof, plantCanaries, proveErased } from '#agent/erase/samples.ts';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { rereadPartitions, waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export type EraseServices = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal'>;
+
+/** One disk of the step's result. */
+export interface ErasedDisk {
+  readonly device: string;
+  readonly serial: string | null;
+  readonly method: string;
+  readonly bytes: number;
+  readonly seconds: number;
+  /** `null` where only the metadata went, which is proved by what is recognised on the disk afterwards: nothing. */
+  readonly proof: EraseProof | null;
+  /** Ways that were tried before and why they did not do. */
+  readonly tried?: readonly string[];
+}
+
+/** How far one disk is. */
+export type OnErased = (method: string, doneBytes: number, totalBytes: number) => void;
+
+/** What the kernel takes at once; between two the erase can be stopped. */
+const discardWindowBytes = 16 * 1024 ** 3;
+
+/** @param sharesController another namespace of the same NVMe controller must stay as it is */
+export async function readAbilities(
+  services: EraseServices,
+  disk: BlockDevice,
+  sharesController: boolean,
+): Promise<EraseAbilities> {
+  const name = basename(disk.name);
+  return {
+    sharesController,
+    nvme: /^nvme\d+n\d+$/.test(name) ? await readNvmeAbilities(services.run, disk.name) : undefined,
+    ata: /^sd[a-z]+$/.test(name) ? await readAtaSecurity(services.run, disk.name) : undefined,
+    discards: Number(await readFile(`/sys/class/block/${name}/queue/discard_max_bytes`, 'utf8')) > 0,
+  };
+}
+
+/**
+ * Erases a disk by the first of the ways that works, and proves it by what can be read back.
+ * @throws AppError `storage_error` when none does; `aborted`.
+ */
+export async function eraseDisk(
+  services: EraseServices,
+  disk: BlockDevice,
+  methods: readonly EraseMethod[],
+  options: EraseOptions,
+  onErased: OnErased,
+): Promise<ErasedDisk> {
+  const startedAt = services.clock.now().getTime();
+  const canaries = await withRawDisk(disk, (raw, pool) => plantCanaries(raw, pool));
+  const tried: string[] = [];
+  const failures: unknown[] = [];
+  for (const method of methods) {
+    // a disk that says it can erase itself and doesn't is broken, or not what it seems: that is the operator's to judge
+    if (!method.secure && failures.length > 0 && !options.continueIfSecureEraseFailed) break;
+    const name = describeMethod(method);
+    services.log.info({ disk: disk.name, serial: disk.serial, method: name }, 'erasing');
+    try {
+      await applyMethod(services, disk, method, options, onErased);
+      const proof = await prove(services, disk, method, canaries, options);
+      const seconds = (services.clock.now().getTime() - startedAt) / 1000;
+      onErased(name, disk.sizeBytes, disk.sizeBytes);
+      const { name: device, serial, sizeBytes: bytes } = disk;
+      return { device, serial, method: name, bytes, seconds, proof, ...(tried.length > 0 ? { tried } : {}) };
+    } catch (error) {
+      if (services.signal.aborted) throw error;
+      services.log.warn({ err: error, disk: disk.name, method: name }, 'a way to erase the disk did not do');
+      tried.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      if (method.kind !== 'discard') failures.push(error);
+    }
+  }
+  throw failures.length === 1
+    ? failures[0]
+    : new AppError('storage_error', 'no way to erase it worked', { cause: new AggregateError(failures) });
+}
+
+async function applyMethod(
+  services: EraseServices,
+  disk: BlockDevice,
+  method: EraseMethod,
+  options: EraseOptions,
+  onErased: OnErased,
+): Promise<void> {
+  const { run, signal } = services;
+  const report = (done: number, total = disk.sizeBytes): void => onErased(describeMethod(method), done, total);
+  report(0);
+  switch (method.kind) {
+    case 'nvme_format':
+      await formatNvme(run, disk.name, method.secureErase, signal);
+      break;
+    case 'nvme_sanitize':
+      await sanitizeNvme(services, disk.name, method.action, (share) => report(Math.floor(share * disk.sizeBytes)));
+      break;
+    case 'ata_secure_erase':
+      await eraseAta(run, disk.name, method.security, signal);
+      break;
+    case 'discard':
+      await discard(services, disk, report);
+      break;
+    case 'overwrite': {
+      const passes = overwritePasses(options);
+      await withRawDisk(disk, async (raw, pool) => {
+        for (const [index, pass] of passes.entries()) {
+          const onBytes = (bytes: number): void =>
+            report(index * disk.sizeBytes + bytes, passes.length * disk.sizeBytes);
+          await overwrite(raw, pool, pass, signal, onBytes);
+        }
+      });
+      break;
+    }
+  }
+}
+
+async function discard(services: EraseServices, disk: BlockDevice, report: (done: number) => void): Promise<void> {
+  for (let offset = 0; offset < disk.sizeBytes; offset += discardWindowBytes) {
+    const length = Math.min(discardWindowBytes, disk.sizeBytes - offset);
+    const range = ['--offset', String(offset), '--length', String(length)];
+    // --force: its check is for signatures, which are what is to go
+    await services.run('blkdiscard', ['--force', ...range, disk.name], {
+      timeoutMs: 3_600_000,
+      signal: services.signal,
+    });
+    report(offset + length);
+  }
+}
+
+async function prove(
+  services: EraseServices,
+  disk: BlockDevice,
+  method: EraseMethod,
+  canaries: readonly Canary[],
+  options: EraseOptions,
+): Promise<EraseProof> {
+  // a controller that has formatted itself announces its namespaces anew
+  await waitForUdev(services.run);
+  await services.run('blockdev', ['--flushbufs', disk.name]);
+  const proof = await withRawDisk(disk, (raw, pool) => proveErased(raw, pool, canaries));
+  const promisesZeros = method.kind === 'discard' || (method.kind === 'overwrite' && leavesZeros(options));
+  if (promisesZeros && proof.reads !== 'zeros') {
+    throw new AppError('storage_error', `${disk.name} does not read as zeros after ${describeMethod(method)}`);
+  }
+  // the kernel still shows the partitions that were there
+  await rereadPartitions(services.run, disk.name);
+  return proof;
+}
+
+function leavesZeros(options: EraseOptions): boolean {
+  return overwritePasses(options).at(-1) === 'zeros';
+}

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { eraseEach, prepareDisks } from '#agent/erase/erase-disks.ts';
+import { readEraseOptions } from '#agent/erase/erase-options.ts';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { testDevice } from '#agent/storage/testing/test-device.ts';
+import { ranWell } from '#agent/testing/fake-services.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+
+const disks = ['/dev/nvme0n1', '/dev/sda', '/dev/nvme0n2', '/dev/sdb'].map((name, index) =>
+  testDevice({ name, serial: `S${index}` }),
+);
+const context = (signal = new AbortController().signal) => ({ log: silentLog, signal });
+
+describe('eraseEach', () => {
+  test('some at a time, but never two namespaces of one controller', async () => {
+    const active = new Set<string>();
+    const seen: string[][] = [];
+    const names = await eraseEach(context(), disks, 2, async ({ name }) => {
+      active.add(name);
+      seen.push([...active]);
+      await Promise.resolve();
+      await Promise.resolve();
+      active.delete(name);
+      return name;
+    });
+    expect(names).toEqual(disks.map(({ name }) => name));
+    expect(Math.max(...seen.map((each) => each.length))).toBe(2);
+    expect(seen.some((each) => each.includes('/dev/nvme0n1') && each.includes('/dev/nvme0n2'))).toBe(false);
+  });
+
+  test('one that fails is named with its serial, after the others are done', async () => {
+    const failure = eraseEach(context(), disks, 1, ({ name }) =>
+      name === '/dev/sda' ? Promise.reject(new AppError('storage_error', 'it is broken')) : Promise.resolve(name),
+    );
+    await expect(failure).rejects.toThrow(
+      'erase /dev/sda (serial S1): it is broken; erased: /dev/nvme0n1, /dev/nvme0n2, /dev/sdb',
+    );
+  });
+
+  test('nothing begins after the agent was stopped', async () => {
+    await expect(eraseEach(context(AbortSignal.abort()), disks, 4, () => Promise.resolve(1))).rejects.toMatchObject({
+      code: 'aborted',
+    });
+  });
+});
+
+describe('prepareDisks', () => {
+  const prepare = (devices: readonly BlockDevice[], info: Record<string, unknown> = {}, blkid = '') => {
+    const commands: string[] = [];
+    const run: Run = (command, args) => {
+      commands.push([command, ...args].join(' '));
+      return Promise.resolve(ranWell(command === 'blkid' ? blkid : ''));
+    };
+    const node = {
+      uuid: 'n',
+      properties: { skip_block_devices: [{ serial: 'KEEP' }] },
+      instance_info: {},
+      driver_internal_info: info,
+    };
+    const prepared = prepareDisks({ run, log: silentLog, node }, readEraseOptions(node), () =>
+      Promise.resolve(devices),
+    );
+    return { prepared, stopped: async () => (await prepared, commands.filter((each) => each.startsWith('mdadm'))) };
+  };
+
+  test('stops the arrays on the disks', async () => {
+    const holders = ['/dev/md127'];
+    const members = [testDevice({ name: '/dev/sda', holders }), testDevice({ name: '/dev/sdb', holders })];
+    expect(await prepare(members).stopped()).toEqual(['mdadm --stop /dev/md127']);
+  });
+
+  test('an array that a disk to be kept is in stops it', async () => {
+    const holders = ['/dev/md127'];
+    const members = [
+      testDevice({ name: '/dev/sda', holders }),
+      testDevice({ name: '/dev/sdb', serial: 'KEEP', holders }),
+    ];
+    await expect(prepare(members).prepared).rejects.toThrow('are both in /dev/md127');
+  });
+
+  test('a shared file system stops it, unless the operator says otherwise', async () => {
+    const shared = [testDevice({ name: '/dev/sda' })];
+    await expect(prepare(shared, {}, 'TYPE=gfs2\n').prepared).rejects.toThrow('/dev/sda holds GFS2');
+    const { prepared } = prepare(shared, { wipe_special_filesystems: true }, 'TYPE=gfs2\n');
+    expect((await prepared).disks).toHaveLength(1);
+  });
+
+  test('a disk on the skip list may hold one', async () => {
+    const { prepared } = prepare([testDevice({ serial: 'KEEP' })], {}, 'TYPE=gfs2\n');
+    expect(await prepared).toMatchObject({ disks: [], skipped: [{ reason: 'it is on the skip list' }] });
+  });
+});

@@ -1,0 +1,133 @@
+import type { AgentContext } from '#agent/context.ts';
+import { chooseDisks, nameDisk, type SkippedDisk } from '#agent/erase/choose-disks.ts';
+import { type ErasedDisk, eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
+import { planErase } from '#agent/erase/erase-methods.ts';
+import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
+import { nvmeController } from '#agent/erase/nvme.ts';
+import { probeContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
+import { releaseDisks } from '#agent/erase/release-disks.ts';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { readSkipList } from '#agent/storage/skip-list.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+export type ListDevices = (run: Run) => Promise<readonly BlockDevice[]>;
+
+export interface DisksToErase {
+  readonly disks: readonly BlockDevice[];
+  /** All that must stay as it is. */
+  readonly kept: readonly BlockDevice[];
+  readonly skipped: readonly SkippedDisk[];
+}
+
+/**
+ * The disks of this machine that may be erased, free of whatever used them. Everything that stands against erasing one
+ * of them is found before anything is touched.
+ * @throws AppError `storage_error`, `invalid_argument` naming disk or key.
+ */
+export async function prepareDisks(
+  context: Pick<AgentContext, 'run' | 'log' | 'node'>,
+  options: EraseOptions,
+  list: ListDevices = (run) => listBlockDevices(run),
+): Promise<DisksToErase> {
+  const { run, log } = context;
+  const isSkipped = readSkipList(context.node.properties);
+  await waitForUdev(run);
+  const devices = await list(run);
+  const first = chooseDisks(devices, isSkipped, options);
+  const contents = await probeContents(run, first.disks);
+  const labels = new Map(contents.flatMap(({ device, label }) => (label === null ? [] : [[device, label] as const])));
+  const { disks, skipped } = chooseDisks(devices, isSkipped, { ...options, labels });
+  const names = new Set(disks.flatMap((disk) => [disk.name, ...disk.partitions.map(({ name }) => name)]));
+  if (!options.wipeSharedFileSystems) refuseSharedFileSystems(contents.filter(({ device }) => names.has(device)));
+  const kept = devices.filter((device) => skipped.some((each) => each.device === device.name));
+  await releaseDisks(run, disks, kept);
+  for (const each of skipped) log.info(each, 'disk is left alone');
+  return { disks, kept, skipped };
+}
+
+/** What a step tells of all disks. */
+export interface EraseResult {
+  readonly erased: readonly ErasedDisk[];
+  readonly skipped: readonly SkippedDisk[];
+}
+
+/**
+ * Erases all disks of the machine, some at the same time, each by the best way it offers.
+ * @throws AppError `storage_error` naming each disk that could not be erased, after the others are done; `aborted`.
+ */
+export async function eraseAllDisks(
+  context: AgentContext,
+  list: ListDevices = (run) => listBlockDevices(run),
+): Promise<EraseResult> {
+  const options = readEraseOptions(context.node);
+  const { disks, kept, skipped } = await prepareDisks(context, options, list);
+  // from here on no write step may answer that its image is already there
+  context.writtenImage.current = undefined;
+  const onErased = createProgress(context, disks);
+  const keptControllers = new Set(kept.map(({ name }) => nvmeController(name)));
+  const eraseOne = async (disk: BlockDevice): Promise<ErasedDisk> => {
+    const abilities = await readAbilities(context, disk, keptControllers.has(nvmeController(disk.name)));
+    return eraseDisk(context, disk, planErase(abilities, options), options, onErased(disk));
+  };
+  return { erased: await eraseEach(context, disks, options.concurrency, eraseOne), skipped };
+}
+
+/**
+ * Runs `eraseOne` for each disk, `concurrency` at a time; namespaces of one NVMe controller come one after the other,
+ * because its format or sanitize may concern them all.
+ * @throws AppError `storage_error` naming the disks that failed, after all have ended.
+ */
+export async function eraseEach<T>(
+  context: Pick<AgentContext, 'log' | 'signal'>,
+  disks: readonly BlockDevice[],
+  concurrency: number,
+  eraseOne: (disk: BlockDevice) => Promise<T>,
+): Promise<readonly T[]> {
+  const waiting = [...Map.groupBy(disks, ({ name }) => nvmeController(name)).values()];
+  const done = new Map<string, T>();
+  const failures: { readonly disk: BlockDevice; readonly error: unknown }[] = [];
+  const work = async (): Promise<void> => {
+    for (let group = waiting.shift(); group; group = waiting.shift()) {
+      for (const disk of group) {
+        if (context.signal.aborted) throw new AppError('aborted', 'erasing was stopped');
+        try {
+          done.set(disk.name, await eraseOne(disk));
+        } catch (error) {
+          failures.push({ disk, error });
+        }
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, waiting.length) }, work));
+  if (failures.length > 0) {
+    const each = failures.map(({ disk, error }) => `${nameDisk(disk)}: ${errorChain(error)}`);
+    const rest = done.size > 0 ? `; erased: ${[...done.keys()].join(', ')}` : '';
+    throw new AppError('storage_error', `erase ${each.join('; ')}${rest}`, {
+      details: { failed: failures.map(({ disk }) => disk.name), erased: [...done.keys()] },
+    });
+  }
+  return disks.flatMap(({ name }) => done.get(name) ?? []);
+}
+
+/** Adds the disks up for the operator's eyes. */
+export function createProgress(
+  context: Pick<AgentContext, 'reportProgress'>,
+  disks: readonly BlockDevice[],
+): (disk: BlockDevice) => OnErased {
+  const state = new Map(disks.map((disk) => [disk.name, { method: 'waiting', done: 0, total: disk.sizeBytes }]));
+  return (disk) => (method, done, total) => {
+    state.set(disk.name, { method, done, total });
+    const all = [...state.values()];
+    const active = [...state].filter(([, each]) => each.done < each.total && each.method !== 'waiting');
+    const shown = active.slice(0, 2).map(([name, each]) => `${name} (${each.method})`);
+    const more = active.length > 2 ? ` and ${active.length - 2} more` : '';
+    context.reportProgress({
+      phase: `erasing ${shown.join(', ') || disk.name}${more}`.slice(0, 100),
+      done_bytes: all.reduce((sum, each) => sum + each.done, 0),
+      total_bytes: all.reduce((sum, each) => sum + each.total, 0),
+    });
+  };
+}

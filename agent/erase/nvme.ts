@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/** What an NVMe controller can do to erase itself (NVMe base specification, Identify Controller). */
+export interface NvmeAbilities {
+  readonly format: boolean;
+  /** Format with secure erase 2: the key is thrown away. */
+  readonly cryptoErase: boolean;
+  /** A format acts on all namespaces of the controller, not only the one named. */
+  readonly formatsAllNamespaces: boolean;
+  readonly sanitize: readonly SanitizeAction[];
+}
+
+export type SanitizeAction = 'crypto erase' | 'block erase';
+
+const sanitizeActions: Readonly<Record<SanitizeAction, { readonly bit: number; readonly code: number }>> = {
+  'crypto erase': { bit: 0b01, code: 4 },
+  'block erase': { bit: 0b10, code: 2 },
+};
+
+/** A format writes or trims the whole disk; a sanitize goes on for hours where it must. */
+const longestMs = 12 * 60 * 60_000;
+
+const IdentifyController = z.looseObject({
+  oacs: z.number().default(0),
+  fna: z.number().default(0),
+  sanicap: z.number().default(0),
+});
+
+/** @throws AppError `command_failed`, `storage_error` for output that can't be read. */
+export async function readNvmeAbilities(run: Run, device: string): Promise<NvmeAbilities> {
+  const { stdout } = await run('nvme', ['id-ctrl', device, '--output-format=json']);
+  return parseIdentifyController(device, stdout);
+}
+
+/** Parses `nvme id-ctrl --output-format=json`. */
+export function parseIdentifyController(device: string, stdout: string): NvmeAbilities {
+  const { oacs, fna, sanicap } = parseJson(IdentifyController, stdout, `what ${device}'s controller can do`);
+  return {
+    format: (oacs & 0b10) !== 0,
+    cryptoErase: (fna & 0b100) !== 0,
+    // the first bit speaks of formats, the second of those with secure erase
+    formatsAllNamespaces: (fna & 0b11) !== 0,
+    sanitize: (['crypto erase', 'block erase'] as const).filter((each) => (sanicap & sanitizeActions[each].bit) !== 0),
+  };
+}
+
+/**
+ * Formats a namespace, keeping its block size.
+ * @param secureErase 1: the data is erased, 2: the key to it
+ */
+export async function formatNvme(run: Run, device: string, secureErase: 1 | 2, signal: AbortSignal): Promise<void> {
+  await run('nvme', ['format', device, `--ses=${secureErase}`, '--force', `--timeout=${longestMs}`], {
+    timeoutMs: longestMs,
+    signal,
+  });
+}
+
+/**
+ * Sanitizes all of a controller's media and waits for the end.
+ * @param onShare told how far it is, 0 to 1
+ * @throws AppError `storage_error` when the controller says that it failed, `timeout`, `aborted`.
+ */
+export async function sanitizeNvme(
+  services: { readonly run: Run; readonly clock: Clock; readonly signal: AbortSignal },
+  device: string,
+  action: SanitizeAction,
+  onShare: (share: number) => void,
+): Promise<void> {
+  const { run, clock, signal } = services;
+  const controller = nvmeController(device);
+  await run('nvme', ['sanitize', controller, `--sanact=${sanitizeActions[action].code}`], { signal });
+  const deadline = clock.now().getTime() + longestMs;
+  for (;;) {
+    const { stdout } = await run('nvme', ['sanitize-log', controller, '--output-format=json'], { signal });
+    const { state, share } = parseSanitizeLog(controller, stdout);
+    if (state === 'done') return;
+    if (state === 'failed') throw new AppError('storage_error', `${controller} says that its ${action} failed`);
+    if (clock.now().getTime() > deadline) {
+      throw new AppError(
+        'timeout',
+        `the ${action} of ${controller} has not ended after ${longestMs / 3_600_000} hours`,
+      );
+    }
+    onShare(share);
+    await clock.sleep(2000, signal);
+  }
+}
+
+/** nvme-cli 2 spells the status out: `{"status": "(2) Sanitize in progress", …}`. */
+const SanitizeStatus = z.union([
+  z.number(),
+  z.looseObject({ status: z.string() }).transform(({ status }) => Number(/\d+/.exec(status)?.[0] ?? 0)),
+]);
+const SanitizeLog = z.looseObject({ sprog: z.number(), sstat: SanitizeStatus });
+
+/** Parses `nvme sanitize-log --output-format=json`, which names the controller around the values or does not. */
+export function parseSanitizeLog(
+  controller: string,
+  stdout: string,
+): { readonly state: 'done' | 'running' | 'failed'; readonly share: number } {
+  const document = parseJson(z.looseObject({}), stdout, `how far the sanitize of ${controller} is`);
+  const inner = 'sprog' in document ? document : Object.values(document)[0];
+  const parsed = SanitizeLog.safeParse(inner);
+  if (!parsed.success) {
+    throw new AppError('storage_error', `read how far the sanitize of ${controller} is`, { cause: parsed.error });
+  }
+  const { sprog, sstat } = parsed.data;
+  const status = sstat & 0b111;
+  // 1: completed, 4: completed and deallocated, 2: in progress, 3: failed, 0: never sanitized
+  const state = status === 1 || status === 4 ? 'done' : status === 2 ? 'running' : 'failed';
+  return { state, share: sprog / 65_536 };
+}
+
+/** `/dev/nvme0` of `/dev/nvme0n1`; the device itself where it is no namespace. */
+export function nvmeController(device: string): string {
+  return /^(.*nvme\d+)n\d+$/.exec(device)?.[1] ?? device;
+}
+
+function parseJson<T>(schema: z.ZodType<T>, stdout: string, what: string): T {
+  try {
+    return schema.parse(JSON.parse(stdout));
+  } catch (cause) {
+    throw new AppError('storage_error', `read ${what}`, { cause });
+  }
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { parseContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
+
+/** `blkid --probe --output export` of a partition; each of the others differs in a line. */
+const ext4 = `DEVNAME=/dev/sda1
+LABEL=my\\ data
+UUID=2f1ee4a2-5d33-4b4c-a1f4-2b5cf1f6c0c3
+TYPE=ext4
+USAGE=filesystem
+PART_ENTRY_SCHEME=gpt
+PART_ENTRY_TYPE=0FC63DAF-8483-4772-8e79-3d69d8477de4
+`;
+
+test('reads type, label and partition type', () => {
+  expect(parseContents('/dev/sda1', ext4)).toEqual({
+    device: '/dev/sda1',
+    type: 'ext4',
+    label: 'my data',
+    partitionType: '0fc63daf-8483-4772-8e79-3d69d8477de4',
+  });
+  expect(parseContents('/dev/sda', '')).toEqual({ device: '/dev/sda', type: null, label: null, partitionType: null });
+});
+
+test.each([
+  ['GPFS', 'PART_ENTRY_TYPE=37affc90-ef7d-4e96-91c3-2d7ae055b174'],
+  ['VMFS', 'TYPE=VMFS_volume_member'],
+  ['VMFS', 'TYPE=VMFS'],
+  ['VMFS', 'PART_ENTRY_TYPE=aa31e02a-400f-11db-9590-000c2911d1b8'],
+  ['VMFS', 'PART_ENTRY_TYPE=0xfb'],
+  ['GFS2', 'TYPE=gfs2'],
+])('%s is refused by %s', (name, line) => {
+  expect(() => refuseSharedFileSystems([parseContents('/dev/sdb1', line)])).toThrow(
+    new RegExp(`^/dev/sdb1 holds ${name}: .*driver_info.wipe_special_filesystems`),
+  );
+});
+
+test('others are not', () => {
+  expect(() => refuseSharedFileSystems([parseContents('/dev/sda1', ext4)])).not.toThrow();
+});

@@ -1,0 +1,71 @@
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/** What is recognised on a disk or one of its partitions. */
+interface Contents {
+  readonly device: string;
+  readonly type: string | null;
+  readonly label: string | null;
+  /** Type of the partition in its table, lower case. */
+  readonly partitionType: string | null;
+}
+
+/**
+ * File systems that several machines mount at once, over a SAN: to erase one here destroys what is in use elsewhere.
+ * Some show in a superblock, some only in the partition's type (the second GUID is VMFS's, 0xfb its type in an MBR).
+ */
+const sharedTypes: readonly { readonly name: string; readonly matches: (contents: Contents) => boolean }[] = [
+  { name: 'GPFS', matches: ({ partitionType }) => partitionType === '37affc90-ef7d-4e96-91c3-2d7ae055b174' },
+  {
+    name: 'VMFS',
+    matches: ({ type, partitionType }) =>
+      /^vmfs/i.test(type ?? '') || ['aa31e02a-400f-11db-9590-000c2911d1b8', '0xfb'].includes(partitionType ?? ''),
+  },
+  { name: 'GFS2', matches: ({ type }) => /^gfs2?$/i.test(type ?? '') },
+  { name: 'OCFS2', matches: ({ type }) => /^ocfs2?$/i.test(type ?? '') },
+];
+
+/** What is on the disks and their partitions now, by `blkid`'s low-level probing. */
+export async function probeContents(run: Run, disks: readonly BlockDevice[]): Promise<readonly Contents[]> {
+  const names = disks.flatMap((disk) => [disk.name, ...disk.partitions.map(({ name }) => name)]);
+  return Promise.all(
+    names.map(async (device) => {
+      // exit code 2: nothing is known of it; 8: several signatures that contradict each other
+      const okExitCodes = [0, 2, 8];
+      const { stdout } = await run('blkid', ['--probe', '--output', 'export', device], { okExitCodes });
+      return parseContents(device, stdout);
+    }),
+  );
+}
+
+/** Parses `blkid --probe --output export`. */
+export function parseContents(device: string, stdout: string): Contents {
+  const values = new Map(
+    stdout.split('\n').flatMap((line) => {
+      const at = line.indexOf('=');
+      // blkid escapes for a shell
+      return at > 0 ? [[line.slice(0, at), line.slice(at + 1).replaceAll(/\\(.)/g, '$1')] as const] : [];
+    }),
+  );
+  return {
+    device,
+    type: values.get('TYPE') ?? null,
+    label: values.get('LABEL') ?? null,
+    partitionType: values.get('PART_ENTRY_TYPE')?.toLowerCase() ?? null,
+  };
+}
+
+/** @throws AppError `storage_error` naming device, file system and what allows it. */
+export function refuseSharedFileSystems(contents: readonly Contents[]): void {
+  const found = contents.flatMap((each) => {
+    const shared = sharedTypes.find(({ matches }) => matches(each));
+    return shared ? [`${each.device} holds ${shared.name}`] : [];
+  });
+  if (found.length === 0) return;
+  throw new AppError(
+    'storage_error',
+    `${found.join(', ')}: other machines may have it mounted. Put the disk on properties.skip_block_devices, ` +
+      'or set driver_info.wipe_special_filesystems to erase it',
+  );
+}
