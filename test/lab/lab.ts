@@ -32,28 +32,39 @@ export interface LabNode {
   readonly bmc: Bmc;
 }
 
-export interface LabOptions {
+export interface SiteOptions {
   readonly nodes: readonly LabNodeOptions[];
   /** Told what is being started, as a line of text. */
   readonly report?: (line: string) => void;
   readonly ramdiskDirectory?: string;
+  /** iPXE is sent to `<bootUrl>/boot/boot.ipxe`; default the conductor's. */
+  readonly bootUrl?: string;
+}
+
+export interface LabOptions extends SiteOptions {
   readonly imagesDirectory?: string;
   readonly conductorSettings?: Readonly<Record<string, string>>;
 }
 
-export interface Lab {
+/** Switch, DHCP and machines in a namespace, and nobody yet who provisions them. */
+export interface LabSite {
   readonly directory: LabDirectory;
   readonly network: LabNetwork;
   readonly accelerator: Accelerator;
   /** Connections from inside the namespace. */
   readonly gate: Agent;
-  readonly conductor: ConductorProcess;
-  readonly api: ConductorClient;
   readonly nodes: readonly LabNode[];
   /** Fires when the lab is being closed: whoever waits for something in it must stop. */
   readonly closing: AbortSignal;
+  /** Called, the last first, when the lab is closed, before what it stands on goes. */
+  defer(end: () => Promise<void> | void): void;
   /** Ends and removes everything but the logs; may be called again. */
   close(): Promise<void>;
+}
+
+export interface Lab extends LabSite {
+  readonly conductor: ConductorProcess;
+  readonly api: ConductorClient;
 }
 
 /**
@@ -61,6 +72,25 @@ export interface Lab {
  * Whatever fails, nothing of it stays behind.
  */
 export async function startLab(options: LabOptions): Promise<Lab> {
+  const site = await startSite(options);
+  try {
+    const { directory, network, gate } = site;
+    const conductor = await startConductor(directory, gate, {
+      ...options,
+      networksFile: writeNetworksFile(directory, network.switchEndpoint),
+      ...(options.conductorSettings ? { settings: options.conductorSettings } : {}),
+    });
+    site.defer(() => conductor.stop());
+    options.report?.(`conductor at ${conductor.url}`);
+    return { ...site, conductor, api: conductorClient(conductor.url, gate) };
+  } catch (error) {
+    await site.close();
+    throw error;
+  }
+}
+
+/** The same without a conductor, for a test that puts something else in its place. */
+export async function startSite(options: SiteOptions): Promise<LabSite> {
   const report = options.report ?? (() => undefined);
   const kernel = resolve(options.ramdiskDirectory ?? 'build/ramdisk', 'vmlinuz');
   if (!existsSync(kernel))
@@ -76,16 +106,9 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     report(`QEMU with ${accelerator.kind.toUpperCase()}: ${accelerator.reason}`);
     const network = await startLabNetwork(directory, cleanUp);
     report(`network namespace ${directory.namespace}, switch ${switchId} with VLANs 100 (provisioning), 200 (tenant)`);
-    startProvisioningDhcp(directory, conductorUrl, cleanUp);
+    startProvisioningDhcp(directory, options.bootUrl ?? conductorUrl, cleanUp);
     startTenantDhcp(directory, cleanUp);
     const gate = await openGate(directory, cleanUp);
-    const conductor = await startConductor(directory, gate, {
-      ...options,
-      networksFile: writeNetworksFile(directory, network.switchEndpoint),
-      ...(options.conductorSettings ? { settings: options.conductorSettings } : {}),
-    });
-    cleanUp.defer(() => conductor.stop());
-    report(`conductor at ${conductor.url}`);
     const nodes: LabNode[] = [];
     for (const [index, node] of options.nodes.entries()) {
       nodes.push(await startNode({ directory, network, accelerator, index, options: node }, cleanUp));
@@ -95,10 +118,9 @@ export async function startLab(options: LabOptions): Promise<Lab> {
       network,
       accelerator,
       gate,
-      conductor,
-      api: conductorClient(conductor.url, gate),
       nodes,
       closing: closing.signal,
+      defer: (end) => void cleanUp.defer(end),
       close: () => {
         closing.abort(new AppError('aborted', 'the lab was closed'));
         return cleanUp.disposeAsync();

@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { z } from 'zod';
 import { tenantAddress } from '#test/lab/dnsmasq.ts';
-import type { Lab, LabNode } from '#test/lab/lab.ts';
+import type { Lab, LabNode, LabSite } from '#test/lab/lab.ts';
 import { labAddresses } from '#test/lab/network.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
@@ -17,7 +17,7 @@ export interface BeaconAnswer {
 const beaconPort = 8080;
 
 /** Waits until the machine's own OS has an address on the tenant network and its beacon answers there. */
-export function waitForBeacon(lab: Lab, node: LabNode, timeoutMs: number): Promise<BeaconAnswer> {
+export function waitForBeacon(lab: LabSite, node: LabNode, timeoutMs: number): Promise<BeaconAnswer> {
   return waitUntil(
     `the beacon of ${node.name} on the tenant network`,
     async () => {
