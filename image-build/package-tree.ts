@@ -12,6 +12,8 @@ export interface PackageTreeRecipe {
   /** Names the tree in the cache and in messages. */
   readonly name: string;
   readonly suite: string;
+  /** Take the host's mirrors although they are listed for this suite of its own; default: only those for `suite`. */
+  readonly hostSuite?: string;
   readonly packages: readonly string[];
   /** mmdebstrap's options beside the packages. */
   readonly options: readonly string[];
@@ -48,11 +50,10 @@ export async function packageTree(context: BuildContext, recipe: PackageTreeReci
   const old = (await readdir(paths.cache)).filter((entry) => entry.startsWith(`${name}-packages-`));
   for (const entry of old) await rm(join(paths.cache, entry), { recursive: true });
   await mkdir(directory, { recursive: true });
-  await context.run(
-    'mmdebstrap',
-    ['--quiet', `--include=${packages.join(',')}`, ...options, suite, path, ...(await debianSources(suite))],
-    { timeoutMs: 15 * 60_000 },
-  );
+  const mirrors = await debianSources(suite, recipe.hostSuite === undefined ? {} : { hostSuite: recipe.hostSuite });
+  await context.run('mmdebstrap', ['--quiet', `--include=${packages.join(',')}`, ...options, suite, path, ...mirrors], {
+    timeoutMs: 15 * 60_000,
+  });
   const versions = [...(await recipe.finish(context, path))].sort();
   if (versions.length === 0) {
     throw new AppError('internal', `list the packages that mmdebstrap unpacked for ${name}: none found`);

@@ -120,7 +120,7 @@ export async function startSite(options: SiteOptions): Promise<LabSite> {
       gate,
       nodes,
       closing: closing.signal,
-      defer: (end) => void cleanUp.defer(end),
+      defer: (end) => cleanUp.defer(end),
       close: () => {
         closing.abort(new AppError('aborted', 'the lab was closed'));
         return cleanUp.disposeAsync();
