@@ -1,19 +1,24 @@
-import { mkdtemp, open, rmdir } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createBootEntry, deleteBootEntry, readBootEntries, setBootOrder } from '#agent/boot/efibootmgr.ts';
+import { open } from 'node:fs/promises';
+import { bootDisksOf } from '#agent/boot/boot-disks.ts';
+import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
+import type { NewBootEntry } from '#agent/boot/efibootmgr.ts';
 import { findEsp } from '#agent/boot/find-esp.ts';
-import { findLoaders, type Loader } from '#agent/boot/find-loaders.ts';
+import { findLoaders } from '#agent/boot/find-loaders.ts';
+import { configureGrub, installBiosGrub, installEfiGrub } from '#agent/boot/grub.ts';
+import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { readBootMode } from '#agent/boot/read-boot-mode.ts';
+import { spreadEsp } from '#agent/boot/spread-esp.ts';
+import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
 import type { AgentContext } from '#agent/context.ts';
-import type { BlockDevice, Partition } from '#agent/storage/block-device.ts';
+import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
+import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
 import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { withMounted } from '#agent/storage/mount.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
 import { probePartitions } from '#agent/storage/probe-partitions.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Run } from '#shared/process/run.ts';
 
 /** Parameters of `image.install_bootloader` (agent-protocol.md §4.1). */
 export interface BootloaderParams {
@@ -27,96 +32,133 @@ export interface BootloaderParams {
 
 type Context = Pick<AgentContext, 'run' | 'log' | 'node' | 'writtenImage'>;
 
+/** What is to boot: the device that the image is on, and the disks that firmware knows it by. */
+interface Target {
+  readonly device: BlockDevice;
+  readonly disks: readonly BlockDevice[];
+  readonly isRaid: boolean;
+  readonly partitions: readonly ProbedPartition[];
+  /** Its boot loader is made here; a whole-disk image, the only kind on RAID, brings its own configuration. */
+  readonly isPartitionImage: boolean;
+  /** Of the root file system, where the conductor knows it. */
+  readonly rootUuid: string | undefined;
+}
+
 /**
- * Makes the machine boot the disk that was written (agent-protocol.md §6.4). UEFI: a boot entry for the loader on the
- * disk's EFI system partition, first in the order. BIOS: the image brings its boot code; that it is there is checked.
- * @throws AppError `not_found` (no EFI system partition, no loader, no boot code), `not_supported` for partition
- * images; none of these when failures are to be ignored.
+ * Makes the machine boot what was written (agent-protocol.md §6.4, §7).
+ * Partition images get GRUB, installed and configured by the system's own tools. UEFI: a boot entry for the loader on
+ * the EFI system partition, first in the order; on RAID one for each disk, each with a copy of that partition. BIOS: a
+ * whole-disk image brings its boot code, and that it is there is checked; on RAID every disk gets GRUB.
+ * @throws AppError `not_found` (no EFI system partition, loader, boot code, GRUB), `storage_error`, `conflict` for UEFI
+ * in a ramdisk booted by a BIOS; none of these when failures are to be ignored.
  */
 export async function installBootloader(context: Context, params: BootloaderParams): Promise<void> {
   try {
-    refusePartitionImage(params);
-    const device = await findWrittenDisk(context);
-    if (params.target_boot_mode === 'uefi') await installUefi(context, device);
-    else await checkBootCode(device);
+    const target = await findTarget(context, params);
+    if (params.target_boot_mode === 'uefi') await installUefi(context, target);
+    else await installBios(context, target);
   } catch (error) {
     if (!params.ignore_bootloader_failure) throw error;
     context.log.warn({ err: error }, 'boot loader not installed, as the conductor allows');
   }
 }
 
-function refusePartitionImage(params: BootloaderParams): void {
-  const wholeDisk = !params.root_uuid || params.root_uuid.startsWith('0x');
-  if (wholeDisk && !params.efi_system_part_uuid && !params.prep_boot_part_uuid) return;
-  throw new AppError(
-    'not_supported',
-    'boot loaders are only installed for whole-disk images, not for partition images',
-  );
-}
-
-/** The disk of this boot's image; after an agent restart, the one that the hints choose. */
-async function findWrittenDisk(context: Context): Promise<BlockDevice> {
-  await waitForUdev(context.run);
-  const devices = await listBlockDevices(context.run);
+async function findTarget(context: Context, params: BootloaderParams): Promise<Target> {
+  if (params.prep_boot_part_uuid) {
+    throw new AppError('not_supported', 'boot loaders on PReP partitions (prep_boot_part_uuid) are not supported');
+  }
+  const { run } = context;
+  await assembleForNode(run, context.node);
+  await waitForUdev(run);
+  const devices = await listBlockDevices(run);
+  // the disk of this boot's image; after an agent restart, the one that the hints choose
   const name = context.writtenImage.current?.device;
-  const written = devices.find((device) => device.name === name);
-  return written ?? chooseRootDevice(devices, context.node);
+  const device = devices.find((each) => each.name === name) ?? chooseRootDevice(devices, context.node);
+  const disks = bootDisksOf(device, devices);
+  const isRaid = disks[0] !== device;
+  const isDiskId = !params.root_uuid || params.root_uuid.startsWith('0x');
+  if (isDiskId && params.efi_system_part_uuid) {
+    throw new AppError(
+      'invalid_argument',
+      'efi_system_part_uuid is given without the root_uuid of a file system: a partition image needs both',
+    );
+  }
+  return {
+    device,
+    disks,
+    isRaid,
+    partitions: await probePartitions(run, device.name),
+    isPartitionImage: !isDiskId && !isRaid,
+    rootUuid: isDiskId ? undefined : (params.root_uuid ?? undefined),
+  };
 }
 
-async function installUefi(context: Context, device: BlockDevice): Promise<void> {
+async function installUefi(context: Context, target: Target): Promise<void> {
+  const { run, log } = context;
   if ((await readBootMode()) !== 'uefi') {
     throw new AppError(
       'conflict',
       'a UEFI boot entry is wanted, but this ramdisk was booted by a BIOS: there are no EFI variables',
     );
   }
-  const esp = findEsp(device.name, await probePartitions(context.run, device.name));
-  const loaders = await withMounted(context.run, esp, findLoaders);
-  await writeBootEntries(context.run, device, esp, loaders);
-  context.log.info({ device: device.name, esp: esp.name, loaders }, 'boot entries written');
+  const esp = findEsp(target.device.name, target.partitions);
+  if (target.isPartitionImage) {
+    await inSystem(context, target, esp, (system) => installEfiGrub(system, process.arch));
+  }
+  const entries = target.isRaid ? await raidEntries(context, target, esp) : await plainEntries(context, target, esp);
+  await writeBootEntries(run, entries);
+  log.info({ device: target.device.name, entries }, 'boot entries written');
 }
 
-/** Entries for `loaders`, the first one first in the boot order; older ones of the same names go. */
-export async function writeBootEntries(
-  run: Run,
-  device: Pick<BlockDevice, 'name'>,
-  esp: Pick<Partition, 'number'>,
-  loaders: readonly Loader[],
+async function plainEntries({ run }: Context, target: Target, esp: ProbedPartition): Promise<readonly NewBootEntry[]> {
+  const loaders = await withMounted(run, esp.name, readOnlyEsp, findLoaders);
+  return loaders.map(({ label, path }) => ({
+    device: target.device.name,
+    partition: esp.number,
+    label,
+    loader: path,
+  }));
+}
+
+const readOnlyEsp = { type: 'vfat', options: ['ro', 'nosuid', 'nodev', 'noexec'] } as const;
+
+async function raidEntries({ run }: Context, target: Target, esp: ProbedPartition): Promise<readonly NewBootEntry[]> {
+  const spread = await spreadEsp(run, target.disks, esp);
+  const loaders = await withMounted(run, spread.device, readOnlyEsp, findLoaders);
+  return loaders.flatMap(({ label, path }) =>
+    spread.holders.map(({ disk, number }, index) => ({
+      device: disk,
+      partition: number,
+      label: `${label} (RAID, part${index})`,
+      loader: path,
+    })),
+  );
+}
+
+async function installBios(context: Context, target: Target): Promise<void> {
+  if (!target.isRaid && !target.isPartitionImage) {
+    await checkBootCode(target.device);
+    return;
+  }
+  if (target.isRaid) await ensureBootPartitions(context.run, target.disks, 'bios');
+  const disks = target.disks.map(({ name }) => name);
+  await inSystem(context, target, undefined, (system) => installBiosGrub(system, disks));
+  context.log.info({ disks }, 'GRUB installed for BIOS');
+}
+
+/** Lets GRUB's tools work in the deployed system; a partition image's configuration is written too, a disk's is there. */
+async function inSystem(
+  { run }: Context,
+  target: Target,
+  esp: ProbedPartition | undefined,
+  install: (system: DeployedSystem) => Promise<void>,
 ): Promise<void> {
-  const labels = new Set(loaders.map(({ label }) => label));
-  const before = await readBootEntries(run);
-  for (const entry of before.entries.filter(({ label }) => labels.has(label))) await deleteBootEntry(run, entry.number);
-  for (const loader of loaders) {
-    await createBootEntry(run, {
-      device: device.name,
-      partition: esp.number,
-      label: loader.label,
-      loader: loader.path,
-    });
-  }
-  const after = await readBootEntries(run);
-  // some firmware puts new entries last, whatever efibootmgr asks for
-  const ours = loaders.flatMap(({ label }) => after.entries.filter((entry) => entry.label === label));
-  const numbers = ours.map(({ number }) => number);
-  if (numbers.length < loaders.length) {
-    throw new AppError('storage_error', `the firmware did not keep the boot entries ${[...labels].join(', ')}`);
-  }
-  const wanted = [...numbers, ...after.order.filter((number) => !numbers.includes(number))];
-  if (wanted.join() !== after.order.join()) await setBootOrder(run, wanted);
-}
-
-async function withMounted<T>(run: Run, partition: Partition, use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'esp-'));
-  try {
-    await run('mount', ['-t', 'vfat', '-o', 'ro,nosuid,nodev,noexec', partition.name, folder]);
-    try {
-      return await use(folder);
-    } finally {
-      await run('umount', [folder]);
-    }
-  } finally {
-    await rmdir(folder);
-  }
+  const root = await findRootFileSystem(run, target.partitions, target.rootUuid);
+  await withDeployedSystem(run, root.name, esp?.name, async (system) => {
+    await install(system);
+    if (target.isPartitionImage) await configureGrub(system);
+  });
+  await waitForUdev(run);
 }
 
 /** A whole-disk image for BIOS brings its own boot code; without it the machine would just hang. */

@@ -7,6 +7,7 @@ import { authorizationHeadersFor, checkSupported, ImageInfo, refuseLogin } from 
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
 import { digestHead, type WrittenImage, writtenText } from '#agent/image/written-image.ts';
+import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
@@ -42,6 +43,7 @@ export const writeImageStep = defineStep<AgentContext, Args>({
     // a config drive that can't be read must not cost the disk its content
     const drive = configdrive ? await fetchConfigDrive(configdrive, context.signal) : undefined;
     context.reportProgress({ phase: 'choosing root device' });
+    await assembleForNode(context.run, context.node);
     await waitForUdev(context.run);
     const device = chooseRootDevice(await listBlockDevices(context.run), context.node);
     if (drive) checkMountable(drive, device);

@@ -32,6 +32,11 @@ test("udev's properties", () => {
   });
 });
 
+test("an array's UUID is its WWN", () => {
+  const array = 'DEVNAME=/dev/md127\nMD_LEVEL=raid1\nMD_UUID=3aaa0122:29827cfa:5331ad66:ca767371\nMD_NAME=any:md0\n';
+  expect(parseUdevProperties(array).wwn).toBe('3aaa0122:29827cfa:5331ad66:ca767371');
+});
+
 test.each([
   ['/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda', 'pci-0000:00:02.0'],
   ['/sys/devices/pci0000:00/0000:00:01.2/0000:02:00.0/nvme/nvme0/nvme0n1', 'pci-0000:02:00.0-nvme-1'],

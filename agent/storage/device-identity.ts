@@ -47,7 +47,8 @@ export function parseUdevProperties(stdout: string): Identity {
     model: get('ID_MODEL'),
     vendor: get('ID_VENDOR'),
     serial: get('ID_SERIAL_SHORT') ?? get('ID_SCSI_SERIAL'),
-    wwn: get('ID_WWN'),
+    // software RAID: what stays the same while the names of md devices change
+    wwn: get('ID_WWN') ?? get('MD_UUID'),
     wwnWithExtension: get('ID_WWN_WITH_EXTENSION'),
     wwnVendorExtension: get('ID_WWN_VENDOR_EXTENSION'),
     byPath: (get('DEVLINKS') ?? '').split(' ').find((link) => link.startsWith('/dev/disk/by-path/')) ?? null,

@@ -17,11 +17,18 @@ PART_ENTRY_NUMBER=1
   expect(parseBlkid(recorded)).toEqual({
     fsType: 'vfat',
     fsLabel: 'MY EFI',
+    fsUuid: '5C0E-9E39',
     partLabel: 'efi',
     partType: 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b',
   });
 });
 
 test('a partition of which nothing is known', () => {
-  expect(parseBlkid('')).toEqual({ fsType: null, fsLabel: null, partLabel: null, partType: null });
+  expect(parseBlkid('')).toEqual({
+    fsType: null,
+    fsLabel: null,
+    fsUuid: null,
+    partLabel: null,
+    partType: null,
+  });
 });

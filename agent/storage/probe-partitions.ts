@@ -15,21 +15,30 @@ export async function probePartitions(run: Run, deviceName: string): Promise<rea
 }
 
 async function probe(run: Run, partition: Partition): Promise<ProbedPartition> {
+  return { ...partition, ...parseBlkid(await runBlkid(run, partition.name)) };
+}
+
+/** What `blkid --probe --output export` finds on a disk or partition; empty when nothing is known of it. */
+export async function runBlkid(run: Run, deviceName: string): Promise<string> {
   // exit code 2: nothing is known of it; 8: several signatures that contradict each other
-  const { stdout } = await run('blkid', ['--probe', '--output', 'export', partition.name], { okExitCodes: [0, 2, 8] });
-  return { ...partition, ...parseBlkid(stdout) };
+  const { stdout } = await run('blkid', ['--probe', '--output', 'export', deviceName], { okExitCodes: [0, 2, 8] });
+  return stdout;
+}
+
+/** One property of `blkid --probe --output export`; `null` when it is missing or empty. */
+export function blkidProperty(stdout: string, key: string): string | null {
+  const line = stdout.split('\n').find((each) => each.startsWith(`${key}=`));
+  // blkid escapes for a shell
+  return line?.slice(key.length + 1).replaceAll(/\\(.)/g, '$1') || null;
 }
 
 /** Parses `blkid --probe --output export`. */
 export function parseBlkid(stdout: string): Omit<ProbedPartition, keyof Partition> {
-  const get = (key: string): string | null => {
-    const line = stdout.split('\n').find((each) => each.startsWith(`${key}=`));
-    // blkid escapes for a shell
-    return line?.slice(key.length + 1).replaceAll(/\\(.)/g, '$1') || null;
-  };
+  const get = (key: string): string | null => blkidProperty(stdout, key);
   return {
     fsType: get('TYPE'),
     fsLabel: get('LABEL'),
+    fsUuid: get('UUID'),
     partLabel: get('PART_ENTRY_NAME'),
     partType: get('PART_ENTRY_TYPE')?.toLowerCase() ?? null,
   };

@@ -10,3 +10,23 @@ export async function addLastGptPartition(run: Run, device: string, sizeMb: numb
   // 0: the first free number, and after --new the partition just made
   await run('sgdisk', ['--new', `0:-${sizeMb}MB:0`, '--change-name', `0:${name}`, device]);
 }
+
+export interface NewGptPartition {
+  /** As sgdisk has it: `1M`. */
+  readonly start: string;
+  readonly sizeMib: number;
+  /** sgdisk's type code: `ef00`. */
+  readonly code: string;
+  readonly name: string;
+}
+
+/**
+ * Adds a partition with the first free number. The kernel is not asked to read the table again: on a disk whose other
+ * partitions are in use it can't.
+ * @throws AppError `command_failed` when the space is taken.
+ */
+export async function addGptPartition(run: Run, device: string, partition: NewGptPartition): Promise<void> {
+  const place = ['--new', `0:${partition.start}:+${partition.sizeMib}M`];
+  const what = ['--typecode', `0:${partition.code}`, '--change-name', `0:${partition.name}`];
+  await run('sgdisk', [...place, ...what, device]);
+}

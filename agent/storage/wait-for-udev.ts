@@ -46,6 +46,13 @@ export async function rereadPartitions(run: Run, device: string): Promise<void> 
   await waitForUdev(run);
 }
 
+/** Tells the kernel of partitions that are new in the table of a disk whose other partitions may be in use. */
+export async function updatePartitions(run: Run, device: string): Promise<void> {
+  await waitForUdev(run);
+  await run('partx', ['--update', device]);
+  await waitForUdev(run);
+}
+
 function isMissingProgram(error: unknown): boolean {
   return error instanceof Error && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
 }

@@ -1,0 +1,94 @@
+import { cp } from 'node:fs/promises';
+import { type BootPartition, ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
+import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
+import {
+  createArray,
+  freeArrayDevice,
+  type MdArray,
+  readArrays,
+  stopArray,
+  zeroSuperblock,
+} from '#agent/storage/mdadm.ts';
+import { withMounted } from '#agent/storage/mount.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+export interface SpreadEsp {
+  /** The array of the EFI system partitions, `/dev/md1`. */
+  readonly device: string;
+  /** Each disk's, which firmware reads without knowing of RAID. */
+  readonly holders: readonly BootPartition[];
+}
+
+const arrayName = 'esp';
+
+/**
+ * Gives every disk of an array an EFI system partition (agent-protocol.md §7): a RAID 1 with its superblocks at the end,
+ * so that firmware sees a plain FAT file system in each member. The image's own files go there, with label and volume
+ * id, and lose their old place inside the array, which no firmware can read and which would be found by the same id.
+ * @param image the EFI system partition of the image, inside the array; `undefined` once its files have moved
+ * @throws AppError `storage_error`; `not_found` when there is neither the image's nor one that was spread before.
+ */
+export async function spreadEsp(
+  run: Run,
+  disks: readonly BlockDevice[],
+  image: ProbedPartition | undefined,
+): Promise<SpreadEsp> {
+  const holders = await ensureBootPartitions(run, disks, 'esp');
+  const { device, isNew } = await ensureArray(run, holders);
+  const files = image?.fsType === 'vfat' ? image : undefined;
+  if (!files && isNew) {
+    throw new AppError('not_found', 'the image has no EFI system partition with a FAT file system');
+  }
+  if (files) {
+    await copyEsp(run, files, device);
+    await run('wipefs', ['--all', '--force', files.name]);
+  }
+  await waitForUdev(run);
+  return { device, holders };
+}
+
+async function ensureArray(
+  run: Run,
+  holders: readonly BootPartition[],
+): Promise<{ readonly device: string; readonly isNew: boolean }> {
+  const members = holders.map(({ name }) => name);
+  const arrays = await readArrays(run);
+  const there = arrays.find((array) => isEspOf(array, members));
+  if (there) return { device: there.device, isNew: false };
+  // half of one, or one with a member missing
+  for (const array of arrays.filter((each) => each.members.some((member) => members.includes(member)))) {
+    await stopArray(run, array.device);
+  }
+  for (const member of members) await zeroSuperblock(run, member);
+  const device = freeArrayDevice(arrays.map((array) => array.device));
+  await createArray(run, { device, name: arrayName, level: '1', metadata: '1.0', members });
+  await waitForUdev(run);
+  return { device, isNew: true };
+}
+
+function isEspOf(array: MdArray, members: readonly string[]): boolean {
+  return (
+    array.active &&
+    array.level === 'raid1' &&
+    array.metadata === '1.0' &&
+    array.working === members.length &&
+    array.members.join() === members.toSorted().join()
+  );
+}
+
+async function copyEsp(run: Run, from: ProbedPartition, device: string): Promise<void> {
+  const id = from.fsUuid?.replace('-', '');
+  const label = from.fsLabel ? ['-n', from.fsLabel] : [];
+  await run('mkfs.vfat', ['-F', '32', ...(id ? ['-i', id] : []), ...label, device]);
+  await withMounted(run, from.name, { type: 'vfat', options: ['ro', 'nosuid', 'nodev', 'noexec'] }, (source) =>
+    withMounted(run, device, { type: 'vfat', options: ['rw', 'nosuid', 'nodev', 'noexec'] }, async (target) => {
+      try {
+        await cp(source, target, { recursive: true, preserveTimestamps: true });
+      } catch (cause) {
+        throw new AppError('storage_error', `copy the files of ${from.name} to ${device}`, { cause });
+      }
+    }),
+  );
+}
