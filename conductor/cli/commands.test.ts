@@ -1,9 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
+import { usageLine } from '#conductor/cli/command.ts';
 import { commands, runCommand, usage } from '#conductor/cli/commands.ts';
+import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
+import { watchFlow } from '#conductor/cli/watch-flow.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 let calls: unknown[][];
 let output: string;
@@ -20,12 +24,16 @@ const client: ApiClient = {
     const state = nodeStates.length > 1 ? nodeStates.shift() : nodeStates[0];
     return Promise.resolve(path.endsWith('/nope') ? undefined : { name: 'n1', ...state });
   },
+  download: (path) => {
+    calls.push(['GET', path]);
+    return Promise.resolve({ content: Buffer.from('tar'), fileName: 'n1.tar.gz' });
+  },
 };
 const run = (...args: string[]) =>
   runCommand(
     {
       client,
-      screen: { write: (text) => (output += text), isTerminal: false },
+      screen: { write: (text) => (output += String(text)), isTerminal: false, size: () => ({ columns: 80, rows: 24 }) },
       clock: {
         now: () => new Date(),
         sleep: () => {
@@ -107,18 +115,163 @@ test('watching a node that ends in a failed state fails with its last error', as
   await expect(run('node', 'watch', 'nope')).rejects.toThrow('there is no node nope');
 });
 
-test('lists and shows', async () => {
+test('watching rides out a conductor that is restarted, and gives up on time', async () => {
+  let failures = 3;
+  const away: ApiClient = {
+    ...client,
+    call: (...args) => {
+      failures -= 1;
+      return failures >= 0 ? Promise.reject(new AppError('unavailable', 'reach it')) : client.call(...args);
+    },
+  };
+  let now = 0;
+  const clock = { now: () => new Date(now), sleep: (ms: number) => Promise.resolve(void (now += ms)) };
+  const screen = { write: () => undefined, isTerminal: false, size: () => ({ columns: 80, rows: 24 }) };
+  const watched = await watchFlow(away, 'n1', { screen, clock });
+  expect(watched.node).toMatchObject({ provision_state: 'active' });
+  failures = Number.POSITIVE_INFINITY;
+  await expect(watchFlow(away, 'n1', { screen, clock })).rejects.toThrow('reach it');
+  expect(now).toBeGreaterThan(60_000);
+  failures = 0;
+  nodeStates = [{ provision_state: 'deploying', target_provision_state: 'active' }];
+  await expect(watchFlow(client, 'n1', { screen, clock, timeoutMs: 5000 })).rejects.toThrow('it goes on');
+});
+
+test('a terminal is painted over, within its size', async () => {
+  flow = flowView(
+    Array.from({ length: 40 }, (_, index) =>
+      stepView({ step: `step_${index}`, state: index < 20 ? 'succeeded' : 'pending' }),
+    ),
+    { started_at: new Date().toISOString(), ended_at: null },
+  ) as unknown as Record<string, unknown>;
+  nodeStates = [
+    { provision_state: 'deploying', target_provision_state: 'active' },
+    { provision_state: 'active', target_provision_state: null },
+  ];
+  onSleep = () => (flow = { ...flow, ended_at: new Date().toISOString() });
+  const writes: string[] = [];
+  const screen = {
+    write: (text: string | Uint8Array) => void writes.push(String(text)),
+    isTerminal: true,
+    size: () => ({ columns: 30, rows: 10 }),
+  };
+  const clock = { now: () => new Date(), sleep: () => Promise.resolve(onSleep()) };
+  await watchFlow(client, 'n1', { screen, clock });
+  expect(writes).toHaveLength(2);
+  expect(writes[0]?.split('\n')).toHaveLength(10);
+  expect(writes[1]).toContain('\u001b[9A\u001b[J');
+});
+
+test('lists and shows, as text and as JSON', async () => {
   await run('node', 'list');
   expect(output).toMatch(/^uuid +name .*\nu +n1 .*false\n$/);
   output = '';
+  await run('node', 'list', '-o', 'json');
+  expect(JSON.parse(output)).toEqual([
+    {
+      uuid: 'u',
+      name: 'n1',
+      maintenance: false,
+      power_state: null,
+      provision_state: null,
+      target_provision_state: null,
+    },
+  ]);
+  output = '';
   await run('node', 'show', 'n1');
+  expect(output).toMatch(/^name +n1$/m);
+  output = '';
+  await run('node', 'show', '-o', 'json', 'n1');
   expect(JSON.parse(output)).toMatchObject({ name: 'n1' });
+  await expect(run('node', 'show', 'nope')).rejects.toThrow('there is no node nope');
+});
+
+test('-o json prints one document, also for what waits and for what fails', async () => {
+  await run('deploy', 'n1', '--wait', '-o', 'json');
+  expect(JSON.parse(output)).toMatchObject({ node: { name: 'n1', provision_state: 'active' }, flow: null });
+  output = '';
+  await run('inspect', 'n1', '-o', 'json');
+  expect(JSON.parse(output)).toEqual({ node: 'n1', target: 'inspect' });
+  output = '';
+  nodeStates = [{ provision_state: 'deploy failed', target_provision_state: null, last_error: 'no disk' }];
+  await expect(run('watch', 'n1', '-o', 'json')).rejects.toThrow('no disk');
+  expect(JSON.parse(output)).toMatchObject({ node: { last_error: 'no disk' } });
+  output = '';
+  await run('abort', 'n1', '--wait');
+  expect(output).toBe('node n1 is deploy failed\n');
+});
+
+test('steps come from files, JSON or YAML', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
+  try {
+    const yaml = join(directory, 'steps.yaml');
+    await writeFile(yaml, '- {interface: deploy, step: erase_devices_metadata, args: {}}\n');
+    const steps = [{ interface: 'deploy', step: 'erase_devices_metadata', args: {} }];
+    await run('clean', 'n1', '--steps', yaml);
+    const json = join(directory, 'steps.json');
+    await writeFile(json, JSON.stringify({ deploy_steps: steps }));
+    await run('deploy', 'n1', '--deploy-steps', json, '--plan-hash', 'ab');
+    await run('template', 'create', 'CUSTOM_X', '--steps', yaml);
+    await run('template', 'delete', 'CUSTOM_X');
+    await writeFile(json, '{"logical_disks": []}');
+    await run('node', 'raid', 'set', 'n1', '--config', json);
+    await run('node', 'raid', 'clear', 'n1');
+    expect(calls).toEqual([
+      ['PUT', '/v1/nodes/n1/states/provision', { target: 'clean', clean_steps: steps }],
+      ['PUT', '/v1/nodes/n1/states/provision', { target: 'active', deploy_steps: steps, plan_hash: 'ab' }],
+      ['POST', '/v1/deploy_templates', { name: 'CUSTOM_X', steps }],
+      ['DELETE', '/v1/deploy_templates/CUSTOM_X', undefined],
+      ['PUT', '/v1/nodes/n1/states/raid', { logical_disks: [] }],
+      ['PUT', '/v1/nodes/n1/states/raid', {}],
+    ]);
+    await expect(run('clean', 'n1', '--steps', json)).rejects.toThrow('it must be a list of steps');
+    await writeFile(json, '{[');
+    await expect(run('clean', 'n1', '--steps', json)).rejects.toThrow('it must be JSON or YAML');
+    await expect(run('clean', 'n1')).rejects.toThrow('--steps FILE must be given');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test('logs go to a file, or into a pipe', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
+  try {
+    await run('logs', 'n1');
+    expect(output).toBe('tar');
+    output = '';
+    await run('logs', 'n1', '--flow', 'f', '-o', join(directory, 'l.tar.gz'));
+    expect(output).toContain('l.tar.gz: 3 B');
+    expect(await readFile(join(directory, 'l.tar.gz'), 'utf8')).toBe('tar');
+    expect(calls.at(-1)).toEqual(['GET', '/v1/nodes/n1/flow/logs?flow=f']);
+    await expect(run('logs', 'n1', '-o', '/nowhere/x')).rejects.toThrow('write /nowhere/x');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test('every command explains itself, and groups list their commands', async () => {
+  for (const command of commands) {
+    output = '';
+    await run(...command.words.split(' '), '--help');
+    expect(output).toContain(usageLine(command));
+    expect(usage()).toContain(command.meaning);
+  }
+  output = '';
+  await run('template', '--help');
+  expect(output).toContain('baton template create NAME');
+  expect(output).not.toContain('node list');
+  output = '';
+  await run('--help');
+  expect(output).toBe(usage());
 });
 
 test('bad usage is answered with what would be right', async () => {
   await expect(run('frobnicate')).rejects.toThrow(/no such command: frobnicate\nusage:/);
   await expect(run()).rejects.toThrow(/^usage:/);
-  await expect(run('node', 'show')).rejects.toThrow('name one node');
-  await expect(run('deploy', 'n1', '--bogus')).rejects.toThrow('read the arguments');
-  for (const command of commands) expect(usage()).toContain(command.usage);
+  await expect(run('node')).rejects.toThrow('baton node show NODE');
+  await expect(run('node', 'show')).rejects.toThrow('it takes NODE; usage: baton node show NODE');
+  await expect(run('deploy', 'n1', '--bogus')).rejects.toThrow('usage: baton deploy NODE [--image URL]');
+  await expect(run('deploy', 'n1', '--wait', '--timeout', 'soon')).rejects.toThrow('number of seconds above 0');
+  await expect(run('node', 'list', '-o', 'xml')).rejects.toThrow('it must be json or text');
+  expect(calls).toEqual([]);
 });

@@ -4,11 +4,22 @@ import { runCommand } from '#conductor/cli/commands.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
+// `baton node list | head`: who reads has seen enough
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
 try {
   await runCommand(
     {
       client: createApiClient(process.env['BATON_URL'] ?? 'http://127.0.0.1:6385'),
-      screen: { write: (text) => process.stdout.write(text), isTerminal: process.stdout.isTTY },
+      screen: {
+        write: (output) => process.stdout.write(output),
+        isTerminal: process.stdout.isTTY,
+        // a terminal that does not know its size says 0
+        size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
+      },
       clock: systemClock,
     },
     process.argv.slice(2),

@@ -24,7 +24,7 @@ test('says of each step how long, how far and why', () => {
   );
   expect(lines).toEqual([
     '✓ 100 deploy.deploy                12.3 s',
-    '▶  80 deploy.write_image   agent   20.0 s  writing image 50.0 MB of 200 MB (25 %), 12.5 MB/s',
+    '▶  80 deploy.write_image   agent   20.0 s  █████░░░░░░░░░░░░░░░ writing image 50.0 MB of 200 MB (25 %), 12.5 MB/s',
     '·  20 deploy.boot_instance',
     'deploy: running, 20.0 s',
   ]);

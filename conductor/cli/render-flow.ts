@@ -42,7 +42,7 @@ function remark(step: FlowStepView, now: Date): string {
   const busy = step.state === 'running' || step.state === 'waiting';
   if (!busy) return '';
   const progress = progressOf(step);
-  if (progress) return renderProgress(progress);
+  if (progress) return `${progressBar(progress)}${renderProgress(progress)}`;
   if (!step.waiting_for) return '';
   const left = step.wait_until ? spanMs(now.toISOString(), step.wait_until, now) : undefined;
   return `waiting for ${step.waiting_for}${left === undefined ? '' : ` (at most ${formatDuration(left)} more)`}`;
@@ -62,6 +62,15 @@ export function renderProgress(progress: Progress | undefined): string {
       ? ''
       : ` ${formatBytes(done)}${total ? ` of ${formatBytes(total)} (${Math.floor((done / total) * 100)} %)` : ''}`;
   return `${progress.phase}${amount}${rate === undefined ? '' : `, ${formatBytes(rate)}/s`}`;
+}
+
+const barWidth = 20;
+
+/** `██████░░░░░░░░░░░░░░ `, or nothing while the total is not known. */
+function progressBar({ done_bytes: done, total_bytes: total }: Progress): string {
+  if (done === undefined || !total) return '';
+  const full = Math.min(barWidth, Math.floor((done / total) * barWidth));
+  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)} `;
 }
 
 export function spanMs(from: string, to: string | null, now: Date): number {

@@ -1,47 +1,97 @@
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
 import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
+import { fitScreen, printable, type ScreenSize } from '#conductor/cli/fit-screen.ts';
 import { renderFlow } from '#conductor/cli/render-flow.ts';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
 import type { Clock } from '#shared/clock.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 
 export interface Screen {
-  readonly write: (text: string) => void;
+  readonly write: (output: string | Uint8Array) => void;
   /** Lines can be painted over; else each change is printed once. */
   readonly isTerminal: boolean;
+  /** As it is now: people resize. */
+  readonly size: () => ScreenSize;
+}
+
+export interface WatchOptions {
+  readonly screen: Screen;
+  readonly clock: Clock;
+  /** Nothing is shown while it goes on. */
+  readonly quiet?: boolean | undefined;
+  /** Give up, not the flow but the watching. Default: never. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Where a node has come to rest, and the flow that brought it there. */
+export interface WatchedNode {
+  readonly node: Json;
+  readonly flow: FlowView | undefined;
 }
 
 const pollMs = 500;
+/** A conductor that is restarted is back by then, and the flow goes on. */
+const patienceMs = 60_000;
 
 /**
  * Shows the node's flow until it rests, a flow that follows in the same breath too (tear-down, then cleaning).
- * @returns the node as it rests.
- * @throws AppError `not_found`.
+ * @throws AppError `not_found`, `timeout`, `unavailable` when the conductor has been away for a minute.
  */
-export async function watchFlow(
-  client: ApiClient,
-  ident: string,
-  options: { readonly screen: Screen; readonly clock: Clock },
-): Promise<Json> {
-  const { screen, clock } = options;
-  let before: FlowView | undefined;
-  let painted = 0;
+export async function watchFlow(client: ApiClient, ident: string, options: WatchOptions): Promise<WatchedNode> {
+  const { clock } = options;
+  const show = options.quiet ? () => undefined : options.screen.isTerminal ? livePainter(options) : printer(options);
+  const began = clock.now().getTime();
   for (;;) {
-    const node = await client.call('GET', `/v1/nodes/${ident}`);
-    if (!node) throw new AppError('not_found', `there is no node ${ident}`);
-    const flow = (await client.call('GET', `/v1/nodes/${ident}/flow`)) as FlowView | undefined;
-    if (flow) {
-      if (flow.uuid !== before?.uuid) painted = 0;
-      const now = clock.now();
-      const lines = screen.isTerminal ? renderFlow(flow, now) : describeFlowChanges(before, flow, now);
-      // a plan that has become shorter must leave no old lines below
-      const erase = screen.isTerminal ? `${painted > 0 ? `\u001b[${painted}A` : ''}\u001b[J` : '';
-      screen.write(`${erase}${lines.map((line) => `${line}\n`).join('')}`);
-      painted = lines.length;
-      before = flow;
+    const watched = await lookPatiently(client, ident, clock);
+    if (watched.flow) show(watched.flow);
+    const flowRests = !watched.flow || watched.flow.ended_at !== null;
+    if (flowRests && !watched.node['target_provision_state']) return watched;
+    if (options.timeoutMs !== undefined && clock.now().getTime() - began > options.timeoutMs) {
+      throw new AppError('timeout', `wait for node ${decodeURIComponent(ident)}: it has not come to rest; it goes on`);
     }
-    const flowRests = !flow || flow.ended_at !== null;
-    if (flowRests && !node['target_provision_state']) return node;
     await clock.sleep(pollMs);
   }
+}
+
+async function look(client: ApiClient, ident: string): Promise<WatchedNode> {
+  const node = await client.call('GET', `/v1/nodes/${ident}`);
+  if (!node) throw new AppError('not_found', `there is no node ${decodeURIComponent(ident)}`);
+  return { node, flow: (await client.call('GET', `/v1/nodes/${ident}/flow`)) as FlowView | undefined };
+}
+
+async function lookPatiently(client: ApiClient, ident: string, clock: Clock): Promise<WatchedNode> {
+  const until = clock.now().getTime() + patienceMs;
+  for (;;) {
+    try {
+      return await look(client, ident);
+    } catch (error) {
+      if (!isRetryable(error) || clock.now().getTime() > until) throw error;
+      await clock.sleep(pollMs);
+    }
+  }
+}
+
+/** Each change once, as for a log. */
+function printer({ screen, clock }: WatchOptions): (flow: FlowView) => void {
+  let before: FlowView | undefined;
+  return (flow) => {
+    const lines = describeFlowChanges(before, flow, clock.now());
+    if (lines.length > 0) screen.write(lines.map((line) => `${printable(line)}\n`).join(''));
+    before = flow;
+  };
+}
+
+/** All lines again at each look, over the ones before. */
+function livePainter({ screen, clock }: WatchOptions): (flow: FlowView) => void {
+  let painted = { flow: '', lines: 0, columns: 0 };
+  return (flow) => {
+    const size = screen.size();
+    // a narrower terminal has wrapped what stands there: nobody knows how many rows it takes now
+    const over = painted.flow === flow.uuid && painted.columns <= size.columns ? painted.lines : 0;
+    const lines = fitScreen(renderFlow(flow, clock.now()), size);
+    // a plan that has become shorter must leave no old lines below
+    const erase = `${over > 0 ? `\u001b[${over}A` : ''}\u001b[J`;
+    screen.write(`${erase}${lines.map((line) => `${line}\n`).join('')}`);
+    painted = { flow: flow.uuid, lines: lines.length, columns: size.columns };
+  };
 }

@@ -1,0 +1,93 @@
+import type { Json } from '#conductor/cli/api-client.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  type CommandOption,
+  pathOperand,
+  textOption,
+} from '#conductor/cli/command.ts';
+import { imageOptions, noteImage, readConfigDrive } from '#conductor/cli/instance-options.ts';
+import { print } from '#conductor/cli/print.ts';
+import { provision, waitOptions } from '#conductor/cli/provision.ts';
+import { readSteps } from '#conductor/cli/read-input-file.ts';
+import { renderPlan } from '#conductor/cli/render-plan.ts';
+import type { PlanView } from '#conductor/flows/view-plan.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const deploySteps: CommandOption = {
+  value: 'FILE',
+  meaning: 'steps of your own, JSON or YAML: a list of {interface, step, args, priority}',
+};
+
+const deployOptions = {
+  ...imageOptions,
+  'config-drive': { value: 'FILE', meaning: 'JSON {meta_data, user_data, network_data}, or base64 of a gzipped ISO' },
+  'deploy-steps': deploySteps,
+  'plan-hash': { value: 'HASH', meaning: 'of the plan that you have read: refused when it is another by now' },
+  ...waitOptions,
+} as const;
+
+const listOf: Readonly<Record<string, string>> = { clean: 'clean_steps', service: 'service_steps' };
+
+async function plan(context: CommandContext, input: CommandInput): Promise<void> {
+  const ident = pathOperand(input);
+  await noteImage(context, input, ident);
+  const target = textOption(input, 'target') ?? 'active';
+  const file = textOption(input, 'deploy-steps') ?? textOption(input, 'steps');
+  const key = listOf[target] ?? 'deploy_steps';
+  const steps = file === undefined ? {} : { [key]: await readSteps('--deploy-steps, --steps', file, key) };
+  const answer = await context.client.call('POST', `/v1/nodes/${ident}/plan`, { target, ...steps });
+  if (!answer) throw new AppError('internal', 'read the plan: the conductor answered nothing');
+  print(context, input, { json: answer, text: renderPlan(answer as unknown as PlanView) });
+}
+
+function deployTo(target: 'active' | 'rebuild'): Command['run'] {
+  return async (context, input) => {
+    const ident = pathOperand(input);
+    const drive = textOption(input, 'config-drive');
+    const steps = textOption(input, 'deploy-steps');
+    const hash = textOption(input, 'plan-hash');
+    // files first: a wrong name must leave the node as it was
+    const body: Json & { target: string } = {
+      target,
+      ...(drive === undefined ? {} : { configdrive: await readConfigDrive(drive) }),
+      ...(steps === undefined ? {} : { deploy_steps: await readSteps('--deploy-steps', steps, 'deploy_steps') }),
+      ...(hash === undefined ? {} : { plan_hash: hash }),
+    };
+    await noteImage(context, input, ident);
+    await provision(context, input, ident, body);
+  };
+}
+
+export const deployCommands: readonly Command[] = [
+  {
+    words: 'plan',
+    operands: ['NODE'],
+    options: {
+      target: { value: 'VERB', meaning: 'active (default), rebuild, provide, clean, service, inspect' },
+      ...imageOptions,
+      'deploy-steps': deploySteps,
+      steps: { value: 'FILE', meaning: 'for clean and service: the steps, in their order' },
+    },
+    meaning: 'what would happen, step by step; the machine is not touched',
+    details:
+      'Each step with the reason for its place, the disks that lose their contents, reboots and time. The hash below\n' +
+      'goes with `baton deploy --plan-hash`. --image is noted on the node, as `baton deploy` does.',
+    run: plan,
+  },
+  {
+    words: 'deploy',
+    operands: ['NODE'],
+    options: deployOptions,
+    meaning: 'write an image to an available node',
+    run: deployTo('active'),
+  },
+  {
+    words: 'rebuild',
+    operands: ['NODE'],
+    options: deployOptions,
+    meaning: 'write the image of an active node again',
+    run: deployTo('rebuild'),
+  },
+];

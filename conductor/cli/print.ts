@@ -1,0 +1,38 @@
+import type { CommandContext, CommandInput } from '#conductor/cli/command.ts';
+
+/** Prints a command's outcome: the document after `-o json`, else the text. */
+export function print(
+  { screen }: Pick<CommandContext, 'screen'>,
+  input: Pick<CommandInput, 'json'>,
+  outcome: { readonly json: unknown; readonly text: string },
+): void {
+  screen.write(input.json ? `${JSON.stringify(outcome.json, undefined, 2)}\n` : outcome.text);
+}
+
+/** `-` for nothing, JSON for what is no text. */
+export function cell(value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Rows as columns of equal width, a line each. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const count = Math.max(0, ...rows.map((row) => row.length));
+  const widths = Array.from({ length: count }, (_, column) =>
+    Math.max(0, ...rows.map((row) => (row[column] ?? '').length)),
+  );
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((text, column) => text.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}
+
+/** An object's fields, a line each. */
+export function fieldTable(object: Readonly<Record<string, unknown>>): string {
+  return table(Object.entries(object).map(([name, value]) => [name, cell(value)]));
+}

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { renderPlan } from '#conductor/cli/render-plan.ts';
+import type { PlanView } from '#conductor/flows/view-plan.ts';
+
+const step = {
+  position: 1,
+  interface: 'raid',
+  step: 'apply_configuration',
+  priority: 90,
+  origin: 'template',
+  in_band: true,
+  args: { raid_config: {} },
+  reboot_requested: false,
+  abortable: true,
+  reason: 'template CUSTOM_RAID1 gives it priority 90',
+  predicted_seconds: 12.34,
+};
+const plan: PlanView = {
+  node: '11111111-1111-4111-8111-111111111111',
+  kind: 'deploy',
+  hash: 'ab'.repeat(32),
+  complete: true,
+  boot_mode: 'uefi',
+  reboots: 1,
+  predicted_seconds: 75,
+  destroys: [
+    {
+      name: '/dev/vda',
+      serial: 'S1',
+      model: null,
+      size_bytes: 8_000_000_000,
+      contents: ['/dev/vda1: ext4 "root"'],
+      by: ['raid.apply_configuration'],
+    },
+  ],
+  steps: [
+    step,
+    {
+      ...step,
+      position: 2,
+      interface: 'deploy',
+      step: 'boot_instance',
+      priority: 20,
+      in_band: false,
+      args: {},
+      reason: "the conductor's own step",
+      predicted_seconds: null,
+      reboot_requested: true,
+    },
+  ],
+  warnings: ['The disks are not known.'],
+};
+
+test('a plan says what, why, what is lost, and its hash', () => {
+  expect(renderPlan(plan)).toBe(
+    [
+      '#  prio  step                      by     about   why it is there',
+      '1  90    raid.apply_configuration  agent  12.3 s  template CUSTOM_RAID1 gives it priority 90',
+      "2  20    deploy.boot_instance                     the conductor's own step (then reboots)",
+      '',
+      'arguments:',
+      '  1  raid.apply_configuration  {"raid_config":{}}',
+      '',
+      'DESTROYS what is on:',
+      '  /dev/vda  S1  -  8.0 GB  /dev/vda1: ext4 "root"  by raid.apply_configuration',
+      '',
+      'deploy: 2 steps, 1 reboot, uefi boot, about 1 m 15 s',
+      '',
+      '! The disks are not known.',
+      '',
+      `hash ${plan.hash}`,
+      '',
+    ].join('\n'),
+  );
+});
+
+test('what is not known is not made up', () => {
+  const text = renderPlan({ ...plan, steps: [], destroys: [], warnings: [], predicted_seconds: null, reboots: 0 });
+  expect(text).toContain('deploy: 0 steps, 0 reboots, uefi boot, time not known');
+  expect(text).not.toContain('DESTROYS');
+});

@@ -1,0 +1,67 @@
+import { type Command, type CommandOption, pathOperand, textOption } from '#conductor/cli/command.ts';
+import { provision, readTimeout, report, waitOptions } from '#conductor/cli/provision.ts';
+import { readSteps } from '#conductor/cli/read-input-file.ts';
+import { watchFlow } from '#conductor/cli/watch-flow.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A verb that takes nothing but the node. */
+function verb(words: string, target: string, meaning: string): Command {
+  return {
+    words,
+    operands: ['NODE'],
+    options: waitOptions,
+    meaning,
+    run: (context, input) => provision(context, input, pathOperand(input), { target }),
+  };
+}
+
+/** A verb that runs a list of steps in its order. */
+function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
+  const steps: CommandOption = { value: 'FILE', meaning: 'JSON or YAML: a list of {interface, step, args}' };
+  const hash: CommandOption = { value: 'HASH', meaning: `of \`baton plan NODE --target ${words} --steps FILE\`` };
+  return {
+    words,
+    operands: ['NODE'],
+    options: { steps, 'plan-hash': hash, ...waitOptions },
+    meaning,
+    run: async (context, input) => {
+      const file = textOption(input, 'steps');
+      if (file === undefined) throw new AppError('invalid_argument', `${words}: --steps FILE must be given`);
+      const key = `${words}_steps`;
+      const planHash = textOption(input, 'plan-hash');
+      await provision(context, input, pathOperand(input), {
+        target: words,
+        [key]: await readSteps('--steps', file, key),
+        ...(planHash === undefined ? {} : { plan_hash: planHash }),
+      });
+    },
+  };
+}
+
+const { timeout } = waitOptions;
+
+function watch(words: string): Command {
+  return {
+    words,
+    operands: ['NODE'],
+    options: { timeout: { ...timeout, meaning: 'stop watching then; the node goes on' } },
+    meaning: 'the flow under way, live, until the node rests',
+    run: async (context, input) => {
+      const options = { ...context, quiet: input.json, timeoutMs: readTimeout(input) };
+      report(context, input, await watchFlow(context.client, pathOperand(input), options));
+    },
+  };
+}
+
+export const stateCommands: readonly Command[] = [
+  verb('manage', 'manage', "check a node's BMC and take it under control"),
+  verb('inspect', 'inspect', 'boot the ramdisk of a manageable node and store what it finds'),
+  stepsVerb('clean', 'run steps on a manageable node'),
+  verb('provide', 'provide', 'clean a manageable node and make it available'),
+  stepsVerb('service', 'run steps on an active node'),
+  verb('undeploy', 'deleted', 'take the instance away and clean'),
+  verb('abort', 'abort', 'stop the flow under way, at the next step that may be interrupted'),
+  verb('unhold', 'unhold', 'let a flow go on that a hold step has stopped'),
+  watch('watch'),
+  watch('node watch'),
+];
