@@ -1,17 +1,21 @@
+import { once } from 'node:events';
 import { hostname } from 'node:os';
 import { callbackUrl, findAdvertisedAddress } from '#agent/advertised-address.ts';
+import { type AgentInventory, openInventory } from '#agent/agent-inventory.ts';
 import { type ApiClient, createApiClient } from '#agent/api/api-client.ts';
 import { microversions } from '#agent/api/microversion.ts';
 import type { CommandServices } from '#agent/commands/command.ts';
 import { CommandRunner } from '#agent/commands/command-runner.ts';
 import { commandTable } from '#agent/commands/command-table.ts';
 import type { AgentConfig } from '#agent/config.ts';
+import type { OpenTerminal } from '#agent/console/terminal.ts';
 import { activateHardware } from '#agent/hardware/active-hardware.ts';
 import type { HardwareManager } from '#agent/hardware/hardware-manager.ts';
 import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
 import { createHeartbeatLoop } from '#agent/heartbeat-loop.ts';
 import { createApp } from '#agent/http/app.ts';
 import { startServer } from '#agent/http/server.ts';
+import { inspect } from '#agent/inspection/inspect.ts';
 import { lockDown } from '#agent/lock-down.ts';
 import { type FoundNode, type LookupDependencies, lookup } from '#agent/lookup.ts';
 import { createProgressReporter } from '#agent/progress.ts';
@@ -35,6 +39,10 @@ export interface AgentDependencies {
   readonly say: Say;
   readonly recentLog: () => string;
   readonly hardwareManagers: readonly HardwareManager[];
+  /** Where there is none, there is no console. */
+  readonly openTerminal?: OpenTerminal;
+  /** Another machine than this one, in simulators. */
+  readonly openInventory?: typeof openInventory;
   /** Stops the agent. */
   readonly signal: AbortSignal;
 }
@@ -45,13 +53,32 @@ export async function runAgent(config: AgentConfig, dependencies: AgentDependenc
   if (config.hardwareDelayMs > 0) await clock.sleep(config.hardwareDelayMs, signal);
   const api = createApiClient({ ...config, urls: config.apiUrls, log, now: () => clock.now() });
   try {
-    await lookUpAndServe(api, config, dependencies);
+    await inspectAndServe(api, config, dependencies);
   } finally {
     await api.close();
   }
 }
 
-async function lookUpAndServe(api: ApiClient, config: AgentConfig, dependencies: AgentDependencies): Promise<void> {
+async function inspectAndServe(api: ApiClient, config: AgentConfig, dependencies: AgentDependencies): Promise<void> {
+  const { say, signal } = dependencies;
+  const inventory = (dependencies.openInventory ?? openInventory)(config, dependencies);
+  try {
+    if (config.inspection) {
+      const target = { ...config, ...dependencies, url: config.inspection.callbackUrl };
+      await inspect(config.inspection, target, { ...dependencies, inventory: () => inventory.read() });
+    }
+    if (config.apiUrls.length > 0) return await lookUpAndServe(api, config, { ...dependencies, inventory });
+    say('no ipa-api-url: there is nothing more to do');
+    if (!signal.aborted) await once(signal, 'abort');
+  } finally {
+    await inventory.close();
+  }
+}
+
+/** With the inventory of this run. */
+type ServingDependencies = AgentDependencies & { readonly inventory: AgentInventory };
+
+async function lookUpAndServe(api: ApiClient, config: AgentConfig, dependencies: ServingDependencies): Promise<void> {
   const { log, say } = dependencies;
   const saved = await readSavedIdentity(config.stateDir, log);
   const looking: LookupDependencies = {
@@ -77,7 +104,7 @@ async function lookUpAndServe(api: ApiClient, config: AgentConfig, dependencies:
 /** Serves and beats until the agent is stopped or locked down. */
 async function serve(parts: {
   readonly config: AgentConfig;
-  readonly dependencies: AgentDependencies;
+  readonly dependencies: ServingDependencies;
   readonly looking: LookupDependencies;
   readonly session: Session;
   readonly address: string;
@@ -102,6 +129,7 @@ async function serve(parts: {
     signal: life,
     hardware: await activateHardware(dependencies.hardwareManagers),
     bootMac: config.bootMac,
+    inventory: () => dependencies.inventory.read(),
     node: () => sessionNode(session),
     reportProgress: (id) => progress.forCommand(id),
     writtenImage: { current: undefined },
@@ -111,7 +139,15 @@ async function serve(parts: {
     progress.end(id);
     beats.nudge();
   });
-  const app = createApp({ commands, token: () => session.node.token, startedAt: clock.now(), log });
+  const { openTerminal } = dependencies;
+  const app = createApp({
+    commands,
+    token: () => session.node.token,
+    startedAt: clock.now(),
+    log,
+    // over plain http anybody on the way could read the token, and with it be root
+    console: certificate && openTerminal && { openTerminal, log, say, signal: life },
+  });
   const server = await startServer(app, config.listen, certificate && { ...certificate, ...config.tls });
   const { protocol = certificate ? 'https' : 'http', port = server.port } = config.advertise;
   const url = callbackUrl(protocol, parts.address, port);

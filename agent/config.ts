@@ -31,7 +31,8 @@ const macAddress = (parse: (value: string) => string | undefined) =>
 
 /** Kernel parameter → its check and default (agent-protocol.md §2.6). What is not here is not read. */
 const kernelParams = {
-  'ipa-api-url': apiUrl,
+  // a machine that is only to be inspected needs none
+  'ipa-api-url': apiUrl.optional(),
   'ipa-agent-token': z.string().min(32, 'at least 32 characters').optional(),
   'ipa-insecure': flag,
   'ipa-debug': flag,
@@ -48,6 +49,10 @@ const kernelParams = {
   'ipa-lookup-timeout': seconds(600),
   'ipa-lookup-interval': seconds(1),
   'ipa-http-request-timeout': seconds(30),
+  'ipa-inspection-callback-url': z.string().refine(isHttpUrl, 'an http:// or https:// address').optional(),
+  'ipa-inspection-collectors': z.string().default('default,logs'),
+  'ipa-collect-lldp': flag,
+  'ipa-lldp-timeout': seconds(30),
   'ipa-hardware-initialization-delay': seconds(0),
   'ipa-ironic-api-version': z
     .string()
@@ -75,6 +80,7 @@ const environmentOnly = {
 const Parameters = z.object({ ...kernelParams, ...environmentOnly });
 
 export interface AgentConfig {
+  /** None: the machine is only to be inspected. */
   readonly apiUrls: readonly string[];
   /** The token embedded in virtual media. */
   readonly agentToken: string | undefined;
@@ -96,6 +102,10 @@ export interface AgentConfig {
     readonly retryMs: number;
   };
   readonly lookup: { readonly timeoutMs: number; readonly intervalMs: number };
+  /** `undefined`: nobody has asked for a report. */
+  readonly inspection: { readonly callbackUrl: string; readonly collectors: readonly string[] } | undefined;
+  /** `undefined`: switches are not listened to. */
+  readonly lldp: { readonly timeoutMs: number } | undefined;
   readonly requestTimeoutMs: number;
   readonly hardwareDelayMs: number;
   readonly apiVersion: string | undefined;
@@ -125,19 +135,21 @@ export function readAgentConfig(
     ...Object.keys(environmentOnly).map((key) => [key, environment[key]]),
   ]) as Record<string, unknown>;
   const parsed = Parameters.safeParse(given);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => {
-      const key = String(issue.path[0]);
-      return given[key] === undefined ? `${key}: must be given` : `${key}: ${issue.message}`;
-    });
+  const lacksUrl = given['ipa-api-url'] === undefined && given['ipa-inspection-callback-url'] === undefined;
+  if (!parsed.success || lacksUrl) {
+    const problems = [
+      ...(lacksUrl ? ['ipa-api-url: must be given'] : []),
+      ...(parsed.error?.issues ?? []).map((issue) => `${String(issue.path[0])}: ${issue.message}`),
+    ];
     throw new AppError('invalid_argument', `the kernel command line can't be used: ${problems.join('; ')}`);
   }
   return toConfig(parsed.data);
 }
 
 function toConfig(values: z.infer<typeof Parameters>): AgentConfig {
+  const callbackUrl = values['ipa-inspection-callback-url'];
   return {
-    apiUrls: values['ipa-api-url'],
+    apiUrls: values['ipa-api-url'] ?? [],
     agentToken: values['ipa-agent-token'],
     insecure: values['ipa-insecure'],
     debug: values['ipa-debug'],
@@ -154,6 +166,11 @@ function toConfig(values: z.infer<typeof Parameters>): AgentConfig {
       retryMs: values['ipa-ip-lookup-timeout'] * 1000,
     },
     lookup: { timeoutMs: values['ipa-lookup-timeout'] * 1000, intervalMs: values['ipa-lookup-interval'] * 1000 },
+    inspection:
+      callbackUrl === undefined
+        ? undefined
+        : { callbackUrl, collectors: values['ipa-inspection-collectors'].split(',').filter(Boolean) },
+    lldp: values['ipa-collect-lldp'] ? { timeoutMs: values['ipa-lldp-timeout'] * 1000 } : undefined,
     requestTimeoutMs: values['ipa-http-request-timeout'] * 1000,
     hardwareDelayMs: values['ipa-hardware-initialization-delay'] * 1000,
     apiVersion: values['ipa-ironic-api-version'],

@@ -23,31 +23,35 @@ const sources: Readonly<Record<string, readonly [string, ...string[]]>> = {
   lspci: ['lspci'],
 };
 
-/** What someone needs to find out why a step failed, as base64 of a tar.gz. */
+export type LogSources = Pick<CommandServices, 'run' | 'recentLog'>;
+
 export const collectSystemLogs = defineCommand({
   kind: 'sync',
   params: z.strictObject({}),
-  run: async (services) => {
-    const directory = await mkdtemp(join(tmpdir(), 'baton-logs-'));
-    try {
-      const content = join(directory, 'content.tar');
-      const names = [...Object.keys(sources), 'agent.log'];
-      await writeFile(join(directory, 'agent.log'), hideTokenParameter(services.recentLog()));
-      for (const [name, argv] of Object.entries(sources)) {
-        await writeFile(join(directory, name), hideTokenParameter(await outputOf(services, argv)));
-      }
-      await services.run('tar', ['-cf', content, '-C', directory, ...names]);
-      // gzip here: busybox's tar would need another program for it
-      const packed = await promisify(gzip)(await readFile(content));
-      return { system_logs: packed.toString('base64') };
-    } finally {
-      await rm(directory, { recursive: true });
-    }
-  },
+  run: async (services) => ({ system_logs: await packSystemLogs(services) }),
 });
 
+/** What someone needs to find out why a step failed, as base64 of a tar.gz. */
+export async function packSystemLogs(services: LogSources): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'baton-logs-'));
+  try {
+    const content = join(directory, 'content.tar');
+    const names = [...Object.keys(sources), 'agent.log'];
+    await writeFile(join(directory, 'agent.log'), hideTokenParameter(services.recentLog()));
+    for (const [name, argv] of Object.entries(sources)) {
+      await writeFile(join(directory, name), hideTokenParameter(await outputOf(services, argv)));
+    }
+    await services.run('tar', ['-cf', content, '-C', directory, ...names]);
+    // gzip here: busybox's tar would need another program for it
+    const packed = await promisify(gzip)(await readFile(content));
+    return packed.toString('base64');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
 /** A program's output, or why there is none: a missing tool must not cost the other logs. */
-async function outputOf(services: CommandServices, argv: readonly [string, ...string[]]): Promise<string> {
+async function outputOf(services: LogSources, argv: readonly [string, ...string[]]): Promise<string> {
   try {
     const [command, ...args] = argv;
     const { stdout, stderr } = await services.run(command, args, { timeoutMs: 10_000 });

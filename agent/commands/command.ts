@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AgentFault } from '#agent/commands/agent-fault.ts';
 import type { AgentContext, CommandNode } from '#agent/context.ts';
 import type { ActiveHardware } from '#agent/hardware/active-hardware.ts';
+import type { Inventory } from '#agent/hardware/inventory.ts';
 import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -24,6 +25,8 @@ export interface CommandServices {
   readonly reportProgress: (commandId: string) => AgentContext['reportProgress'];
   /** The image that a step wrote: `standby.get_partition_uuids` and `image.install_bootloader` ask for it. */
   readonly writtenImage: WrittenImageRecord;
+  /** What the machine is made of, with what its switches say where the agent listens for it. */
+  readonly inventory: () => Promise<Inventory>;
   /** The agent's latest log lines. */
   readonly recentLog: () => string;
   /** Stops serving and takes the network down, after the answer to this command is sent. */

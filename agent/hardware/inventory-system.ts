@@ -1,11 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readBootMode } from '#agent/boot/read-boot-mode.ts';
-import { listPhysicalInterfaces, readAttribute } from '#agent/hardware/network-interfaces.ts';
+import { readAttribute } from '#agent/hardware/network-interfaces.ts';
 
 export interface BootInfo {
   readonly current_boot_mode: 'uefi' | 'bios';
-  /** The NIC that the machine booted from, by name, or by MAC address where no NIC of the machine has it. */
+  /** MAC address of the NIC that the machine booted from; conductors compare it with the interfaces'. */
   readonly pxe_interface: string | null;
 }
 
@@ -49,9 +49,5 @@ export async function readSystemVendor(roots: { readonly sys: string }): Promise
 }
 
 export async function readBoot(roots: { readonly sys: string }, bootMac: string | undefined): Promise<BootInfo> {
-  const nics = bootMac === undefined ? [] : await listPhysicalInterfaces(roots.sys);
-  return {
-    current_boot_mode: await readBootMode(roots.sys),
-    pxe_interface: nics.find(({ macAddress }) => macAddress === bootMac)?.name ?? bootMac ?? null,
-  };
+  return { current_boot_mode: await readBootMode(roots.sys), pxe_interface: bootMac ?? null };
 }

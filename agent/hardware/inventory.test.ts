@@ -6,7 +6,9 @@ import { type KernelRoots, readInventory } from '#agent/hardware/inventory.ts';
 import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
+import type { LldpTlv } from '#shared/wire/inventory.ts';
 
 /** A machine as the kernel shows it: two NICs, a bridge, loopback. */
 const files: Readonly<Record<string, string>> = {
@@ -22,6 +24,7 @@ const files: Readonly<Record<string, string>> = {
   'sys/devices/system/memory/memory1/state': 'online',
   'sys/devices/pci/0000:00:05.0/vendor': '0x1af4\n',
   'sys/devices/pci/0000:00:05.0/device': '0x1000\n',
+  'sys/devices/pci/0000:00:05.0/index': '2\n',
   'sys/class/net/enp0s5/address': '52:54:00:AA:00:01\n',
   'sys/class/net/enp0s5/carrier': '1\n',
   'sys/class/net/enp0s5/speed': '10000\n',
@@ -39,16 +42,34 @@ const files: Readonly<Record<string, string>> = {
   'sys/firmware/efi/fw_platform_size': '64\n',
 };
 
+const vda1 = { name: 'vda1', path: '/dev/vda1', type: 'part', size: 1_048_576 };
+const vda2 = {
+  name: 'vda2',
+  path: '/dev/vda2',
+  type: 'part',
+  size: 2_097_152,
+  children: [{ name: 'md0', path: '/dev/md0', type: 'raid1', size: 2_000_000 }],
+};
 const lsblk = {
   blockdevices: [
-    { name: 'vda', path: '/dev/vda', type: 'disk', size: 10_737_418_240, rota: false, 'log-sec': 512, 'phy-sec': 4096 },
+    {
+      name: 'vda',
+      path: '/dev/vda',
+      type: 'disk',
+      size: 10_737_418_240,
+      rota: false,
+      'log-sec': 512,
+      'phy-sec': 4096,
+      children: [vda1, vda2],
+    },
     { name: 'sr0', path: '/dev/sr0', type: 'rom', size: 1_000_000, rm: true },
   ],
 };
 
+/** Programs by command, or by command and last argument. */
 function machineRun(programs: Readonly<Record<string, string>>): Run {
-  return (command) => {
-    const stdout = programs[command];
+  return (command, args) => {
+    const stdout = programs[`${command} ${args.at(-1)}`] ?? programs[command];
     return stdout === undefined
       ? Promise.reject(
           new AppError('command_failed', `${command} could not be started`, {
@@ -78,10 +99,16 @@ describe('readInventory', () => {
   test('tells the machine in the shape of Ironic', async () => {
     const run = machineRun({
       lsblk: JSON.stringify(lsblk),
+      'blkid /dev/vda': 'PTUUID=1\nPTTYPE=gpt\n',
+      'blkid /dev/vda1': 'LABEL=EFI\\ ONE\nTYPE=vfat\nPART_ENTRY_NAME=esp\n',
+      'blkid /dev/vda2': 'TYPE=linux_raid_member\nPART_ENTRY_NAME=data\n',
+      'lsblk /dev/md0': JSON.stringify({ blockdevices: vda2.children }),
+      'blkid /dev/md0': '',
       ipmitool:
         'IP Address Source       : DHCP Address\nIP Address              : 192.0.2.100\nMAC Address             : aa:bb:cc:00:00:01\n',
     });
-    const inventory = await readInventory({ run, bootMac: '52:54:00:aa:00:01', roots });
+    const lldp = Promise.resolve(new Map([['enp0s5', [[5, '737731'] satisfies LldpTlv]]]));
+    const inventory = await readInventory({ run, log: silentLog, bootMac: '52:54:00:aa:00:01', lldp, roots });
     expect(inventory).toMatchObject({
       cpu: {
         model_name: 'Test CPU @ 2GHz',
@@ -100,7 +127,7 @@ describe('readInventory', () => {
         manufacturer: 'ACME',
         firmware: { vendor: 'EFI Inc', version: '1.2', build_date: '01/02/2026' },
       },
-      boot: { current_boot_mode: 'uefi', pxe_interface: 'enp0s5' },
+      boot: { current_boot_mode: 'uefi', pxe_interface: '52:54:00:aa:00:01' },
     });
     expect(inventory.interfaces).toEqual([
       {
@@ -109,28 +136,49 @@ describe('readInventory', () => {
         ipv4_address: null,
         ipv6_address: null,
         has_carrier: true,
-        lldp: null,
+        lldp: [[5, '737731']],
         vendor: '0x1af4',
         product: '0x1000',
         client_id: null,
-        biosdevname: null,
+        biosdevname: 'em2',
         speed_mbps: 10_000,
         pci_address: '0000:00:05.0',
         driver: 'virtio_net',
       },
-      expect.objectContaining({ name: 'enp0s6', has_carrier: false, speed_mbps: null, driver: null }) as unknown,
+      expect.objectContaining({
+        name: 'enp0s6',
+        has_carrier: false,
+        speed_mbps: null,
+        lldp: null,
+        driver: null,
+      }) as unknown,
     ]);
     expect(inventory.disks).toMatchObject([
-      { name: '/dev/vda', size: 10_737_418_240, rotational: false, logical_sectors: 512, physical_sectors: 4096 },
+      {
+        name: '/dev/md0',
+        baton_contents: [],
+      },
+      {
+        name: '/dev/vda',
+        size: 10_737_418_240,
+        rotational: false,
+        logical_sectors: 512,
+        physical_sectors: 4096,
+        baton_contents: [
+          { name: '/dev/vda', size: 10_737_418_240, type: 'gpt', label: null },
+          { name: '/dev/vda1', size: 1_048_576, type: 'vfat', label: 'EFI ONE' },
+          { name: '/dev/vda2', size: 2_097_152, type: 'linux_raid_member', label: 'data' },
+          { name: '/dev/md0', size: 2_000_000, type: 'raid1', label: null },
+        ],
+      },
     ]);
-    expect(inventory.disks).toHaveLength(1);
   });
 
   test('a machine without IPMI, memory blocks, EFI and a known boot NIC', async () => {
     await rm(join(root, 'sys/devices/system'), { recursive: true });
     await rm(join(root, 'sys/firmware'), { recursive: true });
     const run = machineRun({ lsblk: '{"blockdevices":[]}' });
-    const inventory = await readInventory({ run, bootMac: '52:54:00:00:00:77', roots });
+    const inventory = await readInventory({ run, log: silentLog, bootMac: '52:54:00:00:00:77', roots });
     expect(inventory).toMatchObject({
       disks: [],
       bmc_address: null,
@@ -138,6 +186,12 @@ describe('readInventory', () => {
       memory: { total: 1_024_000_000, physical_mb: 977 },
       boot: { current_boot_mode: 'bios', pxe_interface: '52:54:00:00:00:77' },
     });
+  });
+
+  test('a disk that can’t be read is listed, its contents unknown', async () => {
+    const run = machineRun({ lsblk: JSON.stringify(lsblk) });
+    const inventory = await readInventory({ run, log: silentLog, roots });
+    expect(inventory.disks.map(({ baton_contents: contents }) => contents)).toContain(null);
   });
 
   test('physical interfaces are those with a device', async () => {

@@ -1,10 +1,15 @@
 import { hostname } from 'node:os';
+import { readBmc } from '#agent/hardware/inventory-bmc.ts';
+import { readContents } from '#agent/hardware/inventory-contents.ts';
 import { type CpuInfo, readCpu } from '#agent/hardware/inventory-cpu.ts';
 import { type InterfaceInfo, readInterfaces } from '#agent/hardware/inventory-interfaces.ts';
 import { type BootInfo, readBoot, readMemory, readSystemVendor } from '#agent/hardware/inventory-system.ts';
+import type { HeardLldp } from '#agent/network/listen-lldp.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
+import type { DiskContent } from '#shared/wire/inventory.ts';
 
 /** Where the kernel tells about the machine; other roots only in tests. */
 export interface KernelRoots {
@@ -15,7 +20,7 @@ export interface KernelRoots {
 const kernelRoots: KernelRoots = { sys: '/sys', proc: '/proc' };
 
 /** A disk in the inventory: byte sizes, `null` where the hardware is silent. */
-interface DiskInfo {
+export interface DiskInfo {
   readonly name: string;
   readonly model: string | null;
   readonly size: number;
@@ -30,6 +35,8 @@ interface DiskInfo {
   readonly logical_sectors: number;
   readonly physical_sectors: number;
   readonly tran: string | null;
+  /** Baton's own: what stands on it; `null` when it can't be read. */
+  readonly baton_contents: readonly DiskContent[] | null;
 }
 
 /** The machine as Ironic's agent describes it (agent-protocol.md §2.5). */
@@ -46,29 +53,38 @@ export interface Inventory {
   readonly hostname: string;
 }
 
+export interface InventoryOptions {
+  readonly run: Run;
+  readonly log: Log;
+  readonly bootMac?: string | undefined;
+  /** What switches have said, once it is known. */
+  readonly lldp?: Promise<HeardLldp> | undefined;
+  readonly roots?: KernelRoots;
+}
+
 /**
- * Reads the machine's inventory from /sys, /proc and lsblk; the BMC's address through `ipmitool` where there is one.
+ * Reads the machine's inventory from /sys, /proc, lsblk and blkid; the BMC's address through `ipmitool` where there is
+ * one.
  * @throws AppError when the block devices can't be listed.
  */
-export async function readInventory(options: {
-  readonly run: Run;
-  readonly bootMac?: string | undefined;
-  readonly roots?: KernelRoots;
-}): Promise<Inventory> {
-  const roots = options.roots ?? kernelRoots;
+export async function readInventory(options: InventoryOptions): Promise<Inventory> {
+  const { run, log, roots = kernelRoots } = options;
   const [interfaces, cpu, devices, memory, bmc, vendor, boot] = await Promise.all([
-    readInterfaces(roots),
+    readInterfaces(roots, await options.lldp),
     readCpu(roots),
-    listBlockDevices(options.run),
+    listBlockDevices(run),
     readMemory(roots),
-    readBmc(options.run),
+    readBmc(run),
     readSystemVendor(roots),
     readBoot(roots, options.bootMac),
   ]);
+  const disks = devices
+    .filter(isInstallable)
+    .map(async (device) => toDiskInfo(device, await readContents(device, { run, devices, log })));
   return {
     interfaces,
     cpu,
-    disks: devices.filter(isInstallable).map(toDiskInfo),
+    disks: await Promise.all(disks),
     memory,
     ...bmc,
     system_vendor: vendor,
@@ -81,7 +97,7 @@ function isInstallable(device: BlockDevice): boolean {
   return (device.type === 'disk' || device.type.startsWith('raid')) && device.sizeBytes > 0 && !device.readOnly;
 }
 
-function toDiskInfo(device: BlockDevice): DiskInfo {
+export function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null): DiskInfo {
   return {
     name: device.name,
     model: device.model,
@@ -97,15 +113,6 @@ function toDiskInfo(device: BlockDevice): DiskInfo {
     logical_sectors: device.logicalSectorBytes,
     physical_sectors: device.physicalSectorBytes,
     tran: device.tran,
+    baton_contents: contents,
   };
-}
-
-async function readBmc(run: Run): Promise<Pick<Inventory, 'bmc_address' | 'bmc_v6address' | 'bmc_mac'>> {
-  const output = await run('ipmitool', ['lan', 'print', '1'], { timeoutMs: 10_000 }).then(
-    ({ stdout }) => stdout,
-    () => '', // no ipmitool, no IPMI device or no LAN channel: a machine without a BMC address, not an error
-  );
-  const field = (name: string): string | null => new RegExp(`^${name}\\s*: (\\S+)`, 'm').exec(output)?.[1] ?? null;
-  const address = field('IP Address');
-  return { bmc_address: address === '0.0.0.0' ? null : address, bmc_v6address: null, bmc_mac: field('MAC Address') };
 }

@@ -39,6 +39,7 @@ export function fakeServices(overrides: Partial<CommandServices> = {}): CommandS
     node: () => ({ uuid: 'looked-up', properties: {}, instance_info: {}, driver_internal_info: {} }),
     reportProgress: () => () => undefined,
     writtenImage: { current: undefined },
+    inventory: () => Promise.reject(new AppError('not_supported', 'this machine has no inventory')),
     recentLog: () => '',
     lockdown: () => undefined,
     ...overrides,

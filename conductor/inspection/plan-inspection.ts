@@ -120,7 +120,8 @@ function inspectedProperties(
   { inventory, rootDisk }: Parameters<typeof planInspection>[2],
 ): JsonObject {
   const { cpu, memory, boot } = inventory;
-  const rootBytes = rootDisk?.size ?? smallestDisk(properties, inventory);
+  // with hints, only who knows them can tell which disk it is; a ramdisk that is inspected has not been told
+  const rootBytes = properties['root_device'] === undefined ? (rootDisk?.size ?? smallestDisk(inventory)) : undefined;
   const mode = boot?.current_boot_mode;
   return {
     ...(cpu?.architecture ? { cpu_arch: cpu.architecture } : {}),
@@ -133,9 +134,8 @@ function inspectedProperties(
   };
 }
 
-/** The root disk's size where the agent has not said which it is; with hints only an agent can tell. */
-function smallestDisk(properties: JsonObject, { disks }: InventoryDocument): number | undefined {
-  if (properties['root_device'] !== undefined) return undefined;
+/** The root disk's size where the agent has not said which it is. */
+function smallestDisk({ disks }: InventoryDocument): number | undefined {
   return disks
     .map((disk) => disk.size ?? 0)
     .filter((size) => size >= smallestRoot)

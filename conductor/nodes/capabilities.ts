@@ -3,10 +3,14 @@
  * its place, becomes text too.
  */
 export function withCapability(capabilities: unknown, name: string, value: string): string {
-  const given =
-    typeof capabilities === 'object' && capabilities !== null
-      ? Object.entries(capabilities).map(([key, each]) => `${key}:${String(each)}`)
-      : String(capabilities ?? '').split(',');
-  const others = given.map((each) => each.trim()).filter((each) => each !== '' && !each.startsWith(`${name}:`));
+  const others = listed(capabilities)
+    .map((each) => each.trim())
+    .filter((each) => each !== '' && !each.startsWith(`${name}:`));
   return [...others, `${name}:${value}`].join(',');
+}
+
+function listed(capabilities: unknown): readonly string[] {
+  if (typeof capabilities === 'string') return capabilities.split(',');
+  if (typeof capabilities !== 'object' || capabilities === null) return [];
+  return Object.entries(capabilities).map(([key, value]) => `${key}:${String(value)}`);
 }

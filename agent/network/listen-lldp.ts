@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { parseLldpFrame } from '#agent/network/lldp-frame.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run, start } from '#shared/process/run.ts';
+import type { LldpTlv } from '#shared/wire/inventory.ts';
+
+/** NIC name → what the switch at its other end says. */
+export type HeardLldp = ReadonlyMap<string, readonly LldpTlv[]>;
+
+export interface LldpListener {
+  readonly run: Run;
+  readonly start: typeof start;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends listening early. */
+  readonly signal: AbortSignal;
+}
+
+export interface ListeningNic {
+  readonly name: string;
+  /** `ixgbe`, `i40e` … */
+  readonly driver: string | null;
+}
+
+/**
+ * Listens for LLDP on NICs that are up until each has heard its switch, `timeoutMs` at most (switches speak every
+ * 30 s). Never rejects: a NIC that can't be listened on has heard nothing, and the log says why.
+ */
+export async function listenForLldp(
+  nics: readonly ListeningNic[],
+  timeoutMs: number,
+  listener: LldpListener,
+): Promise<HeardLldp> {
+  const ended = new AbortController();
+  const signal = AbortSignal.any([listener.signal, ended.signal]);
+  const end = (): void => ended.abort(new Error('listened long enough'));
+  const timer = listener.clock.sleep(timeoutMs, signal).then(end, end);
+  const heard = await Promise.all(nics.map((nic, index) => listenOn(nic, `lldp${index}`, { ...listener, signal })));
+  end();
+  await timer;
+  return new Map(nics.flatMap(({ name }, index) => (heard[index] ? [[name, heard[index]] as const] : [])));
+}
+
+/** Where LLDP is sent to: nearest bridge, nearest non-TPMR bridge, nearest customer bridge (802.1AB-2016 §7.1). */
+const groups = ['01:80:c2:00:00:0e', '01:80:c2:00:00:03', '01:80:c2:00:00:00'] as const;
+
+/**
+ * Node has no raw sockets. A macvtap device on top of the NIC gives its multicast frames as a character device, which
+ * any program can read; the NIC itself goes on as before.
+ */
+async function listenOn(
+  nic: ListeningNic,
+  tap: string,
+  listener: LldpListener,
+): Promise<readonly LldpTlv[] | undefined> {
+  const { run, log } = listener;
+  const removeTap = () => run('ip', ['link', 'delete', 'dev', tap], { okExitCodes: [0, 1], timeoutMs: 5000 });
+  try {
+    await wakeFirmware(nic, listener);
+    await removeTap(); // what an agent before us left
+    await run('ip', ['link', 'add', 'link', nic.name, 'name', tap, 'type', 'macvtap', 'mode', 'bridge']);
+    for (const group of groups) await run('ip', ['maddress', 'add', group, 'dev', tap]);
+    await run('ip', ['link', 'set', tap, 'up']);
+    const { stdout } = await run('ip', ['-json', 'link', 'show', 'dev', tap]);
+    const [link] = z.array(z.looseObject({ ifindex: z.number() })).parse(JSON.parse(stdout));
+    const tlvs = await readTap(`/dev/tap${link?.ifindex}`, listener);
+    log.info({ nic: nic.name, heard: tlvs !== undefined }, 'listened for LLDP');
+    return tlvs;
+  } catch (error) {
+    if (!listener.signal.aborted) log.warn({ err: error, nic: nic.name }, 'could not listen for LLDP');
+    return undefined;
+  } finally {
+    await removeTap().catch((error: unknown) => log.warn({ err: error, tap }, 'tap device not removed'));
+  }
+}
+
+const blockBytes = 2048;
+/** Stands before each frame: `struct virtio_net_hdr`. */
+const tapHeaderBytes = 10;
+
+async function readTap(device: string, { start, signal }: LldpListener): Promise<readonly LldpTlv[] | undefined> {
+  // one read is one frame, and conv=sync fills it up: blocks of one length, so that frames can be told apart in a pipe
+  const dd = start('dd', [`if=${device}`, `bs=${blockBytes}`, 'conv=sync'], { signal });
+  let pending = Buffer.alloc(0);
+  try {
+    for await (const chunk of dd.stdout as AsyncIterable<Buffer>) {
+      pending = Buffer.concat([pending, chunk]);
+      for (; pending.length >= blockBytes; pending = pending.subarray(blockBytes)) {
+        const tlvs = parseLldpFrame(pending.subarray(tapHeaderBytes, blockBytes));
+        if (tlvs) return tlvs;
+      }
+    }
+    await dd.exited; // ended by itself or by the signal: rejects
+    return undefined;
+  } finally {
+    dd.kill('SIGKILL');
+    await dd.exited.catch(() => undefined); // the device must be closed before it is removed
+  }
+}
+
+/** NICs whose firmware keeps LLDP to itself, and the private flag that has it pass it on. */
+const firmwareFlags: Readonly<Record<string, readonly [flag: string, value: 'on' | 'off']>> = {
+  i40e: ['disable-fw-lldp', 'on'],
+  ice: ['fw-lldp-agent', 'off'],
+};
+
+async function wakeFirmware({ name, driver }: ListeningNic, { run, log }: LldpListener): Promise<void> {
+  const flag = firmwareFlags[driver ?? ''];
+  if (!flag) return;
+  try {
+    await run('ethtool', ['--set-priv-flags', name, ...flag], { timeoutMs: 10_000 });
+  } catch (error) {
+    // firmware that is too old for the flag may pass LLDP on all the same
+    log.info({ err: error, nic: name }, "the NIC's firmware keeps its LLDP agent");
+  }
+}
