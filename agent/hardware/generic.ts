@@ -1,4 +1,6 @@
 import { type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
+import { applyBiosConfiguration } from '#agent/steps/bios-apply-configuration.ts';
+import { factoryResetBios } from '#agent/steps/bios-factory-reset.ts';
 import { cleanUefiNvram } from '#agent/steps/deploy-clean-uefi-nvram.ts';
 import { eraseDevices } from '#agent/steps/deploy-erase-devices.ts';
 import { eraseDevicesExpress } from '#agent/steps/deploy-erase-devices-express.ts';
@@ -21,6 +23,8 @@ export const genericHardwareManager: HardwareManager = {
       { step: cleanUefiNvram, priority: 0 },
       { step: writeImageStep, priority: 0 },
       { step: applyRaidConfiguration, priority: 0 },
+      { step: applyBiosConfiguration, priority: 0 },
+      { step: factoryResetBios, priority: 0 },
     ],
     clean: [
       { step: eraseDevicesMetadata, priority: 99 },
@@ -30,12 +34,16 @@ export const genericHardwareManager: HardwareManager = {
       { step: cleanUefiNvram, priority: 0 },
       { step: createRaidConfiguration, priority: 0 },
       { step: deleteRaidConfiguration, priority: 0 },
+      { step: applyBiosConfiguration, priority: 0 },
+      { step: factoryResetBios, priority: 0 },
     ],
     service: [
       { step: writeImageStep, priority: 0 },
       { step: applyRaidConfiguration, priority: 0 },
       { step: createRaidConfiguration, priority: 0 },
       { step: deleteRaidConfiguration, priority: 0 },
+      { step: applyBiosConfiguration, priority: 0 },
+      { step: factoryResetBios, priority: 0 },
     ],
   },
 };

@@ -1,4 +1,6 @@
 import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
+import { applyBiosConfiguration } from '#agent/steps/bios-apply-configuration.ts';
+import { factoryResetBios } from '#agent/steps/bios-factory-reset.ts';
 import { cleanUefiNvram } from '#agent/steps/deploy-clean-uefi-nvram.ts';
 import { eraseDevices } from '#agent/steps/deploy-erase-devices.ts';
 import { eraseDevicesExpress } from '#agent/steps/deploy-erase-devices-express.ts';
@@ -11,6 +13,8 @@ import { deleteRaidConfiguration } from '#agent/steps/raid-delete-configuration.
 
 /** Every in-band step, one file each; a test compares the table with the folder. */
 export const steps: readonly AgentStep[] = [
+  applyBiosConfiguration,
+  factoryResetBios,
   cleanUefiNvram,
   eraseDevices,
   eraseDevicesExpress,
