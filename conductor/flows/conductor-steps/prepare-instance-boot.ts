@@ -1,20 +1,27 @@
 import { z } from 'zod';
+import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import { checkCommand, startCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
 
 const PartitionUuids = z.looseObject({
   'root uuid': z.string().nullish(),
   'efi system partition uuid': z.string().nullish(),
+  'PReP Boot partition uuid': z.string().nullish(),
 });
 
 const command = 'image.install_bootloader';
 
-/** Whole-disk images under UEFI get a boot entry; under BIOS the image's own boot sector is all there is to it. */
+/**
+ * The agent installs boot loaders where more is to be done than to boot from the disk (agent-protocol.md §6.4): on
+ * software RAID, for partition images, and under UEFI. Under BIOS a whole-disk image's own boot sector is all there is.
+ */
 async function run(context: StepContext): Promise<ConductorStepOutcome> {
-  const bootMode = bootModeOf(context.node);
-  if (bootMode === 'bios') return bootFromDisk(context);
+  const { node } = context;
+  const bootMode = bootModeOf(node);
+  if (bootMode === 'bios' && !needsBootLoader(node)) return bootFromDisk(context);
   const asked = await context.agent().post({ name: 'standby.get_partition_uuids', params: {} }, { wait: true });
   if (asked.command_status !== 'SUCCEEDED') {
     throw new AppError('agent_error', `ask for the image's partitions: ${asked.command_error?.details ?? 'no answer'}`);
@@ -23,13 +30,31 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
   const outcome = await startCommand(context, {
     name: command,
     params: {
-      root_uuid: uuids['root uuid'] ?? null,
+      root_uuid: rootUuidOf(node) ?? uuids['root uuid'] ?? null,
       efi_system_part_uuid: uuids['efi system partition uuid'] ?? null,
-      prep_boot_part_uuid: null,
+      prep_boot_part_uuid: uuids['PReP Boot partition uuid'] ?? null,
       target_boot_mode: bootMode,
     },
   });
   return outcome.kind === 'done' ? bootFromDisk(context) : outcome;
+}
+
+/** Ironic asks `target_raid_config` alone, which a RAID made by a deploy step never had. */
+function needsBootLoader(node: NodeRow): boolean {
+  return (
+    hasSoftwareRaid(node.raidConfig) || hasSoftwareRaid(node.targetRaidConfig) || isPartitionImage(node.instanceInfo)
+  );
+}
+
+function isPartitionImage(info: JsonObject): boolean {
+  const type = info['image_type'];
+  return type === 'partition' || (type !== 'whole-disk' && Boolean(info['kernel']) && Boolean(info['ramdisk']));
+}
+
+/** What the operator says of a whole-disk image on software RAID, where a disk's identifier finds nothing. */
+function rootUuidOf(node: NodeRow): string | undefined {
+  const uuid = node.instanceInfo['image_rootfs_uuid'];
+  return typeof uuid === 'string' && uuid !== '' ? uuid : undefined;
 }
 
 /** Synchronous commands answer `{"result": …}` or the bare value. */
@@ -49,7 +74,8 @@ async function bootFromDisk(context: StepContext): Promise<ConductorStepOutcome>
 export const prepareInstanceBoot: ConductorStep = {
   interface: 'deploy',
   step: 'prepare_instance_boot',
-  description: 'Has the agent install the boot entry where the firmware needs one, and boots from disk from now on.',
+  description:
+    'Has the agent install boot loaders and boot entries where they are needed; boots from disk from now on.',
   run,
   resume: async (context) => {
     const outcome = await checkCommand(context, command);
