@@ -10,7 +10,8 @@ import {
   createProgress,
   type EraseResult,
   eraseEach,
-  type ListDevices,
+  type MachineDisks,
+  machineDisks,
   prepareDisks,
 } from '#agent/erase/erase-disks.ts';
 import { eraseMetadata, verifyLooksEmpty } from '#agent/erase/erase-metadata.ts';
@@ -18,7 +19,6 @@ import { planErase } from '#agent/erase/erase-methods.ts';
 import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
 import { nvmeController } from '#agent/erase/nvme.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /**
@@ -27,10 +27,10 @@ import { errorChain } from '#shared/errors/app-error.ts';
  */
 export async function eraseAllDisksFast(
   context: AgentContext,
-  list: ListDevices = (run) => listBlockDevices(run),
+  machine: MachineDisks = machineDisks,
 ): Promise<EraseResult> {
   const options = readEraseOptions(context.node);
-  const { disks, kept, skipped } = await prepareDisks(context, options, list);
+  const { disks, kept, skipped } = await prepareDisks(context, options, machine);
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
   const onErased = createProgress(context, disks);
@@ -38,7 +38,7 @@ export async function eraseAllDisksFast(
   const erased = await eraseEach(context, disks, options.concurrency, (disk) =>
     eraseFast(context, disk, keptControllers.has(nvmeController(disk.name)), options, onErased(disk)),
   );
-  const after = new Map((await list(context.run)).map((device) => [device.name, device]));
+  const after = new Map((await machine.list(context.run)).map((device) => [device.name, device]));
   for (const disk of disks) await verifyLooksEmpty(context.run, after.get(disk.name) ?? disk);
   return { erased, skipped };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { eraseEach, prepareDisks } from '#agent/erase/erase-disks.ts';
+import { eraseEach, type MachineDisks, prepareDisks } from '#agent/erase/erase-disks.ts';
 import { readEraseOptions } from '#agent/erase/erase-options.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
@@ -48,10 +48,11 @@ describe('eraseEach', () => {
 
 describe('prepareDisks', () => {
   const prepare = (devices: readonly BlockDevice[], info: Record<string, unknown> = {}, blkid = '') => {
-    const commands: string[] = [];
-    const run: Run = (command, args) => {
-      commands.push([command, ...args].join(' '));
-      return Promise.resolve(ranWell(command === 'blkid' ? blkid : ''));
+    const stopped: string[] = [];
+    const run: Run = (command) => Promise.resolve(ranWell(command === 'blkid' ? blkid : ''));
+    const machine: MachineDisks = {
+      list: () => Promise.resolve(devices),
+      stopArraysOn: (_run, disksOf) => Promise.resolve(stopped.push(...disksOf.map(({ name }) => name))),
     };
     const node = {
       uuid: 'n',
@@ -59,16 +60,16 @@ describe('prepareDisks', () => {
       instance_info: {},
       driver_internal_info: info,
     };
-    const prepared = prepareDisks({ run, log: silentLog, node }, readEraseOptions(node), () =>
-      Promise.resolve(devices),
-    );
-    return { prepared, stopped: async () => (await prepared, commands.filter((each) => each.startsWith('mdadm'))) };
+    const prepared = prepareDisks({ run, log: silentLog, node }, readEraseOptions(node), machine);
+    return { prepared, stopped };
   };
 
   test('stops the arrays on the disks', async () => {
     const holders = ['/dev/md127'];
     const members = [testDevice({ name: '/dev/sda', holders }), testDevice({ name: '/dev/sdb', holders })];
-    expect(await prepare(members).stopped()).toEqual(['mdadm --stop /dev/md127']);
+    const { prepared, stopped } = prepare(members);
+    expect((await prepared).disks).toHaveLength(2);
+    expect(stopped).toEqual(['/dev/sda', '/dev/sdb']);
   });
 
   test('an array that a disk to be kept is in stops it', async () => {
@@ -77,7 +78,9 @@ describe('prepareDisks', () => {
       testDevice({ name: '/dev/sda', holders }),
       testDevice({ name: '/dev/sdb', serial: 'KEEP', holders }),
     ];
-    await expect(prepare(members).prepared).rejects.toThrow('are both in /dev/md127');
+    const { prepared, stopped } = prepare(members);
+    await expect(prepared).rejects.toThrow('are both in /dev/md127');
+    expect(stopped).toEqual([]);
   });
 
   test('a shared file system stops it, unless the operator says otherwise', async () => {

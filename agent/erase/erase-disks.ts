@@ -5,7 +5,8 @@ import { planErase } from '#agent/erase/erase-methods.ts';
 import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
 import { nvmeController } from '#agent/erase/nvme.ts';
 import { probeContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
-import { releaseDisks } from '#agent/erase/release-disks.ts';
+import { refuseUsedDisks } from '#agent/erase/refuse-used-disks.ts';
+import { stopArraysOn } from '#agent/raid/delete-arrays.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { readSkipList } from '#agent/storage/skip-list.ts';
@@ -13,7 +14,14 @@ import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-export type ListDevices = (run: Run) => Promise<readonly BlockDevice[]>;
+/** The machine's block devices and what stands on them; another machine only in tests. */
+export interface MachineDisks {
+  readonly list: (run: Run) => Promise<readonly BlockDevice[]>;
+  /** A running array writes its superblocks again as long as it runs, and holds its members. */
+  readonly stopArraysOn: (run: Run, disks: readonly BlockDevice[]) => Promise<unknown>;
+}
+
+export const machineDisks: MachineDisks = { list: (run) => listBlockDevices(run), stopArraysOn };
 
 export interface DisksToErase {
   readonly disks: readonly BlockDevice[];
@@ -30,12 +38,12 @@ export interface DisksToErase {
 export async function prepareDisks(
   context: Pick<AgentContext, 'run' | 'log' | 'node'>,
   options: EraseOptions,
-  list: ListDevices = (run) => listBlockDevices(run),
+  machine: MachineDisks = machineDisks,
 ): Promise<DisksToErase> {
   const { run, log } = context;
   const isSkipped = readSkipList(context.node.properties);
   await waitForUdev(run);
-  const devices = await list(run);
+  const devices = await machine.list(run);
   const first = chooseDisks(devices, isSkipped, options);
   const contents = await probeContents(run, first.disks);
   const labels = new Map(contents.flatMap(({ device, label }) => (label === null ? [] : [[device, label] as const])));
@@ -43,7 +51,9 @@ export async function prepareDisks(
   const names = new Set(disks.flatMap((disk) => [disk.name, ...disk.partitions.map(({ name }) => name)]));
   if (!options.wipeSharedFileSystems) refuseSharedFileSystems(contents.filter(({ device }) => names.has(device)));
   const kept = devices.filter((device) => skipped.some((each) => each.device === device.name));
-  await releaseDisks(run, disks, kept);
+  // before the first disk is touched: an error must not leave some disks wiped for no reason
+  refuseUsedDisks(disks, kept);
+  await machine.stopArraysOn(run, disks);
   for (const each of skipped) log.info(each, 'disk is left alone');
   return { disks, kept, skipped };
 }
@@ -58,12 +68,9 @@ export interface EraseResult {
  * Erases all disks of the machine, some at the same time, each by the best way it offers.
  * @throws AppError `storage_error` naming each disk that could not be erased, after the others are done; `aborted`.
  */
-export async function eraseAllDisks(
-  context: AgentContext,
-  list: ListDevices = (run) => listBlockDevices(run),
-): Promise<EraseResult> {
+export async function eraseAllDisks(context: AgentContext, machine: MachineDisks = machineDisks): Promise<EraseResult> {
   const options = readEraseOptions(context.node);
-  const { disks, kept, skipped } = await prepareDisks(context, options, list);
+  const { disks, kept, skipped } = await prepareDisks(context, options, machine);
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
   const onErased = createProgress(context, disks);

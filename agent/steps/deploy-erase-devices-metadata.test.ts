@@ -83,7 +83,13 @@ describe('eraseAllMetadata', () => {
           driver_internal_info: {},
         },
       },
-      () => Promise.resolve((asked.length > 1 ? asked.shift() : asked[0]) ?? []),
+      {
+        list: () => Promise.resolve((asked.length > 1 ? asked.shift() : asked[0]) ?? []),
+        stopArraysOn: (_run, disks) => {
+          commands.push(...disks.flatMap(({ holders }) => holders.map((holder) => `stop ${holder}`)));
+          return Promise.resolve();
+        },
+      },
     );
     left.splice(0, Infinity, ...skipped.map(({ device, reason }) => `${device}: ${reason}`));
     return erased;
@@ -119,9 +125,9 @@ describe('eraseAllMetadata', () => {
 
   test('stops RAID arrays first', async () => {
     await erase([[disk(file, { holders: ['/dev/md127'] })], [disk(file)]]);
-    expect(commands).toContain('mdadm --stop /dev/md127');
+    expect(commands).toContain('stop /dev/md127');
     expect(commands.findIndex((each) => each.startsWith('wipefs'))).toBeGreaterThan(
-      commands.indexOf('mdadm --stop /dev/md127'),
+      commands.indexOf('stop /dev/md127'),
     );
   });
 

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
 import type { SkippedDisk } from '#agent/erase/choose-disks.ts';
-import { type ListDevices, prepareDisks } from '#agent/erase/erase-disks.ts';
+import { type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/erase-disks.ts';
 import { eraseMetadata, verifyLooksEmpty } from '#agent/erase/erase-metadata.ts';
 import { readEraseOptions } from '#agent/erase/erase-options.ts';
-import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 
 /**
@@ -21,15 +20,15 @@ export const eraseDevicesMetadata = defineStep<AgentContext, Record<string, neve
   run: async (context) => ({ kind: 'done', output: await eraseAllMetadata(context) }),
 });
 
-/** The names of the disks that were wiped. `list` is asked again whenever the devices have changed. */
+/** The names of the disks that were wiped. `machine` is asked again for its devices afterwards. */
 export async function eraseAllMetadata(
   context: Pick<AgentContext, 'run' | 'log' | 'node' | 'reportProgress' | 'writtenImage'>,
-  list: ListDevices = (run) => listBlockDevices(run),
+  machine: MachineDisks = machineDisks,
 ): Promise<{ readonly erased: readonly string[]; readonly skipped: readonly SkippedDisk[] }> {
   const { run, log } = context;
   // a read-only disk is no reason here: its metadata can't have been written by this machine's tenant either
   const options = { ...readEraseOptions(context.node), skipReadOnly: true };
-  const { disks, skipped } = await prepareDisks(context, options, list);
+  const { disks, skipped } = await prepareDisks(context, options, machine);
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
   for (const disk of disks) {
@@ -37,7 +36,7 @@ export async function eraseAllMetadata(
     log.info({ disk: disk.name, partitions: disk.partitions.length }, 'erasing metadata');
     await eraseMetadata(run, disk);
   }
-  const after = new Map((await list(run)).map((device) => [device.name, device]));
+  const after = new Map((await machine.list(run)).map((device) => [device.name, device]));
   for (const disk of disks) await verifyLooksEmpty(run, after.get(disk.name) ?? disk);
   return { erased: disks.map(({ name }) => name), skipped };
 }

@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AgentContext } from '#agent/context.ts';
-import { eraseAllDisks } from '#agent/erase/erase-disks.ts';
+import { eraseAllDisks, type MachineDisks, machineDisks } from '#agent/erase/erase-disks.ts';
 import { eraseAllDisksFast } from '#agent/erase/erase-disks-fast.ts';
 import { eraseAllMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { runLsblk } from '#agent/storage/lsblk.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
@@ -69,14 +68,16 @@ function contextFor(settings: Record<string, unknown> = {}): AgentContext & { re
 }
 
 /** Loop devices are no disks to the agent: here they pass for some, with a serial. */
-const listOnly = (device: string) => async (): Promise<readonly BlockDevice[]> =>
-  (await runLsblk(run, [device])).map((each) => ({ ...each, type: 'disk', serial: 'LOOP-1' }));
+const only = (device: string): MachineDisks => ({
+  ...machineDisks,
+  list: async () => (await runLsblk(run, [device])).map((each) => ({ ...each, type: 'disk', serial: 'LOOP-1' })),
+});
 
 describe('erase_devices', () => {
   test('discards where the disk then reads as zeros', () =>
     withUsedDisk(async (device) => {
       const context = contextFor();
-      const { erased, skipped } = await eraseAllDisks(context, listOnly(device));
+      const { erased, skipped } = await eraseAllDisks(context, only(device));
       expect(skipped).toEqual([]);
       expect(erased).toMatchObject([
         { device, serial: 'LOOP-1', method: 'discard', bytes: diskBytes, proof: { canaries: 64, reads: 'zeros' } },
@@ -91,7 +92,7 @@ describe('erase_devices', () => {
   ])('overwrites with %j', (settings, reads) =>
     withUsedDisk(async (device) => {
       const context = contextFor(settings);
-      const { erased } = await eraseAllDisks(context, listOnly(device));
+      const { erased } = await eraseAllDisks(context, only(device));
       expect(erased).toMatchObject([{ method: 'overwrite', proof: { reads } }]);
       expect(await finds(device, secret)).toBe(false);
       const passes = settings.agent_erase_devices_zeroize ? 3 : 2;
@@ -101,8 +102,8 @@ describe('erase_devices', () => {
 
   test('can be repeated', () =>
     withUsedDisk(async (device) => {
-      await eraseAllDisks(contextFor(), listOnly(device));
-      expect((await eraseAllDisks(contextFor(), listOnly(device))).erased).toHaveLength(1);
+      await eraseAllDisks(contextFor(), only(device));
+      expect((await eraseAllDisks(contextFor(), only(device))).erased).toHaveLength(1);
     }));
 
   test('a discard that does nothing is found out, and the disk overwritten', () =>
@@ -112,7 +113,7 @@ describe('erase_devices', () => {
         run: (command, args, options) =>
           command === 'blkdiscard' ? run('true', [], options) : run(command, args, options),
       };
-      const { erased } = await eraseAllDisks(lazy, listOnly(device));
+      const { erased } = await eraseAllDisks(lazy, only(device));
       expect(erased).toMatchObject([
         {
           method: 'overwrite',
@@ -128,7 +129,7 @@ describe('erase_devices', () => {
       const mountPoint = await mkdtemp(join(folder, 'mount-'));
       await run('mount', [`${device}p1`, mountPoint]);
       try {
-        await expect(eraseAllDisks(contextFor(), listOnly(device))).rejects.toThrow(
+        await expect(eraseAllDisks(contextFor(), only(device))).rejects.toThrow(
           `${device} (serial LOOP-1) is in use: mounted on ${mountPoint}`,
         );
       } finally {
@@ -145,20 +146,20 @@ describe('erase_devices', () => {
         signal: stop.signal,
         reportProgress: ({ done_bytes: done = 0 }) => (done > 8 * mib ? stop.abort() : undefined),
       };
-      await expect(eraseAllDisks(context, listOnly(device))).rejects.toThrow(/overwriting .* was stopped/);
+      await expect(eraseAllDisks(context, only(device))).rejects.toThrow(/overwriting .* was stopped/);
     }));
 });
 
 test('erase_devices_express discards', () =>
   withUsedDisk(async (device) => {
-    const { erased } = await eraseAllDisksFast(contextFor(), listOnly(device));
+    const { erased } = await eraseAllDisksFast(contextFor(), only(device));
     expect(erased).toMatchObject([{ method: 'discard', proof: { reads: 'zeros' } }]);
     expect(await finds(device, secret)).toBe(false);
   }));
 
 test('erase_devices_metadata leaves the data, and nothing that is recognised', () =>
   withUsedDisk(async (device) => {
-    expect(await eraseAllMetadata(contextFor(), listOnly(device))).toEqual({ erased: [device], skipped: [] });
+    expect(await eraseAllMetadata(contextFor(), only(device))).toEqual({ erased: [device], skipped: [] });
     expect((await run('blkid', ['--probe', device], { okExitCodes: [2] })).stdout).toBe('');
     expect(await finds(device, secret)).toBe(true);
   }));
