@@ -1,7 +1,9 @@
+import { assert, constantFrom, integer, oneof, property, string, stringMatching, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { mismatches, parseHints } from '#agent/storage/root-device-hints.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const gib = 1024 ** 3;
 
@@ -26,12 +28,24 @@ describe('numbers', () => {
     expect(matches({ size: hint }, { sizeBytes: size * gib })).toBe(expected);
   });
 
-  test.each([0, -1, '99.5', 'big', '<in> 100', '<or> 1 <or> 2', 's== 100', '>=', true, null])(
-    'size %s is refused',
-    (hint) => {
-      expect(() => parseHints({ size: hint }, 'instance_info.root_device')).toThrow(/instance_info.root_device.size/);
-    },
-  );
+  test.each<[unknown, number, boolean]>([
+    ['<or> 100 <or> 200', 200, true],
+    ['<or> 100 <or> >= 200', 250, true],
+    ['<or> 100 <or> 200', 150, false],
+    ['<range-in> [ 100 200 ]', 200, true],
+    ['<range-in> [100 200)', 200, false],
+    ['<range-in> ( 100 200 ]', 100, false],
+    ['<range-in> ( 100 200 )', 100.5, true],
+  ])('size %s, disk of %d GiB: %s', (hint, size, expected) => {
+    expect(matches({ size: hint }, { sizeBytes: size * gib })).toBe(expected);
+  });
+
+  test.each([
+    ...[0, -1, '99.5', 'big', '<in> 100', '<or>', '<or> 1 <or>', 's== 100', '>=', true, null, '', [100]],
+    ...['<range-in> 1 2', '<range-in> [ 2 1 ]', '<range-in> [ a b ]', '<all-in> 1 2'],
+  ])('size %s is refused', (hint) => {
+    expect(() => parseHints({ size: hint }, 'instance_info.root_device')).toThrow(/instance_info.root_device.size/);
+  });
 });
 
 describe('texts', () => {
@@ -49,6 +63,10 @@ describe('texts', () => {
     ['<in> hdd', 'Samsung SSD', false],
     ['<or> a <or> B c', 'b C', true],
     ['<or> a <or> b', 'c', false],
+    ['<all-in> samsung 970', 'Samsung SSD 970 PRO', true],
+    ['<all-in> samsung 980', 'Samsung SSD 970 PRO', false],
+    ['<all-in> samsung <all-in> pro', 'Samsung SSD 970 PRO', true],
+    ['<all-in> x', null, false],
     ['none', null, true],
     ['s!= x', null, true],
     ['s3510', 'S3510', true],
@@ -56,8 +74,17 @@ describe('texts', () => {
     expect(matches({ model: hint }, { model })).toBe(expected);
   });
 
-  test.each(['<all-in> a b', '<range-in> 1 2', 's==', '<in>', '<foo> x'])('"%s" is refused', (hint) => {
+  test.each(['<range-in> [ 1 2 ]', 's==', '<in>', '<foo> x'])('"%s" is refused', (hint) => {
     expect(() => parseHints({ model: hint }, 'properties.root_device')).toThrow(/operators for text are s==/);
+  });
+
+  test.each([
+    ['<or> a <or>', /each <or> must stand before a value/],
+    ['<all-in>', /<all-in> must stand before the words/],
+    [' ', /properties.root_device.model is empty/],
+    [['a', 'b'], /several values are "<or> a <or> b"/],
+  ])('%j is refused', (hint, message) => {
+    expect(() => parseHints({ model: hint }, 'properties.root_device')).toThrow(message);
   });
 });
 
@@ -104,4 +131,72 @@ test('an unknown hint is named', () => {
   expect(() => parseHints({ colour: 'red' }, 'properties.root_device')).toThrow(
     /properties.root_device.colour is no known hint; known are size, rotational, model/,
   );
+});
+
+function reading(field: string, text: string): string {
+  try {
+    mismatches(testDevice(), parseHints({ [field]: text }, 'properties.root_device'));
+    return 'understood';
+  } catch (error) {
+    return error instanceof AppError ? `${error.code}: ${error.message}` : `crashed: ${String(error)}`;
+  }
+}
+
+describe('for all hints and disks', () => {
+  const word = stringMatching(/^[a-z0-9.-]{1,8}$/);
+  const size = integer({ min: 1, max: 5000 });
+  const sized = (hint: unknown, actual: number): boolean => matches({ size: hint }, { sizeBytes: actual * gib });
+  const modelled = (hint: unknown, model: string): boolean => matches({ model: hint }, { model });
+
+  test('an operator and its opposite never agree', () => {
+    const opposites = constantFrom(['==', '!='] as const, ['<', '>='] as const, ['>', '<='] as const);
+    assert(
+      property(opposites, size, size, ([one, other], wanted, actual) => {
+        expect(sized(`${one} ${wanted}`, actual)).toBe(!sized(`${other} ${wanted}`, actual));
+      }),
+    );
+    assert(
+      property(opposites, word, word, ([one, other], wanted, actual) => {
+        expect(modelled(`s${one} ${wanted}`, actual)).toBe(!modelled(`s${other} ${wanted}`, actual));
+      }),
+    );
+  });
+
+  test('a range is the two comparisons of its ends', () => {
+    assert(
+      property(size, size, size, constantFrom('[', '('), constantFrom(']', ')'), (a, b, actual, open, close) => {
+        const [least, most] = [Math.min(a, b), Math.max(a, b)];
+        const both =
+          sized(`${open === '[' ? '>=' : '>'} ${least}`, actual) &&
+          sized(`${close === ']' ? '<=' : '<'} ${most}`, actual);
+        expect(sized(`<range-in> ${open} ${least} ${most} ${close}`, actual)).toBe(both);
+      }),
+    );
+  });
+
+  test('<or> is any of its values, <all-in> every <in>, and neither the case nor spaces around matter', () => {
+    assert(
+      property(word, word, word, (a, b, actual) => {
+        expect(modelled(`<or> ${a} <or> ${b}`, actual)).toBe(actual === a || actual === b);
+        expect(modelled(`<all-in> ${a} ${b}`, actual)).toBe(
+          modelled(`<in> ${a}`, actual) && modelled(`<in> ${b}`, actual),
+        );
+        expect(modelled(`  s== ${actual.toUpperCase()} `, actual)).toBe(true);
+      }),
+    );
+  });
+
+  test('a hint is either understood or refused by its name', () => {
+    const operators = ['', '=', '==', 's==', 's<', '<in>', '<or>', '<all-in>', '<range-in>', '<', '>=', 's', '<x>'];
+    const hint = tuple(constantFrom(...operators), oneof(word, string({ maxLength: 12 }))).map((parts) =>
+      parts.join(' '),
+    );
+    assert(
+      property(constantFrom('size', 'model', 'rotational', 'serial'), hint, (field, text) => {
+        expect(reading(field, text)).toMatch(
+          /^(understood|invalid_argument: root device hint properties.root_device.\w+ )/,
+        );
+      }),
+    );
+  });
 });

@@ -70,8 +70,10 @@ function parseTest(kind: HintField['kind'], wanted: unknown, field: string): Hin
     return (actual) => actual === value;
   }
   if (typeof wanted !== 'string' && typeof wanted !== 'number') {
-    throw bad(field, `must be a text or a number, not ${JSON.stringify(wanted)}`);
+    const instead = Array.isArray(wanted) ? ': several values are "<or> a <or> b"' : '';
+    throw bad(field, `must be a text or a number, not ${JSON.stringify(wanted)}${instead}`);
   }
+  if (String(wanted).trim() === '') throw bad(field, 'is empty: leave the hint out, or give it a value');
   return kind === 'number' ? parseNumberTest(String(wanted), field) : parseTextTest(String(wanted), field);
 }
 
@@ -87,16 +89,37 @@ const numberOperators: Readonly<Record<string, (actual: number, wanted: number) 
 };
 
 function parseNumberTest(text: string, field: string): HintTest['matches'] {
+  const range = /^\s*<range-in>\s*([[(])\s*(\d+)\s+(\d+)\s*([\])])\s*$/.exec(text);
+  if (range) return parseRange(range, text, field);
+  if (/^\s*<or>/.test(text)) {
+    const choices = text.split('<or>').slice(1);
+    const tests = choices.map((choice) => parseNumberTest(choice, field));
+    return (actual) => tests.some((matches) => matches(actual));
+  }
   const parts = /^\s*(==|!=|<=|>=|=|<|>)?\s*(\d+)\s*$/.exec(text);
   const wanted = Number(parts?.[2]);
   const compare = numberOperators[parts?.[1] ?? ''];
   if (!parts || compare === undefined || wanted <= 0) {
     throw bad(
       field,
-      `is "${text}": it must be a whole number of GiB above 0, with =, ==, !=, <, <=, > or >= before it or nothing`,
+      `is "${text}": it must be a whole number of GiB above 0, with =, ==, !=, <, <=, > or >= before it or nothing; ` +
+        'or "<or> 100 <or> 200", or "<range-in> [ 100 200 )" with [ ] for ends that belong to it',
     );
   }
   return (actual) => typeof actual === 'number' && compare(actual, wanted);
+}
+
+/** oslo's range grammar: square brackets include an end, round ones leave it out. */
+function parseRange(parts: RegExpExecArray, text: string, field: string): HintTest['matches'] {
+  const [, open, from, to, close] = parts;
+  const [least, most] = [Number(from), Number(to)];
+  if (least > most || most === 0) {
+    throw bad(field, `is "${text}": the range must go from the smaller number of GiB to the larger`);
+  }
+  return (actual) =>
+    typeof actual === 'number' &&
+    (open === '[' ? actual >= least : actual > least) &&
+    (close === ']' ? actual <= most : actual < most);
 }
 
 const textOperators: Readonly<Record<string, (actual: string, wanted: string) => boolean>> = {
@@ -112,8 +135,21 @@ const textOperators: Readonly<Record<string, (actual: string, wanted: string) =>
 function parseTextTest(text: string, field: string): HintTest['matches'] {
   const wanted = text.trim().toLowerCase();
   if (wanted.startsWith('<or>')) {
-    const choices = wanted.split('<or>').map((choice) => choice.trim());
-    return (actual) => choices.slice(1).includes(asText(actual));
+    const choices = wanted
+      .split('<or>')
+      .slice(1)
+      .map((choice) => choice.trim());
+    if (choices.includes('')) throw bad(field, `is "${text}": each <or> must stand before a value`);
+    return (actual) => choices.includes(asText(actual));
+  }
+  if (wanted.startsWith('<all-in>')) {
+    // Ironic's own matcher crashes on it; its documents say "all elements are contained", which of a text is this
+    const words = wanted
+      .slice('<all-in>'.length)
+      .split(/<all-in>|\s/)
+      .filter(Boolean);
+    if (words.length === 0) throw bad(field, `is "${text}": <all-in> must stand before the words to be contained`);
+    return (actual) => words.every((word) => asText(actual).includes(word));
   }
   const operator = /^(<[a-z-]+>|s[=!<>]=?)(?=\s|$)/.exec(wanted)?.[1] ?? /^(s==|s!=|s<=|s>=|<in>)/.exec(wanted)?.[1];
   if (operator === undefined) return (actual) => asText(actual) === wanted;
@@ -122,7 +158,7 @@ function parseTextTest(text: string, field: string): HintTest['matches'] {
   if (compare === undefined || operand === '') {
     throw bad(
       field,
-      `is "${text}": operators for text are ${Object.keys(textOperators).join(', ')} and <or>, each before a value`,
+      `is "${text}": operators for text are ${Object.keys(textOperators).join(', ')}, <or> and <all-in>, each before a value`,
     );
   }
   return (actual) => compare(asText(actual), operand);
