@@ -6,6 +6,15 @@ const mac = '52:54:00:12:34:56';
 const ramdisk = (options: Partial<Parameters<typeof ramdiskScript>[0]> = {}): string =>
   ramdiskScript({ publicUrl, mac, defaultKernelParams: '', ...options });
 
+test('a machine that is inspected is told where to report; operators have the last word', () => {
+  const script = ramdisk({ inspects: true, defaultKernelParams: 'ipa-collect-lldp=0' });
+  expect(script).toContain(
+    'ipa-inspection-callback-url=http://192.0.2.1:6385/v1/continue_inspection ipa-collect-lldp=1 ',
+  );
+  expect(script.indexOf('ipa-collect-lldp=0')).toBeGreaterThan(script.indexOf('ipa-collect-lldp=1'));
+  expect(ramdisk({ inspects: false })).not.toContain('inspection');
+});
+
 describe('firstScript', () => {
   test('asks with the address of the card that is booting, and again until it gives up', () => {
     const lines = firstScript(`${publicUrl}/`).split('\n');

@@ -14,6 +14,8 @@ export type BootAnswer =
       readonly kernelParams?: string | undefined;
       /** For the console: the node's name or UUID. */
       readonly nodeName?: string | undefined;
+      /** The ramdisk is to report the machine by itself, with what the switches say. */
+      readonly inspects?: boolean | undefined;
     }
   | { readonly kind: 'local disk'; readonly bootMode: BootMode | undefined; readonly nodeName?: string | undefined }
   | { readonly kind: 'unknown' };
@@ -57,6 +59,7 @@ export function ramdiskScript(options: {
   readonly defaultKernelParams: string;
   /** The node's own; they replace the defaults, which `%default%` in them stands for, as in Ironic. */
   readonly kernelParams?: string | undefined;
+  readonly inspects?: boolean | undefined;
 }): string {
   const base = checkUrl('publicUrl', options.publicUrl);
   const extra = joinKernelParams(options.defaultKernelParams, options.kernelParams);
@@ -64,6 +67,7 @@ export function ramdiskScript(options: {
     `ipa-api-url=${base}`,
     `BOOTIF=${options.mac}`,
     'console=tty0 console=ttyS0,115200',
+    ...(options.inspects ? [`ipa-inspection-callback-url=${base}/v1/continue_inspection`, 'ipa-collect-lldp=1'] : []),
     // UEFI kernels find the ramdisk by this name; BIOS ones don't need it
     'initrd=initrd.img',
     extra,

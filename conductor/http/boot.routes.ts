@@ -72,7 +72,12 @@ export function bootRoutes(options: BootRoutesOptions): Hono {
 function nodeScript(answer: BootAnswer, mac: string, options: BootRoutesOptions): string {
   const common = { publicUrl: options.publicUrl, mac, defaultKernelParams: options.kernelParams };
   if (answer.kind === 'ramdisk') {
-    return ramdiskScript({ ...common, kernelParams: answer.kernelParams, nodeName: answer.nodeName });
+    return ramdiskScript({
+      ...common,
+      kernelParams: answer.kernelParams,
+      nodeName: answer.nodeName,
+      inspects: answer.inspects,
+    });
   }
   if (answer.kind === 'local disk') {
     return localDiskScript({ bootMode: answer.bootMode, message: `${answer.nodeName ?? mac} boots from its disk` });

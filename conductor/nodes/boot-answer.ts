@@ -16,6 +16,7 @@ export async function answerBoot(context: Pick<ConductorContext, 'db' | 'config'
   if ((await readRequiredBoot(db, node)) === 'local disk') {
     return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
   }
+  const inspects = node.provisionState === 'inspecting' || node.provisionState === 'inspect wait';
   const own = node.driverInfo['kernel_append_params'];
-  return { kind: 'ramdisk', nodeName, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
+  return { kind: 'ramdisk', nodeName, inspects, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
 }

@@ -147,6 +147,8 @@ export const modulePaths = [
   'drivers/net/bonding',
   'drivers/net/ethernet',
   'drivers/net/hyperv',
+  // LLDP is heard through it (agent/network)
+  'drivers/net/macvtap.ko',
   'drivers/net/mdio',
   'drivers/net/phy',
   'drivers/net/usb/cdc_eem.ko',

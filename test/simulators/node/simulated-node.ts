@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { runAgent } from '#agent/agent.ts';
 import { readAgentConfig } from '#agent/config.ts';
+import type { OpenTerminal } from '#agent/console/terminal.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { type HardwareManager, hardwareSupport, type OfferedStep } from '#agent/hardware/hardware-manager.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -11,6 +12,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
+import { type SimulatedSwitchPort, simulatedInventory } from '#test/simulators/node/simulated-inventory.ts';
 import {
   createMemoryMachine,
   type SimulatedMachine,
@@ -66,6 +68,12 @@ export interface SimulatedNodeOptions {
   /** In-band clean and service steps; default one clean step, `erase_devices_metadata`. */
   readonly cleanSteps?: readonly SimulatedStep[];
   readonly serviceSteps?: readonly SimulatedStep[];
+  /** The ramdisk's shell; without one the agent has no console. */
+  readonly openTerminal?: OpenTerminal;
+  /** What its switch says; without it nothing is heard. */
+  readonly switchPort?: SimulatedSwitchPort;
+  /** The ramdisk reports the machine by itself, as one does that is booted for an inspection. */
+  readonly inspects?: boolean;
   readonly log?: Log;
 }
 
@@ -181,7 +189,9 @@ async function agentProcess(
   signal: AbortSignal,
 ): Promise<void> {
   const log = options.log ?? silentLog;
-  const config = readAgentConfig(`ipa-api-url=${options.conductorUrl()} ipa-lookup-interval=0.2`, {
+  const url = options.conductorUrl();
+  const inspection = options.inspects ? ` ipa-inspection-callback-url=${url}/v1/continue_inspection` : '';
+  const config = readAgentConfig(`ipa-api-url=${url} ipa-lookup-interval=0.2${inspection}`, {
     BATON_AGENT_ADDRESSES: options.mac,
     BATON_AGENT_STATE_DIR: stateDir,
     BATON_AGENT_LISTEN_HOST: '127.0.0.1',
@@ -189,7 +199,14 @@ async function agentProcess(
   });
   const dependencies = { run: noPrograms, clock: systemClock, random: Math.random, log, say: () => undefined };
   try {
-    await runAgent(config, { ...dependencies, recentLog: () => '', hardwareManagers: [hardware], signal });
+    await runAgent(config, {
+      ...dependencies,
+      recentLog: () => '',
+      hardwareManagers: [hardware],
+      openInventory: simulatedInventory(options.mac, options.switchPort),
+      ...(options.openTerminal ? { openTerminal: options.openTerminal } : {}),
+      signal,
+    });
   } catch (error) {
     if (!signal.aborted) log.error({ err: error }, 'simulated agent died');
   }

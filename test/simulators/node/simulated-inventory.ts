@@ -1,0 +1,81 @@
+import type { openInventory } from '#agent/agent-inventory.ts';
+import type { Inventory } from '#agent/hardware/inventory.ts';
+import type { LldpTlv } from '#shared/wire/inventory.ts';
+
+/** A simulated machine's switch port, as its switch tells it. */
+export interface SimulatedSwitchPort {
+  /** MAC address. */
+  readonly switchId: string;
+  readonly portId: string;
+  readonly switchName: string;
+}
+
+/** What a simulated machine is made of: one NIC, one disk with an old system on it, eight processors. */
+export function simulatedInventory(mac: string, switchPort: SimulatedSwitchPort | undefined): typeof openInventory {
+  const gib = 1024 ** 3;
+  const inventory: Inventory = {
+    interfaces: [
+      {
+        name: 'eth0',
+        mac_address: mac,
+        ipv4_address: '192.0.2.5',
+        ipv6_address: null,
+        has_carrier: true,
+        lldp: switchPort ? toTlvs(switchPort) : null,
+        vendor: '0x1af4',
+        product: '0x1000',
+        client_id: null,
+        biosdevname: null,
+        speed_mbps: 10_000,
+        pci_address: '0000:00:05.0',
+        driver: 'virtio_net',
+      },
+    ],
+    cpu: { model_name: 'Simulated', frequency: '', count: 8, architecture: 'x86_64', flags: [], socket_count: 1 },
+    disks: [
+      {
+        name: '/dev/sda',
+        model: 'SIMULATED',
+        size: 100 * gib,
+        rotational: false,
+        wwn: null,
+        serial: `disk-of-${mac}`,
+        vendor: null,
+        wwn_with_extension: null,
+        wwn_vendor_extension: null,
+        hctl: null,
+        by_path: null,
+        logical_sectors: 512,
+        physical_sectors: 512,
+        tran: null,
+        baton_contents: [
+          { name: '/dev/sda', size: 100 * gib, type: 'gpt', label: null },
+          { name: '/dev/sda1', size: 99 * gib, type: 'ext4', label: 'old-system' },
+        ],
+      },
+    ],
+    memory: { total: 16 * gib, physical_mb: 16_384 },
+    bmc_address: null,
+    bmc_v6address: null,
+    bmc_mac: null,
+    system_vendor: {
+      product_name: 'Simulated node',
+      serial_number: mac,
+      manufacturer: 'Baton',
+      firmware: { vendor: '', version: '', build_date: '' },
+    },
+    boot: { current_boot_mode: 'bios', pxe_interface: mac },
+    hostname: 'simulated',
+  };
+  return () => ({ read: () => Promise.resolve(inventory), close: () => Promise.resolve() });
+}
+
+function toTlvs({ switchId, portId, switchName }: SimulatedSwitchPort): readonly LldpTlv[] {
+  const hex = (text: string): string => Buffer.from(text).toString('hex');
+  return [
+    [1, `04${switchId.replaceAll(':', '')}`],
+    [2, `05${hex(portId)}`],
+    [3, '0078'],
+    [5, hex(switchName)],
+  ];
+}
