@@ -1,5 +1,3 @@
-import { AppError } from '#shared/errors/app-error.ts';
-
 export type Compression = 'none' | 'zstd' | 'gzip' | 'xz';
 
 const magics: readonly (readonly [Compression, readonly number[]])[] = [
@@ -8,33 +6,9 @@ const magics: readonly (readonly [Compression, readonly number[]])[] = [
   ['xz', [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]],
 ];
 
-const foreign: readonly (readonly [string, string])[] = [
-  ['QFI\u00fb', 'a qcow2 image'],
-  ['KDMV', 'a VMDK image'],
-  ['vhdxfile', 'a VHDX image'],
-  ['conectix', 'a VHD image'],
-  ['PK\u0003\u0004', 'a zip archive'],
-  ['BZh', 'compressed with bzip2'],
-  ['<!DOCTYPE', 'a web page'],
-  ['<html', 'a web page'],
-];
-
-/**
- * How an image is packed, by its first bytes.
- * @throws AppError `not_supported` for formats that are recognised and can't be written.
- */
+/** How an image is packed, by its first bytes. */
 export function detectCompression(head: Uint8Array): Compression {
-  const found = magics.find(([, magic]) => magic.every((byte, index) => head[index] === byte));
-  if (found) return found[0];
-  const text = Buffer.from(head.subarray(0, 16)).toString('latin1');
-  const format = foreign.find(([magic]) => text.startsWith(magic));
-  if (format) {
-    throw new AppError(
-      'not_supported',
-      `the image is ${format[1]}: only raw images, plain or compressed with zstd, gzip or xz, can be written`,
-    );
-  }
-  return 'none';
+  return magics.find(([, magic]) => magic.every((byte, index) => head[index] === byte))?.[0] ?? 'none';
 }
 
 /**

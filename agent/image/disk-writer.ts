@@ -1,4 +1,5 @@
 import type { Disk } from '#agent/image/disk.ts';
+import { createPendingWrites } from '#agent/image/pending-writes.ts';
 import { type Slot, slotBytes } from '#agent/image/slot-pool.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -30,29 +31,13 @@ export interface DiskWriter {
  * @param imageBytes the image's length where it is known: nothing behind it is zeroed
  */
 export function createDiskWriter(disk: Disk, imageBytes: number | undefined): DiskWriter {
-  const pending = new Set<Promise<void>>();
-  const state = { failure: undefined as unknown, first: undefined as Slot | undefined, zeroedTo: 0, written: 0 };
+  const writes = createPendingWrites(disk);
+  const state = { first: undefined as Slot | undefined, zeroedTo: 0 };
   /** On rotational disks: whole slots of zeros that are not on the disk yet. */
   const hole = { from: 0, to: 0 };
   const skipsHoles = disk.zeroRange !== undefined && !disk.rotational;
   const end = Math.min(disk.sizeBytes, roundUp(imageBytes ?? disk.sizeBytes, disk.sectorBytes));
 
-  const writeRange = async (slot: Slot, from: number, to: number, offset: number): Promise<void> => {
-    await writeFully(disk, slot.bytes.subarray(from, to), offset + from);
-    state.written += to - from;
-  };
-  const writeLater = (slot: Slot, from: number, to: number, offset: number): void => {
-    slot.retain();
-    const writing = writeRange(slot, from, to, offset)
-      .catch((error: unknown) => {
-        state.failure ??= error;
-      })
-      .finally(() => {
-        slot.release();
-        pending.delete(writing);
-      });
-    pending.add(writing);
-  };
   const zeroAhead = async (from: number, to: number): Promise<void> => {
     if (to <= state.zeroedTo || disk.zeroRange === undefined) return;
     const start = Math.max(from, state.zeroedTo);
@@ -74,14 +59,10 @@ export function createDiskWriter(disk: Disk, imageBytes: number | undefined): Di
     hole.to = offset + length;
     return true;
   };
-  const drain = async (): Promise<void> => {
-    await Promise.all(pending);
-    throwFailure(state.failure, disk);
-  };
 
   return {
     write: async (slot, offset) => {
-      throwFailure(state.failure, disk);
+      writes.throwFailure();
       const length = padToSector(slot, disk.sectorBytes);
       if (offset + length > disk.sizeBytes) throw tooSmall(disk, imageBytes);
       if (offset === 0) {
@@ -91,23 +72,24 @@ export function createDiskWriter(disk: Disk, imageBytes: number | undefined): Di
       if (!(await takesHole(slot, length, offset))) {
         for (const run of splitRuns(slot.bytes.subarray(0, length), skipsHoles)) {
           if (run.zero) await zeroAhead(offset + run.from, offset + run.to);
-          else writeLater(slot, run.from, run.to, offset);
+          else writes.add(slot, run.from, run.to, offset + run.from);
         }
       }
       slot.release();
     },
     flush: async () => {
       await zeroHole();
-      await drain();
+      await writes.fewerThan(1);
       await disk.handle.datasync();
     },
     firstSlot: () => state.first,
     writeFirstSlot: async () => {
       if (state.first === undefined) return;
-      await writeRange(state.first, 0, padToSector(state.first, disk.sectorBytes), 0);
+      writes.add(state.first, 0, padToSector(state.first, disk.sectorBytes), 0);
+      await writes.fewerThan(1);
       await disk.handle.datasync();
     },
-    writtenBytes: () => state.written,
+    writtenBytes: writes.writtenBytes,
   };
 }
 
@@ -148,17 +130,6 @@ function isZero(bytes: Buffer): boolean {
   return true;
 }
 
-/** Writes all of `bytes`, which the kernel may take in parts. */
-async function writeFully(disk: Disk, bytes: Uint8Array, offset: number): Promise<void> {
-  let done = 0;
-  while (done < bytes.length) {
-    const { bytesWritten } = await disk.handle.write(bytes, done, bytes.length - done, offset + done);
-    if (bytesWritten === 0)
-      throw new AppError('storage_error', `disk ${disk.name} takes no more at byte ${offset + done}`);
-    done += bytesWritten;
-  }
-}
-
 /** Direct I/O writes whole sectors: the last slot is filled up with zeros. */
 function padToSector(slot: Slot, sectorBytes: number): number {
   const length = roundUp(slot.length, sectorBytes);
@@ -168,8 +139,4 @@ function padToSector(slot: Slot, sectorBytes: number): number {
 
 function roundUp(value: number, step: number): number {
   return Math.ceil(value / step) * step;
-}
-
-function throwFailure(cause: unknown, disk: Disk): void {
-  if (cause !== undefined) throw new AppError('storage_error', `write to disk ${disk.name}`, { cause });
 }

@@ -15,7 +15,7 @@ test('what Ironic sends beyond what is needed passes', () => {
 });
 
 test.each([
-  [{ disk_format: 'qcow2' }, /disk_format is "qcow2": only raw/],
+  [{ disk_format: 'vmdk' }, /disk_format is "vmdk": raw, qcow2, gpt can be written/],
   [{ image_type: 'partition' }, /partition image/],
   [{ kernel: 'k', ramdisk: 'r' }, /partition image/],
   [{ proxies: { http: 'http://192.0.2.9:3128' } }, /proxies is set/],

@@ -25,6 +25,9 @@ export const ImageInfo = z.looseObject({
 });
 export type ImageInfo = z.infer<typeof ImageInfo>;
 
+/** `gpt` is Ironic's word for a raw image with a partition table. */
+const writableFormats: readonly string[] = ['raw', 'qcow2', 'gpt'];
+
 /**
  * @throws AppError `not_supported` for images that this agent can't write yet, `invalid_argument` for addresses with a
  * login in them, before anything is touched.
@@ -33,10 +36,10 @@ export function checkSupported(info: ImageInfo): void {
   for (const [index, url] of info.urls.entries()) refuseLogin(url, `image_info.urls[${index}]`);
   if (info.checksum) refuseLogin(info.checksum, 'image_info.checksum');
   if (info.os_hash_value) refuseLogin(info.os_hash_value, 'image_info.os_hash_value');
-  if (info.disk_format && info.disk_format !== 'raw') {
+  if (info.disk_format && !writableFormats.includes(info.disk_format)) {
     throw new AppError(
       'not_supported',
-      `image_info.disk_format is "${info.disk_format}": only raw images, plain or compressed with zstd, gzip or xz, can be written`,
+      `image_info.disk_format is "${info.disk_format}": ${writableFormats.join(', ')} can be written (raw ones plain or compressed with zstd, gzip or xz)`,
     );
   }
   if (info.image_type === 'partition' || (!info.image_type && info.kernel && info.ramdisk)) {

@@ -36,9 +36,10 @@ declare const WebAssembly: {
  * processor time of the decoding itself, in page faults, and let memory grow until the next garbage collection.
  * The memory is a WebAssembly memory, because that is the one kind that JavaScript gets page-aligned (O_DIRECT wants
  * it), and shared, so that a worker hashes it in place.
+ * @param bytesEach of a buffer, a multiple of 64 KiB
  */
-export function createSlotPool(count: number, signal?: AbortSignal): SlotPool {
-  const pages = (count * slotBytes) / wasmPageBytes;
+export function createSlotPool(count: number, signal?: AbortSignal, bytesEach = slotBytes): SlotPool {
+  const pages = (count * bytesEach) / wasmPageBytes;
   const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }).buffer;
   const free: Slot[] = [];
   const waiting: ((slot: Slot) => void)[] = [];
@@ -47,7 +48,7 @@ export function createSlotPool(count: number, signal?: AbortSignal): SlotPool {
     if (next) next(slot);
     else free.push(slot);
   };
-  for (let index = 0; index < count; index += 1) free.push(createSlot(memory, index * slotBytes, give));
+  for (let index = 0; index < count; index += 1) free.push(createSlot(memory, index * bytesEach, bytesEach, give));
   const handOut = (slot: Slot): Slot => {
     slot.length = 0;
     slot.retain();
@@ -82,10 +83,15 @@ function stopped(signal: AbortSignal | undefined): AppError {
   return new AppError('aborted', 'waiting for a buffer was stopped', { cause: signal?.reason });
 }
 
-function createSlot(memory: SharedArrayBuffer, memoryOffset: number, free: (slot: Slot) => void): Slot {
+function createSlot(
+  memory: SharedArrayBuffer,
+  memoryOffset: number,
+  bytesEach: number,
+  free: (slot: Slot) => void,
+): Slot {
   let holders = 0;
   const slot: Slot = {
-    bytes: Buffer.from(memory, memoryOffset, slotBytes),
+    bytes: Buffer.from(memory, memoryOffset, bytesEach),
     memoryOffset,
     length: 0,
     retain: () => {

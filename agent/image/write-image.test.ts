@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { makeQcow2 } from '#agent/image/testing/make-qcow2.ts';
 import {
   failure,
   failureOf,
@@ -109,12 +110,24 @@ describe('refused before the disk is touched', () => {
     ['206 that nobody asked for', { behaviours: [{ status: 206 }] }, 'image_error', /answered 206/],
     ['404', { behaviours: [{ status: 404 }] }, 'image_error', /fetch the image from .*answered 404/],
     [
-      'qcow2',
-      { data: Buffer.concat([Buffer.from('QFI\u00fb', 'latin1'), image]) },
-      'not_supported',
-      /is a qcow2 image/,
+      'qcow2 where raw was declared',
+      { data: makeQcow2(image.subarray(0, mib)), options: { declaredFormat: 'raw' } },
+      'image_error',
+      /^instance_info.image_disk_format is "raw", but what arrived is a qcow2 image/,
     ],
-    ['a web page', { data: Buffer.from('<!DOCTYPE html><html>login</html>') }, 'not_supported', /is a web page/],
+    [
+      'qcow2 within zstd',
+      { data: zstdCompressSync(makeQcow2(image.subarray(0, mib))) },
+      'image_error',
+      /no instance_info.image_disk_format is set, but what arrived is a qcow2 image/,
+    ],
+    [
+      'zstd where qcow2 was declared',
+      { data: zstdCompressSync(image), options: { declaredFormat: 'qcow2' } },
+      'image_error',
+      /is "qcow2", but what arrived is compressed with zstd/,
+    ],
+    ['a web page', { data: Buffer.from('<!DOCTYPE html><html>login</html>') }, 'image_error', /is a web page/],
     ['an empty file', { data: Buffer.alloc(0) }, 'image_error', /image is empty/],
     [
       'raw, too large',

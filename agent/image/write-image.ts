@@ -1,12 +1,14 @@
-import { type Compression, detectCompression, zstdContentSize } from '#agent/image/compression.ts';
+import type { Compression } from '#agent/image/compression.ts';
 import type { Disk } from '#agent/image/disk.ts';
-import { createDiskWriter, type DiskWriter, tooSmall } from '#agent/image/disk-writer.ts';
 import { type Download, openDownload } from '#agent/image/download.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { createHasher, type Hasher } from '#agent/image/hasher.ts';
+import { type ImageFormat, inspectImage, refuseForeign } from '#agent/image/image-format.ts';
+import type { ImageSource } from '#agent/image/image-source.ts';
+import { writeQcow2 } from '#agent/image/qcow2/write-qcow2.ts';
+import { createRangeReader } from '#agent/image/range-reader.ts';
 import { createSlotPool, type Slot } from '#agent/image/slot-pool.ts';
-import { decodeXz } from '#agent/image/xz-decoder.ts';
-import { decodeZlib } from '#agent/image/zlib-decoder.ts';
+import { writeRaw } from '#agent/image/write-raw.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -27,6 +29,8 @@ export interface WriteImageOptions {
   readonly maxTries?: number;
   readonly retryDelayMs?: number;
   readonly idleTimeoutMs?: number;
+  /** `image_info.disk_format`: what arrives must be that. */
+  readonly declaredFormat?: string | null | undefined;
   /** Throws when the image's beginning (unpacked; 1 MiB, or all of a smaller one) shows that it is not wanted. */
   readonly checkHead?: (head: Buffer) => void;
 }
@@ -37,6 +41,7 @@ export interface WrittenBytes {
   /** Of these, bytes that were sent to the disk: holes are not. */
   readonly writtenBytes: number;
   readonly downloadedBytes: number;
+  readonly format: ImageFormat;
   readonly compression: Compression;
   /** The image's first MiB, or all of a smaller one. */
   readonly head: Buffer;
@@ -60,49 +65,35 @@ export async function writeImage(
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
   const pool = createSlotPool(poolSlots, signal);
-  const download = await openDownload({
-    headers: {},
-    maxTries: 10,
-    retryDelayMs: 10_000,
-    idleTimeoutMs: 60_000,
-    ...options,
-    signal,
-    pool,
-  });
+  const tries = { headers: {}, maxTries: 10, retryDelayMs: 10_000, idleTimeoutMs: 60_000, ...options };
+  const download = await openDownload({ ...tries, signal, pool });
   const slots = download.slots();
   const hasher = createHasher(options.checksum.algorithm, pool.memory);
   try {
     const first = await slots.next();
     if (first.done) throw emptyImage();
-    const compression = detectCompression(first.value.bytes.subarray(0, first.value.length));
-    const expected = expectedSize(compression, first.value, download);
-    if (expected !== undefined && expected > target.sizeBytes) throw tooSmall(target, expected);
-    const unpacked = unpack(compression, hashing(prepend(first.value, slots), hasher), signal);
-    const openWriter = async (): Promise<DiskWriter> =>
-      createDiskWriter(await openDisk(), compression === 'none' ? expected : undefined);
-    const { writer, imageBytes } = await pump(unpacked, openWriter, download, options);
-    await checkDigest(hasher, options.checksum);
-    await writer.flush();
-    await writer.writeFirstSlot();
-    const head = writer.firstSlot();
-    return {
-      imageBytes,
-      writtenBytes: writer.writtenBytes(),
-      downloadedBytes: download.doneBytes(),
-      compression,
-      head: Buffer.from(head?.bytes.subarray(0, head.length) ?? []),
+    const head = first.value.bytes.subarray(0, first.value.length);
+    const { format, compression } = inspectImage(head, options.declaredFormat);
+    const source: ImageSource = {
+      download,
+      head,
+      slots: reporting(hashing(prepend(first.value, slots), hasher), download, options),
+      readPiece: (fileBytes) => createRangeReader(head, fileBytes, { ...tries, signal }),
+      verify: () => checkDigest(hasher, options.checksum),
+      signal,
     };
+    const checkHead = options.checkHead ?? (() => undefined);
+    if (format === 'qcow2') return await writeQcow2(source, target, openDisk, checkHead);
+    const checkRaw = (unpacked: Buffer): void => {
+      refuseForeign(unpacked, options.declaredFormat);
+      checkHead(unpacked);
+    };
+    return await writeRaw(source, compression, target, openDisk, checkRaw);
   } finally {
     stop.abort();
     await slots.return(undefined);
     await hasher.close();
   }
-}
-
-/** Bytes that the image will cover, as far as its beginning tells. */
-function expectedSize(compression: Compression, first: Slot, download: Download): number | undefined {
-  if (compression === 'none') return download.totalBytes();
-  return compression === 'zstd' ? zstdContentSize(first.bytes.subarray(0, first.length)) : undefined;
 }
 
 async function* prepend(first: Slot, rest: AsyncGenerator<Slot>): AsyncGenerator<Slot> {
@@ -121,35 +112,18 @@ async function* hashing(slots: AsyncIterable<Slot>, hasher: Hasher): AsyncGenera
   }
 }
 
-function unpack(compression: Compression, packed: AsyncGenerator<Slot>, signal: AbortSignal): AsyncGenerator<Slot> {
-  if (compression === 'none') return packed;
-  const pool = createSlotPool(poolSlots, signal);
-  return compression === 'xz' ? decodeXz(packed, pool, signal) : decodeZlib(compression, packed, pool);
-}
-
-/** Moves the slots to the disk, which is opened once the first one has passed. */
-async function pump(
+/** Lets the slots pass until the write is stopped, and tells how far it is. */
+async function* reporting(
   slots: AsyncGenerator<Slot>,
-  openWriter: () => Promise<DiskWriter>,
   download: Download,
   options: WriteImageOptions,
-): Promise<{ readonly writer: DiskWriter; readonly imageBytes: number }> {
+): AsyncGenerator<Slot> {
   const report = progressReporter(download, options);
-  let writer: DiskWriter | undefined;
-  let offset = 0;
   for await (const slot of slots) {
     if (options.signal.aborted) throw new AppError('aborted', 'writing was stopped', { cause: options.signal.reason });
-    if (writer === undefined) {
-      options.checkHead?.(slot.bytes.subarray(0, slot.length));
-      writer = await openWriter();
-    }
-    const { length } = slot;
-    await writer.write(slot, offset);
-    offset += length;
+    yield slot;
     report();
   }
-  if (writer === undefined) throw emptyImage();
-  return { writer, imageBytes: offset };
 }
 
 function emptyImage(): AppError {

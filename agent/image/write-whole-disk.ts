@@ -41,6 +41,7 @@ export async function writeWholeDisk(
       ...tuning,
       urls: info.urls,
       headers: authorizationHeaders(info),
+      declaredFormat: info.disk_format,
       checksum,
       clock: context.clock,
       log: context.log,

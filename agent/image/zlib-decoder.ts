@@ -1,30 +1,6 @@
-import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import type { Slot, SlotPool } from '#agent/image/slot-pool.ts';
+import { finish, noFlush, openZlibBinding } from '#agent/image/zlib-binding.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/**
- * The part of Node's zlib binding that decodes from one buffer into another. It is not documented, yet npm itself
- * (minizlib) stands on it; the streams above it allocate every output buffer anew, which takes four times the
- * processor time of zstd's decoding (measured: 240 ms against 920 ms for 1.5 GiB). The shape is checked when a
- * decoder is made, and the ramdisk's Node is pinned.
- */
-interface ZlibBinding {
-  readonly _handle: {
-    writeSync(
-      flush: number,
-      input: Uint8Array,
-      inputOffset: number,
-      inputBytes: number,
-      output: Uint8Array,
-      outputOffset: number,
-      outputBytes: number,
-    ): void;
-    onerror: (message: string, errno: number, code: string) => void;
-  };
-  /** After a write: bytes left in the output, bytes left of the input. */
-  readonly _writeState: Uint32Array;
-  close(): void;
-}
 
 /** Unpacks gzip or zstd slots into slots of `pool`: every one full but the last. */
 export async function* decodeZlib(
@@ -32,7 +8,7 @@ export async function* decodeZlib(
   packed: AsyncIterable<Slot>,
   pool: SlotPool,
 ): AsyncGenerator<Slot> {
-  const binding = openBinding(format);
+  const binding = openZlibBinding(format);
   let failure: string | undefined;
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a callback of the binding, not of an EventTarget
   binding._handle.onerror = (message) => {
@@ -78,22 +54,6 @@ export async function* decodeZlib(
   } finally {
     binding.close();
   }
-}
-
-function openBinding(format: 'gzip' | 'zstd'): ZlibBinding {
-  const stream = (format === 'gzip' ? createGunzip() : createZstdDecompress()) as unknown as Partial<ZlibBinding>;
-  if (typeof stream._handle?.writeSync !== 'function' || !(stream._writeState instanceof Uint32Array)) {
-    throw new AppError('internal', `Node ${process.version} has another zlib binding than this decoder knows`);
-  }
-  return stream as ZlibBinding;
-}
-
-function noFlush(format: 'gzip' | 'zstd'): number {
-  return format === 'gzip' ? constants.Z_NO_FLUSH : constants.ZSTD_e_continue;
-}
-
-function finish(format: 'gzip' | 'zstd'): number {
-  return format === 'gzip' ? constants.Z_FINISH : constants.ZSTD_e_end;
 }
 
 function decodeError(format: string, message: string): AppError {

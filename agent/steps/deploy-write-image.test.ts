@@ -79,7 +79,7 @@ test('another image under the same id is written, and the old one no longer reme
 
 describe('refused before any disk is looked at', () => {
   test.each([
-    ['qcow2', { image_info: { ...info, disk_format: 'qcow2' } }, /disk_format is "qcow2"/],
+    ['VMDK', { image_info: { ...info, disk_format: 'vmdk' } }, /disk_format is "vmdk"/],
     [
       'a login in the address',
       { image_info: { ...info, urls: ['http://u:p@127.0.0.1:1/disk.raw'] } },

@@ -29,12 +29,16 @@ export interface ImageServer extends AsyncDisposable {
   readonly headers: readonly IncomingMessage['headers'][];
 }
 
-/** Serves `data` at any path; the n-th request is answered as the n-th behaviour says. */
-export async function serveImage(data: Buffer, behaviours: readonly Behaviour[] = []): Promise<ImageServer> {
+/** Serves `data` at any path; the n-th request is answered as the n-th behaviour says, later ones as `always` does. */
+export async function serveImage(
+  data: Buffer,
+  behaviours: readonly Behaviour[] = [],
+  always: Behaviour = {},
+): Promise<ImageServer> {
   const requests: string[] = [];
   const headers: IncomingMessage['headers'][] = [];
   const server = createServer((request, response) => {
-    const behaviour = behaviours[requests.length] ?? {};
+    const behaviour = behaviours[requests.length] ?? always;
     requests.push(request.headers.range ?? 'whole');
     headers.push(request.headers);
     answer(data, behaviour, request, response);
@@ -65,7 +69,7 @@ function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, re
   const file = behaviour.body ?? data;
   const etag = behaviour.etag ?? '"v1"';
   const from = behaviour.ignoreRange ? undefined : wantedStart(request, etag);
-  const end = from !== undefined && behaviour.rangeBytes !== undefined ? from + behaviour.rangeBytes : file.length;
+  const end = from === undefined ? file.length : wantedEnd(request, behaviour, from, file.length);
   const body = file.subarray(from ?? 0, end);
   if (behaviour.untilClose) {
     response.socket?.end(Buffer.concat([Buffer.from('HTTP/1.1 200 OK\r\n\r\n'), body]));
@@ -83,9 +87,16 @@ function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, re
   else response.write(body.subarray(0, behaviour.dropAfter), () => response.socket?.destroySoon());
 }
 
+/** Where the answer to a range request ends. */
+function wantedEnd(request: IncomingMessage, behaviour: Behaviour, from: number, length: number): number {
+  if (behaviour.rangeBytes !== undefined) return from + behaviour.rangeBytes;
+  const last = /-(\d+)$/.exec(request.headers.range ?? '')?.[1];
+  return last === undefined ? length : Math.min(Number(last) + 1, length);
+}
+
 /** Where a range request wants to begin; `undefined` when it wants all, or another version than this one. */
 function wantedStart(request: IncomingMessage, etag: string): number | undefined {
-  const start = /^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1];
+  const start = /^bytes=(\d+)-\d*$/.exec(request.headers.range ?? '')?.[1];
   const condition = request.headers['if-range'];
   return start === undefined || (condition !== undefined && condition !== etag) ? undefined : Number(start);
 }

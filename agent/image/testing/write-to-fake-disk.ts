@@ -20,6 +20,8 @@ image.fill('tail', 4 * mib);
 export interface Setup {
   readonly data?: Buffer;
   readonly behaviours?: readonly Behaviour[];
+  /** How requests are answered for which there is no behaviour. */
+  readonly always?: Behaviour;
   readonly disk?: { readonly sizeBytes?: number; readonly offload?: boolean; readonly rotational?: boolean };
   readonly options?: Partial<WriteImageOptions>;
 }
@@ -36,8 +38,14 @@ interface Outcome {
 }
 
 /** Serves `data` as the behaviours say, and writes it to a file that stands in for a disk. */
-export async function write({ data = image, behaviours = [], disk = {}, options = {} }: Setup): Promise<Outcome> {
-  await using server = await serveImage(data, behaviours);
+export async function write({
+  data = image,
+  behaviours = [],
+  always,
+  disk = {},
+  options = {},
+}: Setup): Promise<Outcome> {
+  await using server = await serveImage(data, behaviours, always);
   await using target = await createFakeDisk(disk.sizeBytes ?? diskBytes, disk.offload ?? true, disk.rotational);
   const sleeps: number[] = [];
   const progress: Progress[] = [];

@@ -11,8 +11,14 @@ const server = createServer((request, response) => {
   const path = join(folder, basename(request.url ?? ''));
   stat(path).then(
     ({ size }) => {
-      response.writeHead(200, { 'content-length': size });
-      createReadStream(path, { highWaterMark: 1024 * 1024 }).pipe(response);
+      const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') ?? [];
+      const start = Number(first ?? 0);
+      const end = last ? Math.min(Number(last), size - 1) : size - 1;
+      response.writeHead(first === undefined ? 200 : 206, {
+        'content-length': end + 1 - start,
+        ...(first === undefined ? {} : { 'content-range': `bytes ${start}-${end}/${size}` }),
+      });
+      createReadStream(path, { start, end, highWaterMark: 1024 * 1024 }).pipe(response);
     },
     () => {
       response.writeHead(404).end();

@@ -5,11 +5,13 @@ import { run } from '#shared/process/run.ts';
 
 const mib = 1024 * 1024;
 export const imageBytes = 1536 * mib;
-const version = 'holes-60-v2';
+const version = 'holes-60-v3';
 
 export interface BenchImages {
   readonly raw: { readonly path: string; readonly sha256: string };
   readonly zstd: { readonly path: string; readonly sha256: string };
+  /** Absent where the host has no qemu-img. */
+  readonly qcow2?: { readonly path: string; readonly sha256: string };
 }
 
 /**
@@ -25,9 +27,11 @@ export async function makeImages(folder: string): Promise<BenchImages> {
   await writeRaw(`${raw}.part`);
   await rename(`${raw}.part`, raw);
   await run('zstd', ['--quiet', '--force', '-3', raw, '-o', zstd], { timeoutMs: 600_000 });
+  const qcow2 = await makeQcow2(raw, join(folder, 'image.qcow2'));
   const images = {
     raw: { path: raw, sha256: await hashFile(raw) },
     zstd: { path: zstd, sha256: await hashFile(zstd) },
+    ...(qcow2 === undefined ? {} : { qcow2: { path: qcow2, sha256: await hashFile(qcow2) } }),
   };
   await writeFile(note, JSON.stringify({ version, images }));
   return images;
@@ -64,6 +68,17 @@ async function writeRaw(path: string): Promise<void> {
 /** One MiB of bytes that look random and are the same for the same seed (SHAKE256 of it). */
 function noise(seed: number): Buffer {
   return createHash('shake256', { outputLength: mib }).update(String(seed)).digest();
+}
+
+async function makeQcow2(raw: string, path: string): Promise<string | undefined> {
+  try {
+    await run('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', raw, path], { timeoutMs: 600_000 });
+    return path;
+  } catch (error) {
+    if (error instanceof Error && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT')
+      return undefined;
+    throw error;
+  }
 }
 
 async function hashFile(path: string): Promise<string> {

@@ -1,0 +1,58 @@
+import type { Disk } from '#agent/image/disk.ts';
+import type { Slot } from '#agent/image/slot-pool.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Writes under way. */
+export interface PendingWrites {
+  /** Writes bytes `from` to `to` of a slot to `offset` of the disk in the background, and holds the slot meanwhile. */
+  add(slot: Slot, from: number, to: number, offset: number): void;
+  /** Waits until fewer than `count` are under way. @throws AppError `storage_error` when one has failed. */
+  fewerThan(count: number): Promise<void>;
+  /** @throws AppError `storage_error` when one has failed. */
+  throwFailure(): void;
+  /** Bytes that are on the disk by now. */
+  readonly writtenBytes: () => number;
+}
+
+export function createPendingWrites(disk: Disk): PendingWrites {
+  const pending = new Set<Promise<void>>();
+  const state = { failure: undefined as unknown, written: 0 };
+  const throwFailure = (): void => {
+    if (state.failure === undefined) return;
+    throw new AppError('storage_error', `write to disk ${disk.name}`, { cause: state.failure });
+  };
+  return {
+    add: (slot, from, to, offset) => {
+      slot.retain();
+      const writing = writeFully(disk, slot.bytes.subarray(from, to), offset)
+        .then(() => {
+          state.written += to - from;
+        })
+        .catch((error: unknown) => {
+          state.failure ??= error;
+        })
+        .finally(() => {
+          slot.release();
+          pending.delete(writing);
+        });
+      pending.add(writing);
+    },
+    fewerThan: async (count) => {
+      while (pending.size >= count && pending.size > 0) await Promise.race(pending);
+      throwFailure();
+    },
+    throwFailure,
+    writtenBytes: () => state.written,
+  };
+}
+
+/** Writes all of `bytes`, which the kernel may take in parts. */
+async function writeFully(disk: Disk, bytes: Uint8Array, offset: number): Promise<void> {
+  let done = 0;
+  while (done < bytes.length) {
+    const { bytesWritten } = await disk.handle.write(bytes, done, bytes.length - done, offset + done);
+    if (bytesWritten === 0)
+      throw new AppError('storage_error', `disk ${disk.name} takes no more at byte ${offset + done}`);
+    done += bytesWritten;
+  }
+}

@@ -1,0 +1,114 @@
+import type { Disk } from '#agent/image/disk.ts';
+import { tooSmall } from '#agent/image/disk-writer.ts';
+import type { ImageSource } from '#agent/image/image-source.ts';
+import { type ClusterDecoder, createClusterDecoder } from '#agent/image/qcow2/cluster-decoder.ts';
+import { createFilePass } from '#agent/image/qcow2/file-pass.ts';
+import { broken, parseQcow2Header, type Qcow2Header } from '#agent/image/qcow2/header.ts';
+import { createPlacingWriter, type PlacingWriter } from '#agent/image/qcow2/placing-writer.ts';
+import { type ReadMap, readDiskHead, readMap } from '#agent/image/qcow2/read-map.ts';
+import type { WrittenBytes } from '#agent/image/write-image.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What `checkHead` gets to see before the disk is touched: partition tables, superblocks. */
+const peekBytes = 128 * 1024;
+
+/**
+ * Writes a qcow2 image without staging it. Its tables are read by HTTP ranges; then the file goes by once, in its own
+ * order, hashed as served, while each cluster goes to its place: so the bytes that the checksum covers are the bytes
+ * that are written, without a second download. The tables that pass must be those that were read.
+ * From a server without ranges the tables are taken as they pass, which must be before the data they speak of.
+ * @throws AppError as `writeImage`.
+ */
+export async function writeQcow2(
+  source: ImageSource,
+  target: { readonly name: string; readonly sizeBytes: number },
+  openDisk: () => Promise<Disk>,
+  checkHead: (head: Buffer) => void,
+): Promise<WrittenBytes> {
+  const header = parseQcow2Header(source.head);
+  if (header.virtualBytes > target.sizeBytes) throw tooSmall(target, header.virtualBytes);
+  const fileBytes = source.download.totalBytes();
+  if (fileBytes === undefined) {
+    throw new AppError('not_supported', 'the server does not say how long the qcow2 image is (Content-Length)');
+  }
+  const decoder = createClusterDecoder(header);
+  try {
+    const known = await readTables(source, header, fileBytes, decoder, checkHead);
+    const disk = await openDisk();
+    if (header.clusterBytes < disk.sectorBytes) {
+      throw new AppError(
+        'not_supported',
+        `the qcow2 image has clusters of ${header.clusterBytes} bytes, disk ${disk.name} sectors of ${disk.sectorBytes}`,
+      );
+    }
+    const writer = await createPlacingWriter(disk, header, decoder, source.signal);
+    await place(source, header, known, fileBytes, writer);
+    await source.verify();
+    checkHead(writer.head());
+    await writer.flush();
+    await writer.writeHead();
+    return {
+      imageBytes: header.virtualBytes,
+      writtenBytes: writer.writtenBytes(),
+      downloadedBytes: source.download.doneBytes(),
+      format: 'qcow2',
+      compression: 'none',
+      head: Buffer.from(writer.head()),
+    };
+  } finally {
+    decoder.close();
+  }
+}
+
+async function readTables(
+  source: ImageSource,
+  header: Qcow2Header,
+  fileBytes: number,
+  decoder: ClusterDecoder,
+  checkHead: (head: Buffer) => void,
+): Promise<ReadMap | undefined> {
+  const read = source.readPiece(fileBytes);
+  const known = await readMap(header, read, fileBytes);
+  const head = known && (await readDiskHead(header, known.map, read, decoder, peekBytes));
+  if (head) checkHead(head);
+  return known;
+}
+
+/** The data as the file goes by, and beside it, where they are known, the zeros between. */
+async function place(
+  source: ImageSource,
+  header: Qcow2Header,
+  known: ReadMap | undefined,
+  fileBytes: number,
+  writer: PlacingWriter,
+): Promise<void> {
+  const state = { stopped: false };
+  const zeroing = zeroHoles(known, writer, state);
+  zeroing.catch(() => undefined); // told below, unless the pass fails first
+  try {
+    const pass = createFilePass(header, known, fileBytes, writer);
+    let offset = 0;
+    for await (const slot of source.slots) {
+      const { length } = slot;
+      await pass.take(slot, offset);
+      offset += length;
+    }
+    if (offset !== fileBytes) throw broken(`${offset} bytes came where ${fileBytes} were announced`);
+    await pass.finish();
+    await zeroing;
+  } finally {
+    state.stopped = true;
+    await zeroing.catch(() => undefined); // whoever closes the disk now must not find it still being written
+  }
+}
+
+async function zeroHoles(
+  known: ReadMap | undefined,
+  writer: PlacingWriter,
+  state: { readonly stopped: boolean },
+): Promise<void> {
+  for (const { guest, bytes } of known?.map.holes ?? []) {
+    if (state.stopped) return;
+    await writer.zero(guest, bytes);
+  }
+}
