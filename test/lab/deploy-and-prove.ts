@@ -26,6 +26,8 @@ export interface DeployReport {
 }
 
 export interface DeployHooks {
+  /** Steps that the request adds. With a RAID among them what is on one disk is not compared with the image. */
+  readonly deploySteps?: readonly { readonly interface: string; readonly step: string }[];
   /** Told about the flow whenever it has been looked at. */
   readonly onFlow?: (flow: FlowView) => void;
   /** Told in a line of text what happens outside of the flow. */
@@ -49,11 +51,13 @@ export async function deployAndProve(
   const report = hooks.report ?? (() => undefined);
   await enrollNode(lab, node);
   report(`${node.name} is enrolled and available (${node.machine.firmware}, ${node.bmc.driver})`);
-  const diskProofs = proveDiskBeforeBoot(node, image);
+  const { deploySteps } = hooks;
+  const isRaid = deploySteps?.some((step) => step.interface === 'raid');
+  const diskProofs = isRaid ? () => Promise.resolve([]) : proveDiskBeforeBoot(node, image);
   const hostName = `${node.name}-${lab.directory.id}`;
   const instanceUuid = randomUUID();
   const started = performance.now();
-  await requestDeploy(lab, node, { image, hostName, instanceUuid });
+  await requestDeploy(lab, node, { image, hostName, instanceUuid, ...(deploySteps ? { deploySteps } : {}) });
   const flow = await followDeploy(lab, node, hooks);
   const activeAfterMs = performance.now() - started;
   report(`${node.name} is active; waiting for its beacon on the tenant network`);

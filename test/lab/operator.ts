@@ -67,6 +67,8 @@ export interface DeployOptions {
   readonly image: DemoImage;
   readonly hostName: string;
   readonly instanceUuid: string;
+  /** Beside the built-in ones: `{interface, step, priority, args}`. */
+  readonly deploySteps?: readonly object[];
 }
 
 /** Asks for `active`; returns when the request has been accepted. */
@@ -80,6 +82,7 @@ export async function requestDeploy(lab: Lab, node: LabNode, options: DeployOpti
     { op: 'add', path: '/instance_info/image_os_hash_value', value: image.sha256 },
   ]);
   await provision(lab, node, 'active', {
+    ...(options.deploySteps ? { deploy_steps: options.deploySteps } : {}),
     configdrive: { meta_data: { uuid: instanceUuid, hostname: hostName, name: hostName, instance_uuid: instanceUuid } },
   });
 }

@@ -10,6 +10,16 @@ export interface DiskSpec {
   readonly serial: string;
 }
 
+/** How a machine's disks differ from all of them plugged in, from the next power-on to the next change. */
+export interface DiskTrial {
+  /** Places of those pulled, from 0. */
+  readonly pulled: readonly number[];
+  /** What is written is forgotten at power-off: the disks stay as they were for another trial. */
+  readonly discardWrites: boolean;
+}
+
+export const allDisks: DiskTrial = { pulled: [], discardWrites: false };
+
 export interface QemuMachine {
   readonly name: string;
   /** SMBIOS system UUID. */
@@ -30,7 +40,11 @@ export interface QemuMachine {
 const ovmfCode = '/usr/share/OVMF/OVMF_CODE_4M.fd';
 
 /** The arguments for one power-on that tries `bootOrder` in turn. */
-export function qemuArguments(machine: QemuMachine, bootOrder: readonly BootSource[]): string[] {
+export function qemuArguments(
+  machine: QemuMachine,
+  bootOrder: readonly BootSource[],
+  trial: DiskTrial = allDisks,
+): string[] {
   const bootIndex = (source: BootSource): number => bootOrder.indexOf(source) * 10;
   return [
     ['-name', machine.name, '-uuid', machine.uuid],
@@ -45,7 +59,11 @@ export function qemuArguments(machine: QemuMachine, bootOrder: readonly BootSour
     ['-device', `virtio-net-pci,netdev=net0,mac=${machine.mac},bootindex=${bootIndex('pxe')}`],
     ['-device', 'virtio-rng-pci'],
     machine.disks.some((disk) => disk.bus === 'sata') ? ['-device', 'ich9-ahci,id=ahci0'] : [],
-    ...machine.disks.map((disk, index) => diskArguments(disk, index, bootIndex('disk') + index)),
+    ...machine.disks.map((disk, index) =>
+      trial.pulled.includes(index)
+        ? []
+        : diskArguments(disk, { index, bootIndex: bootIndex('disk') + index, discardWrites: trial.discardWrites }),
+    ),
     // a reboot ends QEMU, so that the launcher can start it with the boot order that is right then
     ['-action', 'reboot=shutdown'],
   ].flat();
@@ -60,7 +78,10 @@ function firmwareFiles(variables: string): string[] {
   ];
 }
 
-function diskArguments(disk: DiskSpec, index: number, bootIndex: number): string[] {
+function diskArguments(
+  disk: DiskSpec,
+  { index, bootIndex, discardWrites }: { index: number; bootIndex: number; discardWrites: boolean },
+): string[] {
   const device = {
     virtio: `virtio-blk-pci,serial=${disk.serial}`,
     nvme: `nvme,serial=${disk.serial}`,
@@ -68,7 +89,7 @@ function diskArguments(disk: DiskSpec, index: number, bootIndex: number): string
   }[disk.bus];
   return [
     '-drive',
-    `if=none,id=disk${index},format=raw,cache=unsafe,discard=unmap,file=${disk.path}`,
+    `if=none,id=disk${index},format=raw,cache=unsafe,discard=unmap,file=${disk.path}${discardWrites ? ',snapshot=on' : ''}`,
     '-device',
     `${device},drive=disk${index},bootindex=${bootIndex}`,
   ];

@@ -1,7 +1,7 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import { type BootSource, type QemuMachine, qemuArguments } from '#test/lab/qemu-arguments.ts';
+import { type BootSource, type DiskTrial, type QemuMachine, qemuArguments } from '#test/lab/qemu-arguments.ts';
 import { connectQmp, type QmpConnection } from '#test/lab/qmp.ts';
 
 /** One run of QEMU: from a machine's power-on to its power-off or reboot. */
@@ -18,8 +18,9 @@ export async function startQemu(
   lab: LabDirectory,
   machine: QemuMachine,
   bootOrder: readonly BootSource[],
+  trial: DiskTrial,
 ): Promise<QemuRun> {
-  const process = startLabProcess('qemu-system-x86_64', qemuArguments(machine, bootOrder), {
+  const process = startLabProcess('qemu-system-x86_64', qemuArguments(machine, bootOrder, trial), {
     namespace: lab.namespace,
     directory: lab.path,
     name: `${machine.name}-qemu`,

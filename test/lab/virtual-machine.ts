@@ -2,7 +2,14 @@ import { appendFileSync, copyFileSync, truncateSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
-import { type BootSource, type DiskBus, type Firmware, type QemuMachine } from '#test/lab/qemu-arguments.ts';
+import {
+  allDisks,
+  type BootSource,
+  type DiskBus,
+  type DiskTrial,
+  type Firmware,
+  type QemuMachine,
+} from '#test/lab/qemu-arguments.ts';
 import { type QemuRun, startQemu } from '#test/lab/qemu-run.ts';
 import type { SimulatedBoot, SimulatedMachine, SimulatedPowerAction } from '#test/simulators/redfish/machine.ts';
 
@@ -33,6 +40,8 @@ export interface VirtualMachine extends SimulatedMachine {
   /** Power-ons and resets so far, with the boot order of each. */
   readonly boots: readonly (readonly BootSource[])[];
   qmp(command: string, args?: Readonly<Record<string, unknown>>): Promise<unknown>;
+  /** Pulls disks, from the next power-on; `allDisks` puts them back. */
+  setDisks(trial: DiskTrial): void;
   close(): Promise<void>;
 }
 
@@ -40,6 +49,7 @@ export interface VirtualMachine extends SimulatedMachine {
 export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineOptions): VirtualMachine {
   const machine = prepareFiles(lab, options);
   let boot: SimulatedBoot = { device: 'none', once: false, mode: options.firmware };
+  let trial = allDisks;
   let wantsPower = false;
   let running: QemuRun | undefined;
   const hooks: PowerOnHook[] = [];
@@ -58,7 +68,7 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
     for (const hook of hooks) await hook(order);
     if (boot.once) boot = { ...boot, device: 'none', once: false };
     boots.push(order);
-    const started = await startQemu(lab, machine, order);
+    const started = await startQemu(lab, machine, order, trial);
     running = started;
     void started.ended.then((reason) => {
       if (running !== started) return;
@@ -110,6 +120,9 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
     getBoot: () => boot,
     setBoot: (next) => {
       boot = next;
+    },
+    setDisks: (next) => {
+      trial = next;
     },
     qmp: async (command, args) => {
       if (!running) throw new AppError('unavailable', `${options.name} is powered off`);

@@ -5,19 +5,24 @@ import type { Lab, LabNode, LabSite } from '#test/lab/lab.ts';
 import { labAddresses } from '#test/lab/network.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
-const Beacon = z.looseObject({ hostname: z.string(), instance_uuid: z.string() });
+const Beacon = z.looseObject({ hostname: z.string(), instance_uuid: z.string(), boot_id: z.string() });
 
 /** What the demo image's beacon says about itself, and where. */
 export interface BeaconAnswer {
   readonly address: string;
   readonly hostname: string;
   readonly instanceUuid: string;
+  /** The kernel's: another one after each boot. */
+  readonly bootId: string;
 }
 
 const beaconPort = 8080;
 
-/** Waits until the machine's own OS has an address on the tenant network and its beacon answers there. */
-export function waitForBeacon(lab: LabSite, node: LabNode, timeoutMs: number): Promise<BeaconAnswer> {
+/**
+ * Waits until the machine's own OS has an address on the tenant network and its beacon answers there.
+ * @param notBoot the id of a boot whose answers don't count any more
+ */
+export function waitForBeacon(lab: LabSite, node: LabNode, timeoutMs: number, notBoot?: string): Promise<BeaconAnswer> {
   return waitUntil(
     `the beacon of ${node.name} on the tenant network`,
     async () => {
@@ -25,7 +30,8 @@ export function waitForBeacon(lab: LabSite, node: LabNode, timeoutMs: number): P
       if (address === undefined) return undefined;
       const response = await request(`http://${address}:${beaconPort}/`, { dispatcher: lab.gate });
       const beacon = Beacon.parse(await response.body.json());
-      return { address, hostname: beacon.hostname, instanceUuid: beacon.instance_uuid };
+      if (beacon.boot_id === notBoot) return undefined;
+      return { address, hostname: beacon.hostname, instanceUuid: beacon.instance_uuid, bootId: beacon.boot_id };
     },
     { timeoutMs, signal: lab.closing },
   );
