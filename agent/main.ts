@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { runAgent } from '#agent/agent.ts';
 import { readAgentConfig } from '#agent/config.ts';
+import { createShellOpener } from '#agent/console/open-shell.ts';
 import { hardwareManagers } from '#agent/hardware/index.ts';
 import { createRecentLog } from '#agent/recent-log.ts';
 import type { Say } from '#agent/say.ts';
@@ -30,6 +31,7 @@ async function main(): Promise<void> {
       say,
       recentLog: () => recentLog.text(),
       hardwareManagers,
+      openTerminal: createShellOpener('/bin/sh', process.env),
       signal: stop.signal,
     });
     say('stopped');

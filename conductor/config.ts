@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import { type ConsoleAccess, consoleAccess } from '#conductor/console/console-access.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const seconds = (fallback: number) => z.coerce.number().positive().default(fallback);
@@ -58,6 +59,13 @@ const Environment = z.object({
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
   BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that a lost nudge left behind'),
   BATON_MAX_ACTIVE_NODES: z.coerce.number().int().positive().default(100).describe('nodes worked on at the same time'),
+  BATON_CONSOLE: z
+    .enum(consoleAccess)
+    .default('false')
+    .describe(
+      'give out root shells in the ramdisk (`baton console`) to whoever reaches the API: `false`, `true`, or `loopback`: ' +
+        'only while the conductor listens on a loopback address',
+    ),
   BATON_CRASH_AT_CHECKPOINT: z.coerce
     .number()
     .int()
@@ -95,6 +103,7 @@ export interface ConductorConfig {
   readonly leaseMs: number;
   readonly reconcileIntervalMs: number;
   readonly maxActiveNodes: number;
+  readonly console: ConsoleAccess;
   readonly crashAtCheckpoint: number | undefined;
 }
 
@@ -143,6 +152,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     leaseMs: env.BATON_LEASE_SECONDS * 1000,
     reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,
     maxActiveNodes: env.BATON_MAX_ACTIVE_NODES,
+    console: env.BATON_CONSOLE,
     crashAtCheckpoint: env.BATON_CRASH_AT_CHECKPOINT,
   });
 }

@@ -1,5 +1,6 @@
 import type { AgentClients } from '#conductor/agents/agent-client.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
+import type { Consoles } from '#conductor/console/consoles.ts';
 import type { Database, Queryable } from '#conductor/db/open.ts';
 import type { Drivers } from '#conductor/drivers/registry.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
@@ -21,8 +22,9 @@ export interface ConductorContext {
   readonly drivers: Drivers;
   readonly agents: AgentClients;
   readonly networks: NetworkConnector;
+  readonly consoles: Consoles;
   /** Something about the node has changed: look at its flow and its targets now. Returns at once, never throws. */
-  readonly nudge: (nodeUuid: string) => void;
+  readonly nudge: (nodeUuid: string, origin?: 'agent' | 'operator') => void;
   /** Called where a crash must lose nothing; tests kill, fail or stop there. */
   readonly checkpoint: (name: Checkpoint) => void;
 }

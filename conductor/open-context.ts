@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createScheduler, type Scheduler } from '#conductor/background/scheduler.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
+import { createConsoles } from '#conductor/console/consoles.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { type Database, openDatabase } from '#conductor/db/open.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
@@ -42,7 +43,14 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     options.database ?? (await openDatabase({ url: config.databaseUrl, dataDirectory: config.dataDirectory }));
   await releaseStaleLeases(database.db, { holder: config.conductorName, exclusive: database.exclusive });
   await makeOpenFlowsDue(database.db);
-  const scheduler = createScheduler(() => context);
+  const scheduler = createScheduler({
+    context: () => context,
+    // reconciling makes up for one that is lost
+    tellOthers: (nodeUuid) => {
+      if (database.exclusive) return;
+      database.notify(nudgeChannel, nodeUuid).catch((err: unknown) => log.warn({ err }, 'nudge not passed on'));
+    },
+  });
   const context: ConductorContext = {
     config,
     database,
@@ -53,21 +61,18 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     drivers: createDrivers({ run, log }, options.drivers),
     agents: createAgentClients(),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
-    nudge: (nodeUuid) => {
-      scheduler.nudge(nodeUuid);
-      // other conductors on this database; reconciling makes up for one that is lost
-      if (!database.exclusive) {
-        database.notify(nudgeChannel, nodeUuid).catch((err: unknown) => log.warn({ err }, 'nudge not passed on'));
-      }
-    },
+    consoles: createConsoles({ db: database.db, clock: systemClock, log, conductorName: config.conductorName }),
+    nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),
     checkpoint: options.checkpoint ?? (() => undefined),
   };
-  if (!database.exclusive) await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid));
+  if (!database.exclusive) {
+    await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));
+  }
   return {
     context,
     scheduler,
     close: async () => {
-      await scheduler.stop();
+      await Promise.all([scheduler.stop(), context.consoles.close()]);
       await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
       if (!options.database) await database.close();
     },

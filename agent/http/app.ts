@@ -1,8 +1,11 @@
 import { type Context, Hono } from 'hono';
 import type { CommandRunner } from '#agent/commands/command-runner.ts';
+import type { ConsoleOptions } from '#agent/console/serve-console.ts';
 import { commandsRoutes } from '#agent/http/commands.routes.ts';
+import { consoleRoutes } from '#agent/http/console.routes.ts';
 import { answerError, methodNotAllowed, notFound } from '#agent/http/fault-answer.ts';
 import { rootDocument, v1Document } from '#agent/http/version-documents.ts';
+import type { Say } from '#agent/say.ts';
 import { agentVersion } from '#agent/version.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -13,6 +16,8 @@ export function createApp(options: {
   readonly token: () => string | undefined;
   readonly startedAt: Date;
   readonly log: Log;
+  /** Without it there is no console. */
+  readonly console?: (ConsoleOptions & { readonly say: Say }) | undefined;
 }): Hono {
   const app = new Hono();
   const status = { started_at: options.startedAt.getTime() / 1000, version: agentVersion };
@@ -29,6 +34,7 @@ export function createApp(options: {
     app.all(`${prefix}/commands`, redirectToSlash);
     app.route(`${prefix}/commands/`, commandsRoutes(options.commands, options.token));
   }
+  if (options.console) app.route('/v1/console', consoleRoutes({ ...options.console, token: options.token }));
   app.notFound(notFound);
   app.onError((error, c) => answerError(error, c, options.log));
   return app;

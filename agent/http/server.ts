@@ -6,6 +6,8 @@ import type { Hono } from 'hono';
 import type { AgentConfig } from '#agent/config.ts';
 import type { ServerCertificate } from '#agent/tls.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { acceptWebSockets } from '#shared/web-socket/accept.ts';
+import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
 
 export interface RunningServer {
   readonly port: number;
@@ -31,11 +33,14 @@ export async function startServer(
   listen: AgentConfig['listen'],
   tls: (ServerCertificate & AgentConfig['tls']) | undefined,
 ): Promise<RunningServer> {
+  const { websocket, shouldUpgradeCallback } = acceptWebSockets(maxConsoleMessageBytes);
   const server = tls
     ? createAdaptorServer({
         fetch: app.fetch,
+        websocket,
         createServer: createTlsServer,
         serverOptions: {
+          shouldUpgradeCallback,
           key: tls.keyPem,
           cert: tls.certificatePem,
           minVersion: tls.minVersion,
@@ -45,8 +50,9 @@ export async function startServer(
       })
     : createAdaptorServer({
         fetch: app.fetch,
+        websocket,
         createServer,
-        serverOptions: { keepAliveTimeout: keepAliveMs },
+        serverOptions: { keepAliveTimeout: keepAliveMs, shouldUpgradeCallback },
       });
   const listenOn = (host: string): Promise<void> =>
     new Promise((resolve, reject) => {

@@ -5,6 +5,7 @@ import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
 import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
+import { consoleRoutes } from '#conductor/http/console.routes.ts';
 import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError, answerNoPath } from '#conductor/http/error-handler.ts';
@@ -46,6 +47,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   nodeTraitRoutes,
   nodeBiosRoutes,
   nodeHistoryRoutes,
+  consoleRoutes,
   inspectionRoutes,
   nodeLogRoutes,
   portRoutes,

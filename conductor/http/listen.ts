@@ -1,16 +1,23 @@
 import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { AppError } from '#shared/errors/app-error.ts';
+import { acceptWebSockets } from '#shared/web-socket/accept.ts';
+import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
 
 /**
- * Serves the app.
+ * Serves the app, and WebSockets where its routes take them.
  * @throws AppError `unavailable` when address and port can't be listened on.
  */
 export async function listen(
-  fetch: (request: Request) => Response | Promise<Response>,
+  fetch: (request: Request, bindings: HttpBindings) => Response | Promise<Response>,
   address: { readonly host: string; readonly port: number },
 ): Promise<{ readonly url: string; readonly port: number; close(): Promise<void> }> {
-  const server = createAdaptorServer({ fetch });
+  const webSockets = acceptWebSockets(maxConsoleMessageBytes);
+  const server = createAdaptorServer({
+    fetch: (request, bindings) => fetch(request, bindings as HttpBindings),
+    websocket: webSockets.websocket,
+    serverOptions: { shouldUpgradeCallback: webSockets.shouldUpgradeCallback },
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
       reject(new AppError('unavailable', `listen on ${address.host} port ${address.port}`, { cause })),
@@ -24,6 +31,7 @@ export async function listen(
     close: () =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()));
+        webSockets.closeAll('the conductor stops');
         if ('closeAllConnections' in server) server.closeAllConnections();
       }),
   };

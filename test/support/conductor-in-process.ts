@@ -58,7 +58,7 @@ export async function startConductorInProcess(options: {
     return { ...opened, app: createApp(opened.context) };
   };
   let life = await beginLife();
-  const server = await listen((request) => life.app.fetch(request), { host: '127.0.0.1', port: 0 });
+  const server = await listen((request, bindings) => life.app.fetch(request, bindings), { host: '127.0.0.1', port: 0 });
   const reconciling = setInterval(() => void life.scheduler.reconcile(), 200);
   return {
     url: server.url,

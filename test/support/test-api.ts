@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { readFault } from '#conductor/cli/read-fault.ts';
 import { readConfig } from '#conductor/config.ts';
+import { createConsoles } from '#conductor/console/consoles.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { openDatabase } from '#conductor/db/open.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
@@ -9,6 +10,7 @@ import { createApp } from '#conductor/http/app.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Networks } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
+import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 
@@ -54,6 +56,7 @@ export async function openTestApi(
     drivers: createDrivers({ run, log: silentLog }, options.drivers),
     agents: createAgentClients(),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
+    consoles: createConsoles({ db: database.db, clock: systemClock, log: silentLog, conductorName: 'test-host' }),
     nudge: (nodeUuid) => {
       nudged.push(nodeUuid);
     },

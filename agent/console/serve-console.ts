@@ -1,0 +1,86 @@
+import type { WebSocket } from 'ws';
+import type { OpenTerminal, Terminal } from '#agent/console/terminal.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import { closeSocket, endConsole } from '#shared/web-socket/close-socket.ts';
+import { keepAlive } from '#shared/web-socket/keep-alive.ts';
+import { highWaterBytes } from '#shared/web-socket/pump.ts';
+import { type ConsoleQuery, ConsoleResize } from '#shared/wire/console.ts';
+
+export interface ConsoleOptions {
+  readonly openTerminal: OpenTerminal;
+  readonly log: Log;
+  /** Aborts when the agent stops: every console ends. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Puts a shell behind a WebSocket until one of the two ends: bytes as binary messages, sizes and the end as text
+ * (`shared/wire/console.ts`). Resolves when the shell is gone; never rejects.
+ */
+export async function serveConsole(
+  socket: WebSocket,
+  query: ConsoleQuery,
+  { openTerminal, log, signal }: ConsoleOptions,
+): Promise<void> {
+  keepAlive(socket);
+  socket.on('error', (err) => log.warn({ err }, 'console connection failed')); // `close` follows
+  socket.pause();
+  let terminal: Terminal;
+  try {
+    terminal = await openTerminal(query);
+  } catch (error) {
+    log.error({ err: error }, 'console not opened');
+    endConsole(socket, { reason: errorChain(error) }, 1011);
+    return;
+  }
+  log.info({ pid: terminal.pid }, 'console opened');
+  const ended = shellEnd(terminal, socket);
+  joinBoth(terminal, socket);
+  const onAbort = (): void => endConsole(socket, { reason: 'the agent stops' }, 1001);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  if (socket.readyState === socket.OPEN) socket.resume();
+  else terminal.hangUp(); // it was closed while the terminal opened
+  await ended;
+  signal.removeEventListener('abort', onAbort);
+  log.info({ pid: terminal.pid }, 'console closed');
+}
+
+function shellEnd(terminal: Terminal, socket: WebSocket): Promise<void> {
+  return new Promise((resolve) => {
+    terminal.onExit((exitCode) => {
+      endConsole(socket, { reason: `the shell ended with ${exitCode}`, exit_code: exitCode });
+      resolve();
+    });
+  });
+}
+
+function joinBoth(terminal: Terminal, socket: WebSocket): void {
+  terminal.onOutput((bytes) => {
+    if (socket.readyState !== socket.OPEN) return;
+    socket.send(bytes, () => {
+      if (socket.bufferedAmount < highWaterBytes / 2) terminal.resume();
+    });
+    if (socket.bufferedAmount > highWaterBytes) terminal.pause();
+  });
+  terminal.onDrain(() => socket.readyState === socket.OPEN && socket.resume());
+  socket.on('message', (data, isBinary) => {
+    if (isBinary) {
+      if (!terminal.write(data as Buffer)) socket.pause();
+      return;
+    }
+    const resize = ConsoleResize.safeParse(parseJson((data as Buffer).toString()));
+    if (resize.success) terminal.resize(resize.data.columns, resize.data.rows);
+    else closeSocket(socket, 1008, 'a text message must be {"type":"resize","columns":…,"rows":…}');
+  });
+  socket.once('close', () => terminal.hangUp());
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // fails its schema
+  }
+}

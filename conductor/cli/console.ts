@@ -1,0 +1,138 @@
+import type { Readable, Writable } from 'node:stream';
+import { WebSocket } from 'ws';
+import type { ApiClient } from '#conductor/cli/api-client.ts';
+import { createEscapeFilter } from '#conductor/cli/escape-filter.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { closeSocket } from '#shared/web-socket/close-socket.ts';
+import { keepAlive } from '#shared/web-socket/keep-alive.ts';
+import { highWaterBytes } from '#shared/web-socket/pump.ts';
+import { ConsoleEnd, type ConsoleResize } from '#shared/wire/console.ts';
+
+/** Where the person sits: `process.stdin` and `process.stdout`, or streams without a terminal. */
+export interface Seat {
+  readonly input: Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown };
+  readonly output: Writable & { isTTY?: boolean; columns?: number; rows?: number };
+  /** `$TERM` */
+  readonly term: string | undefined;
+}
+
+/** The operator's word in the node's history. */
+const leftReason = 'left by the operator';
+
+const endOfTransmission = Buffer.from([4]);
+
+/**
+ * `baton console NODE`: joins the seat with a shell in the node's ramdisk until the shell ends (Ctrl-D, `exit`), the
+ * conductor ends it, or the person leaves with `~.`.
+ * @throws AppError in the conductor's words when there is no console; `aborted` when it was ended from there;
+ * `command_failed` when the shell ended with another code than 0
+ */
+export async function openConsole(
+  { client, url }: { readonly client: ApiClient; readonly url: string },
+  ident: string,
+  seat: Seat,
+): Promise<void> {
+  const path = `/v1/nodes/${ident}/console/shell`;
+  // a refused WebSocket has a status and no text; this answer says in words whether and why not
+  if (!(await client.call('GET', path))) throw new AppError('not_found', `there is no node ${ident}`);
+  const target = new URL(`${url.replace(/\/+$/, '').replace(/^http/, 'ws')}${path}`);
+  const { columns, rows } = seat.output;
+  const query = { columns, rows, term: seat.term };
+  for (const [name, value] of Object.entries(query)) if (value) target.searchParams.set(name, String(value));
+  const socket = await dial(target);
+  keepAlive(socket);
+  const end = await converse(socket, seat);
+  if (end.exit_code === undefined) throw new AppError('aborted', `the console was closed: ${end.reason}`);
+  if (end.exit_code !== 0) throw new AppError('command_failed', end.reason);
+}
+
+function dial(target: URL): Promise<WebSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(target, { perMessageDeflate: false });
+    socket.once('open', () => {
+      socket.pause();
+      resolve(socket);
+    });
+    // before the handshake this is all there will be; later ones precede a `close`
+    socket.on('error', (cause) => reject(new AppError('unavailable', `open a console at ${target.href}`, { cause })));
+  });
+}
+
+/** Both directions, until the connection is closed. The terminal is given back as it was. */
+async function converse(socket: WebSocket, seat: Seat): Promise<Omit<ConsoleEnd, 'type'>> {
+  const isTerminal = seat.input.isTTY === true;
+  if (isTerminal) seat.output.write('(~. at the beginning of a line leaves)\r\n');
+  const detach = attachInput(socket, seat, isTerminal);
+  const onResize = (): void => sendSize(socket, seat.output);
+  seat.output.on('resize', onResize);
+  try {
+    return await receive(socket, seat.output);
+  } finally {
+    seat.output.off('resize', onResize);
+    detach();
+  }
+}
+
+function attachInput(socket: WebSocket, { input }: Seat, isTerminal: boolean): () => void {
+  const filter = createEscapeFilter();
+  const send = (bytes: Buffer): void => {
+    if (bytes.length === 0 || socket.readyState !== socket.OPEN) return;
+    socket.send(bytes, () => {
+      if (socket.bufferedAmount < highWaterBytes / 2) input.resume();
+    });
+    if (socket.bufferedAmount > highWaterBytes) input.pause();
+  };
+  const onData = (chunk: Buffer): void => {
+    if (!isTerminal) {
+      send(chunk);
+      return;
+    }
+    const { bytes, isLeaving } = filter(chunk);
+    send(bytes);
+    if (isLeaving) closeSocket(socket, 1000, leftReason);
+  };
+  const onEnd = (): void => send(endOfTransmission); // a script on standard input ends: so does the shell
+  if (isTerminal) input.setRawMode?.(true);
+  input.on('data', onData);
+  input.on('end', onEnd);
+  return () => {
+    input.off('data', onData);
+    input.off('end', onEnd);
+    if (isTerminal) input.setRawMode?.(false);
+    input.pause(); // it would keep the process alive
+  };
+}
+
+function sendSize(socket: WebSocket, { columns, rows }: Seat['output']): void {
+  if (!columns || !rows || socket.readyState !== socket.OPEN) return;
+  socket.send(JSON.stringify({ type: 'resize', columns, rows } satisfies ConsoleResize));
+}
+
+function receive(socket: WebSocket, output: Writable): Promise<Omit<ConsoleEnd, 'type'>> {
+  return new Promise((resolve) => {
+    let end: Omit<ConsoleEnd, 'type'> | undefined;
+    socket.on('message', (data, isBinary) => {
+      if (!isBinary) {
+        end = ConsoleEnd.safeParse(parseJson((data as Buffer).toString())).data ?? end;
+      } else if (!output.write(data)) {
+        socket.pause();
+        output.once('drain', () => socket.resume());
+      }
+    });
+    socket.once('close', (code, reason) => {
+      const why = reason.toString();
+      if (end) resolve(end);
+      else if (why === leftReason) resolve({ reason: why, exit_code: 0 });
+      else resolve({ reason: why || (code === 1006 ? 'the connection was lost' : `code ${code}`) });
+    });
+    socket.resume();
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // fails its schema
+  }
+}

@@ -1,0 +1,25 @@
+import type { ConductorConfig } from '#conductor/config.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Values of `BATON_CONSOLE`. */
+export const consoleAccess = ['false', 'loopback', 'true'] as const;
+export type ConsoleAccess = (typeof consoleAccess)[number];
+
+/**
+ * Whether anybody may open consoles here. There are no users yet: whoever reaches the API is its administrator, so an
+ * API that others than this host's users may reach gives out root shells only where the operator says so in full.
+ * @throws AppError `forbidden` saying what would allow it
+ */
+export function requireConsoleAccess(config: Pick<ConductorConfig, 'console' | 'host'>): void {
+  if (config.console === 'true' || (config.console === 'loopback' && isLoopback(config.host))) return;
+  const why =
+    config.console === 'loopback'
+      ? `BATON_CONSOLE=loopback, and the conductor listens on ${config.host}; BATON_CONSOLE=true allows it there too`
+      : 'the setting BATON_CONSOLE does not allow it; loopback does when the conductor listens on a loopback address, ' +
+        'true wherever it listens';
+  throw new AppError('forbidden', `No consoles are given out: ${why}.`);
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}

@@ -1,0 +1,215 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createShellOpener } from '#agent/console/open-shell.ts';
+import { createApiClient } from '#conductor/cli/api-client.ts';
+import { openConsole } from '#conductor/cli/console.ts';
+import { createLog } from '#shared/log.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { createTestSeat, type TestSeat } from '#test/support/console-seat.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** `baton console` through a whole conductor and a real agent to a real terminal on this host. */
+
+const log = createLog({ component: 'test', level: 'fatal' });
+const environment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/tmp', LC_ALL: 'C.UTF-8', PS1: '$ ', ENV: '' };
+
+let conductor: ConductorInProcess;
+let operator: Operator;
+const nodes: SimulatedNode[] = [];
+
+beforeAll(async () => {
+  conductor = await startConductorInProcess({ log, settings: { BATON_CONSOLE: 'loopback' } });
+  operator = createOperator(conductor.url);
+});
+afterAll(async () => {
+  for (const node of nodes) await node.close();
+  await conductor.close();
+});
+
+/** A node in a deploy whose step `tune_image` takes `stepMs`. */
+async function deployingNode(mac: string, stepMs: number): Promise<{ name: string; simulated: SimulatedNode }> {
+  const simulated = await startSimulatedNode({
+    conductorUrl: () => conductor.url,
+    mac,
+    stepMs,
+    deploySteps: { tune_image: 70 },
+    openTerminal: createShellOpener('/bin/sh', environment),
+  });
+  nodes.push(simulated);
+  const name = await enrolSimulatedNode(operator, simulated, `console-${mac.slice(-2)}`);
+  await operator.provision(name, 'active');
+  await runningStep(name, 'write_image');
+  return { name, simulated };
+}
+
+async function runningStep(name: string, step: string): Promise<void> {
+  await waitUntil(
+    `${step} to run`,
+    async () => {
+      const flow = await operator.call('GET', `/v1/nodes/${name}/flow`).catch(() => ({ steps: [] }));
+      const steps = flow['steps'] as { step: string; state: string; in_band: boolean }[];
+      return steps.some((each) => each.step === step && each.in_band && each.state !== 'pending') || undefined;
+    },
+    { timeoutMs: 30_000, everyMs: 50 },
+  );
+}
+
+function sit(name: string): TestSeat & { readonly ended: Promise<unknown> } {
+  const seat = createTestSeat();
+  const ended = openConsole({ client: createApiClient(conductor.url), url: conductor.url }, name, seat.seat).catch(
+    (error: unknown) => error,
+  );
+  return { ...seat, ended };
+}
+
+async function consoleHistory(name: string): Promise<string[]> {
+  const { history } = await operator.call('GET', `/v1/nodes/${name}/history?detail=true`);
+  return (history as { event: string; event_type: string }[])
+    .filter((entry) => entry.event_type === 'console')
+    .map(({ event }) => event);
+}
+
+describe('a shell in the ramdisk', () => {
+  let name: string;
+  beforeAll(async () => {
+    ({ name } = await deployingNode('52:54:00:c0:00:01', 20_000));
+  });
+  const open: ReturnType<typeof sit>[] = [];
+  afterEach(async () => {
+    for (const seat of open.splice(0)) {
+      seat.type('\r~.');
+      await seat.ended;
+    }
+  });
+  const begin = async (): Promise<ReturnType<typeof sit>> => {
+    const seat = sit(name);
+    open.push(seat);
+    await seat.sees(/[#$] /);
+    return seat;
+  };
+
+  test('is a terminal: echo, size, Ctrl-C, UTF-8, exit code, and a record of it', async () => {
+    const seat = await begin();
+    expect(seat.isRaw()).toBe(true);
+    seat.type('tty; echo $TERM; stty size\r');
+    await seat.sees(/\/dev\/pts\/\d+\r\nxterm-256color\r\n24 80\r\n/);
+    seat.resize(132, 50);
+    seat.type('stty size\r');
+    await seat.sees(/50 132\r\n/);
+    seat.type('echo be""gun; sleep 600\r');
+    await seat.sees(/begun\r\n/);
+    seat.type('\u0003');
+    await seat.sees(/\^C/);
+    seat.type('echo after=$?\r');
+    await seat.sees(/after=130\r\n/);
+    const [first, second] = [Buffer.from('echo "Grüße €').subarray(0, 9), Buffer.from('echo "Grüße €').subarray(9)];
+    expect(first.toString()).toContain('\uFFFD'); // cut in the middle of a character
+    seat.type(first);
+    seat.type(second);
+    seat.type('\u{1F600}" | tr a-z A-Z\r');
+    await seat.sees(/GRüßE €\u{1F600}\r\n/u);
+    seat.type('exit 3\r');
+    expect(await seat.ended).toMatchObject({ code: 'command_failed', message: 'the shell ended with 3' });
+    expect(seat.isRaw()).toBe(false);
+    await waitUntil('the end to be recorded', async () => (await consoleHistory(name)).length === 2 || undefined, {
+      timeoutMs: 5000,
+      everyMs: 50,
+    });
+    expect(await consoleHistory(name)).toEqual([
+      'console opened by somebody at 127.0.0.1 during deploy.write_image',
+      expect.stringMatching(
+        /^console of somebody at 127\.0\.0\.1 closed after \d+ s: the shell ended with 3$/,
+      ) as unknown,
+    ]);
+  });
+
+  test('passes on a flood no faster than it is read, and all of it', async () => {
+    const seat = await begin();
+    seat.type('seq 1 100000; echo "done"\r');
+    await seat.sees(/\r\n100000\r\ndone\r\n/);
+    expect(seat.text().length).toBeGreaterThan(680_000);
+  });
+
+  test('`~.` leaves, and what runs in the background ends with the shell', async () => {
+    const seat = await begin();
+    seat.type('trap "" HUP; sleep 601 & echo pid=$!\r');
+    await seat.sees(/pid=\d+\r\n/);
+    const pid = Number(/pid=(\d+)\r/.exec(seat.text())?.[1]);
+    expect(() => process.kill(pid, 0)).not.toThrow();
+    seat.type('\r~.');
+    expect(await seat.ended).toBeUndefined();
+    await waitUntil('the background job to be gone', () => Promise.resolve(isGone(pid) || undefined), {
+      timeoutMs: 10_000,
+      everyMs: 50,
+    });
+  });
+
+  test('input that nobody reads does not fill the memory, and does not stop the shell', async () => {
+    const seat = await begin();
+    seat.type('stty raw -echo; sleep 2; stty sane; echo; echo alive\r');
+    await seat.sees(/alive\r/);
+    const paste = 'x'.repeat(64 * 1024);
+    for (let count = 0; count < 8; count++) seat.type(paste);
+    expect(await seat.sees(/\r\nalive\r\n/)).toContain('alive');
+  });
+});
+
+test('it is closed when the flow moves on', async () => {
+  const { name } = await deployingNode('52:54:00:c0:00:02', 4000);
+  const seat = sit(name);
+  await seat.sees(/[#$] /);
+  expect(await seat.ended).toMatchObject({
+    code: 'aborted',
+    message: expect.stringMatching(/^the console was closed: step deploy\.\w+ (begins|has ended)$/) as unknown,
+  });
+  await operator.waitForState(name, 'active', 60_000);
+  const again = await sit(name).ended;
+  expect(again).toMatchObject({ message: 'the node is not in the ramdisk: no agent has called in' });
+});
+
+test('a page of a web site gets none, a plain request that would upgrade to something else is answered', async () => {
+  const url = `${conductor.url}/v1/nodes/x/console/shell`;
+  const page = await fetch(url, { headers: { Origin: 'https://evil.example' } });
+  expect([page.status, await page.text()]).toEqual([403, expect.stringContaining('Origin header') as unknown]);
+  const { request } = await import('node:http');
+  const status = await new Promise((resolve, reject) => {
+    request(conductor.url, { headers: { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c' } }, (answer) =>
+      resolve(answer.statusCode),
+    )
+      .once('error', reject)
+      .end();
+  });
+  expect(status).toBe(200);
+});
+
+test.each([
+  [{}, 'the setting BATON_CONSOLE does not allow it'],
+  [
+    { BATON_CONSOLE: 'loopback', BATON_HOST: '0.0.0.0', BATON_PUBLIC_URL: 'http://192.0.2.1:6385' },
+    'listens on 0.0.0.0',
+  ],
+])('it is refused with %j', async (settings, why) => {
+  const other = await startConductorInProcess({ log, settings });
+  try {
+    await createOperator(other.url).call('POST', '/v1/nodes', { name: 'n', driver: 'fake-hardware' });
+    const refusal = await openConsole(
+      { client: createApiClient(other.url), url: other.url },
+      'n',
+      createTestSeat().seat,
+    ).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ message: expect.stringContaining(why) as unknown });
+  } finally {
+    await other.close();
+  }
+});
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}
