@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import type { z } from 'zod';
 import { genericHardwareManager } from '#agent/hardware/generic.ts';
 import { describeSettings } from '#conductor/config.ts';
 import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
+import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { legalVerbs, provisionStates, provisionTransitions } from '#conductor/nodes/provision-states.ts';
 import { argsInfo } from '#shared/steps/define-step.ts';
@@ -13,6 +15,11 @@ const generated = '<!-- Made from the code by `npm run docs`; do not edit. -->\n
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   expect(rows.length).toBeGreaterThan(0);
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+}
+
+function argumentsOf(schema: z.ZodType): string {
+  const names = Object.entries(argsInfo(schema) ?? {});
+  return names.map(([name, info]) => `\`${name}\`${info.required ? '' : '?'}`).join(', ') || '–';
 }
 
 test('provision states', async () => {
@@ -61,14 +68,20 @@ test('steps', async () => {
     ];
   });
   const own = conductorSteps.map((step) => [`${step.interface}.${step.step}`, step.description]);
+  const outOfBand = driverSteps.map((step) => [
+    `${step.interface}.${step.step}`,
+    Object.entries(step.priorities)
+      .map(([kind, priority]) => `${kind} ${priority}`)
+      .join(', '),
+    argumentsOf(step.args),
+    step.description,
+  ]);
   const inBand = (['deploy', 'clean', 'service'] as const).flatMap((kind) =>
     genericHardwareManager.steps[kind].map(({ step, priority }) => [
       kind,
       `${step.interface}.${step.step}`,
       String(priority),
-      Object.entries(argsInfo(step.args) ?? {})
-        .map(([name, info]) => `\`${name}\`${info.required ? '' : '?'}`)
-        .join(', ') || '–',
+      argumentsOf(step.args),
       step.description,
     ]),
   );
@@ -79,6 +92,9 @@ test('steps', async () => {
     table(['flow', 'place', 'step', 'priority', 'done by'], flows),
     '## What the conductor’s steps do',
     table(['step', 'what it does'], own),
+    '## Out-of-band steps of drivers',
+    'Offered where the hardware type has the interface; they hide in-band steps of the same name.',
+    table(['step', 'priorities', 'arguments', 'what it does'], outOfBand),
     '## In-band steps of the generic hardware manager',
     table(['flow', 'step', 'priority', 'arguments', 'what it does'], inBand),
     '',
