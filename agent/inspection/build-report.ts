@@ -4,7 +4,7 @@ import type { DiskInfo, Inventory } from '#agent/hardware/inventory.ts';
 import { readPciDevices } from '#agent/inspection/pci-devices.ts';
 import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
-import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
 export interface ReportServices extends LogSources {
@@ -31,7 +31,15 @@ const collectors: Readonly<Record<string, Collector>> = {
     };
   },
   'pci-devices': async () => ({ pci_devices: await readPciDevices() }),
-  logs: async (services) => ({ logs: await packSystemLogs(services) }),
+  logs: async (services) => {
+    try {
+      return { logs: await packSystemLogs(services) };
+    } catch (error) {
+      // a machine is well that can only not show its logs
+      services.log.warn({ err: error }, 'no logs go with the inspection report');
+      return {};
+    }
+  },
 };
 
 /**
@@ -63,8 +71,7 @@ async function rootDisk(services: ReportServices, inventory: Inventory): Promise
     const device = chooseRootDevice(await listBlockDevices(services.run), { properties: {}, instance_info: {} });
     return inventory.disks.find(({ name }) => name === device.name) ?? null;
   } catch (error) {
-    if (errorCode(error) !== 'storage_error') throw error;
-    services.log.info({ err: error }, 'no disk can be the root disk');
+    services.log.info({ err: error }, 'the root disk is not known');
     return null;
   }
 }

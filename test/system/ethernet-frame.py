@@ -1,4 +1,5 @@
-"""Sends or awaits one broadcast Ethernet frame of our own EtherType: `send IFACE [VLAN]`, `listen IFACE`."""
+"""Sends or awaits one broadcast Ethernet frame of our own EtherType: `send IFACE [VLAN]`, `listen IFACE`; or says
+by LLDP, twice a second until it is ended, which switch port IFACE is: `lldp IFACE`."""
 
 import socket
 import sys
@@ -14,6 +15,13 @@ if what == "send":
     for _ in range(3):
         raw.send(b"\xff" * 6 + source + tag + (MARK + b"\0" * 50))
         time.sleep(0.05)
+elif what == "lldp":
+    tlvs = [(1, b"\x04\x00\x11\x22\x33\x44\x55"), (2, b"\x05" + interface.encode()), (3, b"\0\x78"), (5, b"test-switch"), (0, b"")]
+    body = b"".join((kind << 9 | len(value)).to_bytes(2, "big") + value for kind, value in tlvs)
+    while True:
+        raw.send(b"\xff" * 6 + b"\x02\0\0\0\0\x01" + MARK + b"\0" * 50)
+        raw.send(b"\x01\x80\xc2\0\0\x0e" + b"\x02\0\0\0\0\x01\x88\xcc" + body)
+        time.sleep(0.5)
 else:
     print("ready", flush=True)
     end = time.monotonic() + 1.5

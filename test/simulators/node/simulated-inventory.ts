@@ -1,5 +1,6 @@
 import type { openInventory } from '#agent/agent-inventory.ts';
 import type { Inventory } from '#agent/hardware/inventory.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { LldpTlv } from '#shared/wire/inventory.ts';
 
 /** A simulated machine's switch port, as its switch tells it. */
@@ -11,7 +12,12 @@ export interface SimulatedSwitchPort {
 }
 
 /** What a simulated machine is made of: one NIC, one disk with an old system on it, eight processors. */
-export function simulatedInventory(mac: string, switchPort: SimulatedSwitchPort | undefined): typeof openInventory {
+export function simulatedInventory(
+  mac: string,
+  switchPort: SimulatedSwitchPort | undefined,
+  /** Why the machine can't be looked at, as long as there is a reason. */
+  fault: () => string | undefined,
+): typeof openInventory {
   const gib = 1024 ** 3;
   const inventory: Inventory = {
     interfaces: [
@@ -67,7 +73,11 @@ export function simulatedInventory(mac: string, switchPort: SimulatedSwitchPort 
     boot: { current_boot_mode: 'bios', pxe_interface: mac },
     hostname: 'simulated',
   };
-  return () => ({ read: () => Promise.resolve(inventory), close: () => Promise.resolve() });
+  const read = (): Promise<Inventory> => {
+    const reason = fault();
+    return reason === undefined ? Promise.resolve(inventory) : Promise.reject(new AppError('storage_error', reason));
+  };
+  return () => ({ read, close: () => Promise.resolve() });
 }
 
 function toTlvs({ switchId, portId, switchName }: SimulatedSwitchPort): readonly LldpTlv[] {

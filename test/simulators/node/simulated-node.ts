@@ -10,7 +10,7 @@ import { type HardwareManager, hardwareSupport, type OfferedStep } from '#agent/
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
-import type { Run } from '#shared/process/run.ts';
+import { type Run, run } from '#shared/process/run.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
 import { type SimulatedSwitchPort, simulatedInventory } from '#test/simulators/node/simulated-inventory.ts';
 import {
@@ -33,6 +33,8 @@ export interface NodeFaults {
   slowStep?: { readonly step: string; readonly ms: number };
   /** The version of the hardware manager from the next start of the agent on; default 1. */
   hardwareVersion?: string;
+  /** Why the agent can't tell what the machine is made of. */
+  noInventory?: string;
   /** The ramdisk never comes up. */
   bootsNothing?: boolean;
 }
@@ -175,7 +177,12 @@ async function ramdisk(
     while (!powerOff.aborted) {
       const death = new AbortController();
       const signal = AbortSignal.any([powerOff, death.signal]);
-      await agentProcess(options, { stateDir, port }, simulatedHardware(options, faults, record, death), signal);
+      await agentProcess(
+        options,
+        { stateDir, port, faults },
+        simulatedHardware(options, faults, record, death),
+        signal,
+      );
     }
   } finally {
     await rm(stateDir, { recursive: true, force: true });
@@ -184,7 +191,7 @@ async function ramdisk(
 
 async function agentProcess(
   options: SimulatedNodeOptions,
-  { stateDir, port }: { readonly stateDir: string; readonly port: number },
+  { stateDir, port, faults }: { readonly stateDir: string; readonly port: number; readonly faults: NodeFaults },
   hardware: HardwareManager,
   signal: AbortSignal,
 ): Promise<void> {
@@ -203,7 +210,7 @@ async function agentProcess(
       ...dependencies,
       recentLog: () => '',
       hardwareManagers: [hardware],
-      openInventory: simulatedInventory(options.mac, options.switchPort),
+      openInventory: simulatedInventory(options.mac, options.switchPort, () => faults.noInventory),
       ...(options.openTerminal ? { openTerminal: options.openTerminal } : {}),
       signal,
     });
@@ -212,11 +219,13 @@ async function agentProcess(
   }
 }
 
-/** The simulated machine has no programs but these, which do nothing. */
-const noPrograms: Run = (command) =>
-  command === 'sync'
+/** The simulated machine has no programs but `sync`, which does nothing, and `tar`, which packs its logs. */
+const noPrograms: Run = (command, args, options) => {
+  if (command === 'tar') return run(command, args, options);
+  return command === 'sync'
     ? Promise.resolve({ stdout: '', stderr: '', exitCode: 0, durationMs: 0 })
     : Promise.reject(new AppError('command_failed', `the simulated ramdisk has no ${command}`));
+};
 
 function simulatedHardware(
   options: SimulatedNodeOptions,

@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listenForLldp } from '#agent/network/listen-lldp.ts';
+import { parseLldp } from '#conductor/inspection/parse-lldp.ts';
+import { systemClock } from '#shared/clock.ts';
+import { silentLog } from '#shared/log.ts';
+import { type Run, type RunningProcess, run, start } from '#shared/process/run.ts';
+
+/** LLDP over real cables: veth pairs in a namespace, the agent's ear at one end and a switch's mouth at the other. */
+
+const namespace = `baton-lldp-${process.pid}`;
+const inside: Run = (command, args, options) => run('ip', ['netns', 'exec', namespace, command, ...args], options);
+const startInside: typeof start = (command, args, options) =>
+  start('ip', ['netns', 'exec', namespace, command, ...args], options);
+const listener = { run: inside, start: startInside, clock: systemClock, log: silentLog };
+const nic = (name: string) => ({ name, driver: null });
+const switches: RunningProcess[] = [];
+
+beforeAll(async () => {
+  await run('ip', ['netns', 'add', namespace]);
+  for (const cable of ['a', 'b', 'c']) {
+    await inside('ip', ['link', 'add', `nic${cable}`, 'type', 'veth', 'peer', 'name', `sw${cable}`]);
+    await inside('ip', ['link', 'set', `nic${cable}`, 'up']);
+    await inside('ip', ['link', 'set', `sw${cable}`, 'up']);
+  }
+  const script = join(import.meta.dirname, 'ethernet-frame.py');
+  for (const name of ['swa', 'swb']) switches.push(startInside('python3', [script, 'lldp', name]));
+});
+afterAll(async () => {
+  for (const each of switches) each.kill('SIGKILL');
+  await Promise.all(switches.map((each) => each.exited));
+  await run('ip', ['netns', 'delete', namespace]);
+});
+
+const links = async () =>
+  (JSON.parse((await inside('ip', ['-json', 'link', 'show', 'type', 'macvtap'])).stdout) as unknown[]).length;
+
+test('each NIC hears its own switch port, among other frames, and nothing is left behind', async () => {
+  const signal = new AbortController().signal;
+  const heard = await listenForLldp([nic('nica'), nic('nicb')], 20_000, { ...listener, signal });
+  expect([...heard].map(([name, tlvs]) => [name, parseLldp(tlvs)])).toEqual([
+    ['nica', { switch_chassis_id: '00:11:22:33:44:55', switch_port_id: 'swa', switch_system_name: 'test-switch' }],
+    ['nicb', { switch_chassis_id: '00:11:22:33:44:55', switch_port_id: 'swb', switch_system_name: 'test-switch' }],
+  ]);
+  expect(await links()).toBe(0);
+});
+
+test('a silent switch and a missing NIC cost the time-out, and nothing else', async () => {
+  const signal = new AbortController().signal;
+  const heard = await listenForLldp([nic('nicc'), nic('nica'), nic('missing')], 3000, { ...listener, signal });
+  expect([...heard.keys()]).toEqual(['nica']);
+  expect(await links()).toBe(0);
+});
+
+test('it ends with the agent', async () => {
+  const stop = new AbortController();
+  const listening = listenForLldp([nic('nicc')], 60_000, { ...listener, signal: stop.signal });
+  await expect.poll(links, { timeout: 10_000 }).toBe(1);
+  stop.abort(new Error('stopped'));
+  expect(await listening).toEqual(new Map());
+  expect(await links()).toBe(0);
+});
