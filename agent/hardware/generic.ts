@@ -6,6 +6,7 @@ import { eraseDevices } from '#agent/steps/deploy-erase-devices.ts';
 import { eraseDevicesExpress } from '#agent/steps/deploy-erase-devices-express.ts';
 import { eraseDevicesMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
 import { erasePstoreStep } from '#agent/steps/deploy-erase-pstore.ts';
+import { injectFilesStep } from '#agent/steps/deploy-inject-files.ts';
 import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
 import { applyRaidConfiguration } from '#agent/steps/raid-apply-configuration.ts';
 import { createRaidConfiguration } from '#agent/steps/raid-create-configuration.ts';
@@ -22,6 +23,7 @@ export const genericHardwareManager: HardwareManager = {
       { step: eraseDevicesMetadata, priority: 0 },
       { step: cleanUefiNvram, priority: 0 },
       { step: writeImageStep, priority: 0 },
+      { step: injectFilesStep, priority: 0 },
       { step: applyRaidConfiguration, priority: 0 },
       { step: applyBiosConfiguration, priority: 0 },
       { step: factoryResetBios, priority: 0 },
@@ -39,6 +41,7 @@ export const genericHardwareManager: HardwareManager = {
     ],
     service: [
       { step: writeImageStep, priority: 0 },
+      { step: injectFilesStep, priority: 0 },
       { step: applyRaidConfiguration, priority: 0 },
       { step: createRaidConfiguration, priority: 0 },
       { step: deleteRaidConfiguration, priority: 0 },

@@ -6,6 +6,7 @@ import { eraseDevices } from '#agent/steps/deploy-erase-devices.ts';
 import { eraseDevicesExpress } from '#agent/steps/deploy-erase-devices-express.ts';
 import { eraseDevicesMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
 import { erasePstoreStep } from '#agent/steps/deploy-erase-pstore.ts';
+import { injectFilesStep } from '#agent/steps/deploy-inject-files.ts';
 import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
 import { applyRaidConfiguration } from '#agent/steps/raid-apply-configuration.ts';
 import { createRaidConfiguration } from '#agent/steps/raid-create-configuration.ts';
@@ -20,6 +21,7 @@ export const steps: readonly AgentStep[] = [
   eraseDevicesExpress,
   eraseDevicesMetadata,
   erasePstoreStep,
+  injectFilesStep,
   writeImageStep,
   applyRaidConfiguration,
   createRaidConfiguration,

@@ -41,8 +41,23 @@ describe('numbers', () => {
   });
 
   test.each([
-    ...[0, -1, '99.5', 'big', '<in> 100', '<or>', '<or> 1 <or>', 's== 100', '>=', true, null, '', [100]],
-    ...['<range-in> 1 2', '<range-in> [ 2 1 ]', '<range-in> [ a b ]', '<all-in> 1 2'],
+    0,
+    -1,
+    '99.5',
+    'big',
+    '<in> 100',
+    '<or>',
+    '<or> 1 <or>',
+    's== 100',
+    '>=',
+    true,
+    null,
+    '',
+    [100],
+    '<range-in> 1 2',
+    '<range-in> [ 2 1 ]',
+    '<range-in> [ a b ]',
+    '<all-in> 1 2',
   ])('size %s is refused', (hint) => {
     expect(() => parseHints({ size: hint }, 'instance_info.root_device')).toThrow(/instance_info.root_device.size/);
   });

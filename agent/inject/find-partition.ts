@@ -1,0 +1,75 @@
+import { stat } from 'node:fs/promises';
+import type { InjectedFile } from '#agent/inject/injected-file.ts';
+import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import { withMount } from '#agent/inject/with-mount.ts';
+import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+export interface TargetDisk {
+  readonly name: string;
+  readonly partitions: readonly ProbedPartition[];
+}
+
+/** What no file system stands on directly. */
+const noFileSystem = /^(swap|LVM2_member|crypto_LUKS|linux_raid_member|.*_raid_member)$/i;
+
+/**
+ * The device that a file belongs on: the partition that the operator named by number, device or label, else the first
+ * one of the disk that has the path's first folder.
+ * @param others all disks of the machine that may be touched, for a partition given as a device
+ * @throws AppError `not_found` naming what was looked at.
+ */
+export async function findPartition(
+  run: Run,
+  file: Pick<InjectedFile, 'path' | 'partition'>,
+  disk: TargetDisk,
+  others: readonly BlockDevice[],
+): Promise<string> {
+  return file.partition === undefined
+    ? searchPartition(run, file.path, disk)
+    : namedPartition(String(file.partition), disk, others);
+}
+
+/** Pure. */
+export function namedPartition(wanted: string, disk: TargetDisk, others: readonly BlockDevice[]): string {
+  const found = wanted.startsWith('/dev/')
+    ? others.flatMap((each) => [each.name, ...each.partitions.map(({ name }) => name)]).find((name) => name === wanted)
+    : disk.partitions.find(({ number, fsLabel, partLabel }) =>
+        /^\d+$/.test(wanted) ? number === Number(wanted) : fsLabel === wanted || partLabel === wanted,
+      )?.name;
+  if (found !== undefined) return found;
+  const there = disk.partitions.map(
+    ({ number, fsLabel, partLabel }) => `${number} (${[partLabel, fsLabel].filter(Boolean).join(', ') || 'no label'})`,
+  );
+  throw new AppError('not_found', `no partition ${wanted}: ${disk.name} has ${there.join(', ') || 'no partitions'}`);
+}
+
+async function searchPartition(run: Run, path: string, disk: TargetDisk): Promise<string> {
+  const folder = path.split('/').find(Boolean) ?? '';
+  const looked: string[] = [];
+  const candidates = disk.partitions.length > 0 ? disk.partitions : [{ name: disk.name, fsType: 'unknown' }];
+  for (const { name, fsType } of candidates) {
+    if (fsType === null || noFileSystem.test(fsType)) {
+      looked.push(`${name} (no file system)`);
+      continue;
+    }
+    try {
+      if (await withMount(run, name, 'ro', (root) => hasFolder(root, folder))) return name;
+      looked.push(name);
+    } catch (error) {
+      // one that this kernel can't mount is not what is looked for
+      looked.push(`${name} (${errorChain(error)})`);
+    }
+  }
+  throw new AppError(
+    'not_found',
+    `no partition of ${disk.name} has a folder /${folder}: ${looked.join(', ') || 'none'}`,
+  );
+}
+
+async function hasFolder(root: string, folder: string): Promise<boolean> {
+  const path = await resolveInside(root, folder);
+  const there = await stat(path).catch(() => undefined); // not there
+  return there?.isDirectory() ?? false;
+}

@@ -1,0 +1,100 @@
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AgentContext } from '#agent/context.ts';
+import { withMount } from '#agent/inject/with-mount.ts';
+import { injectFilesStep } from '#agent/steps/deploy-inject-files.ts';
+import { systemClock } from '#shared/clock.ts';
+import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+import { parseStepArgs } from '#shared/steps/define-step.ts';
+import { withLoopDevice } from '#test/support/loop-device.ts';
+
+/** inject_files into real file systems on a loop device; needs root. */
+
+const mib = 1024 * 1024;
+let folder = '';
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'baton-inject-'));
+  await mkdir(join(folder, 'boot/loader'), { recursive: true });
+  await mkdir(join(folder, 'root/etc/old'), { recursive: true });
+  await mkdir(join(folder, 'root/usr/local/etc'), { recursive: true });
+  await writeFile(join(folder, 'root/etc/old/file'), 'old');
+  await symlink('/usr/local/etc', join(folder, 'root/etc/local'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Partition 1 without a file system, 2 with /loader, 3 with /etc. */
+function withImage(use: (device: string) => Promise<void>): Promise<void> {
+  return withLoopDevice(join(folder, 'disk'), 64 * mib, async (device) => {
+    const sizes = ['--new', '1:2048:+1M', '--new', '2:0:+16M', '--new', '3:0:0', '--change-name', '3:root'];
+    await run('sgdisk', [...sizes, device]);
+    await run('partprobe', [device], { okExitCodes: [0, 1] });
+    await run('mkfs.ext4', ['-q', '-F', '-d', join(folder, 'boot'), `${device}p2`]);
+    await run('mkfs.ext4', ['-q', '-F', '-L', 'slash', '-d', join(folder, 'root'), `${device}p3`]);
+    await use(device);
+  });
+}
+
+async function inject(device: string, files: readonly object[]): Promise<unknown> {
+  const context: AgentContext = {
+    run,
+    clock: systemClock,
+    log: silentLog,
+    signal: new AbortController().signal,
+    node: { uuid: 'n', properties: {}, instance_info: {}, driver_internal_info: {} },
+    reportProgress: () => undefined,
+    writtenImage: { current: { imageId: 'i', checksum: 'c', device, rootUuid: null, headSha256: 'h' } },
+  };
+  return injectFilesStep.run(context, parseStepArgs(injectFilesStep, { files }));
+}
+
+const content = Buffer.from('hello\n').toString('base64');
+
+test('finds the partition by the first folder, by number, label and device', () =>
+  withImage(async (device) => {
+    const outcome = await inject(device, [
+      { path: '/etc/local/a', content, mode: '0640', owner: 7, group: 8 },
+      { path: '/b', content, partition: 'root' },
+      { path: '/c', content, partition: 'slash' },
+      { path: '/loader/d', content },
+      { path: '/e', content, partition: 2 },
+      { path: '/f', content, partition: `${device}p3` },
+      { path: '/etc/old/file', deleted: true },
+    ]);
+    expect(outcome).toMatchObject({
+      output: {
+        files: [
+          { device: `${device}p3`, done: 'written', bytes: 6 },
+          {},
+          {},
+          { device: `${device}p2` },
+          {},
+          {},
+          { done: 'removed' },
+        ],
+      },
+    });
+    await withMount(run, `${device}p3`, 'ro', async (root) => {
+      for (const name of ['usr/local/etc/a', 'b', 'c', 'f']) {
+        expect(await readFile(join(root, name), 'utf8')).toBe('hello\n');
+      }
+      expect(await stat(join(root, 'usr/local/etc/a'))).toMatchObject({ uid: 7, gid: 8, mode: 0o100640 });
+      await expect(stat(join(root, 'etc/old/file'))).rejects.toMatchObject({ code: 'ENOENT' });
+    });
+    await withMount(run, `${device}p2`, 'ro', async (root) => {
+      expect(await readFile(join(root, 'loader/d'), 'utf8')).toBe('hello\n');
+    });
+  }));
+
+test('a folder that no partition has, and nothing stays mounted', () =>
+  withImage(async (device) => {
+    await expect(inject(device, [{ path: '/srv/x', content }])).rejects.toMatchObject({
+      message: 'inject /srv/x',
+      code: 'not_found',
+      cause: { message: expect.stringMatching(/has a folder \/srv: .*p1 \(no file system\), .*p2, .*p3/) },
+    });
+    expect(await readFile('/proc/mounts', 'utf8')).not.toContain(device);
+  }));
