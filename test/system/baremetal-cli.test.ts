@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { createBaremetal } from '#test/support/baremetal.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
@@ -23,26 +23,7 @@ beforeEach(() => {
   name = `cli-${count}`;
 });
 
-/** What the CLI prints; fails with its own words. */
-async function baremetal(...args: string[]): Promise<string> {
-  const result = await run('baremetal', ['--os-auth-type', 'none', '--os-endpoint', conductor.url, ...args], {
-    timeoutMs: 120_000,
-  });
-  return result.stdout;
-}
-
-async function baremetalJson(...args: string[]): Promise<Record<string, unknown>> {
-  return JSON.parse(await baremetal(...args, '-f', 'json')) as Record<string, unknown>;
-}
-
-async function failure(...args: string[]): Promise<string> {
-  try {
-    await baremetal(...args);
-  } catch (error) {
-    return error instanceof Error ? `${error.message} ${error.cause instanceof Error ? error.cause.message : ''}` : '';
-  }
-  throw new Error(`baremetal ${args.join(' ')} succeeded`);
-}
+const { text: baremetal, json: baremetalJson, failure } = createBaremetal(() => conductor.url);
 
 async function createNode(): Promise<string> {
   const node = await baremetalJson('node', 'create', '--driver', 'fake-hardware', '--name', name);

@@ -1,0 +1,120 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { type RunResult, run } from '#shared/process/run.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator } from '#test/support/operator.ts';
+
+/** The real `baton` process, on a conductor with a simulated machine. */
+
+const main = new URL('../../conductor/cli/main.ts', import.meta.url).pathname;
+const name = 'by-baton';
+let conductor: ConductorInProcess;
+let machine: SimulatedNode;
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
+  conductor = await startConductorInProcess({ log: silentLog });
+  machine = await startSimulatedNode({
+    conductorUrl: () => conductor.url,
+    mac: '52:54:00:00:04:11',
+    cleanSteps: [{ step: 'check' }],
+  });
+  await enrolSimulatedNode(createOperator(conductor.url), machine, name, { instance_info: {} });
+});
+afterAll(async () => {
+  await machine.close();
+  await conductor.close();
+  await rm(directory, { recursive: true });
+});
+
+const baton = (...args: string[]): Promise<RunResult> =>
+  run(process.execPath, [main, ...args], {
+    env: { BATON_URL: conductor.url },
+    okExitCodes: [0, 1],
+    timeoutMs: 120_000,
+    cwd: directory,
+  });
+const json = async (...args: string[]): Promise<Record<string, unknown>> => {
+  const { stdout, stderr } = await baton(...args, '-o', 'json');
+  if (stderr !== '') throw new Error(stderr);
+  return JSON.parse(stdout) as Record<string, unknown>;
+};
+const containing = (text: string) => expect.stringContaining(text) as unknown;
+
+test('a template is made, listed and deleted', async () => {
+  const file = join(directory, 'template.yaml');
+  await writeFile(file, '- {interface: deploy, step: write_image, args: {}, priority: 85}\n');
+  expect(await baton('template', 'create', 'CUSTOM_EARLY', '--steps', file)).toMatchObject({
+    exitCode: 0,
+    stdout: 'deploy template CUSTOM_EARLY created\n',
+  });
+  expect((await baton('template', 'list')).stdout).toContain('CUSTOM_EARLY  deploy.write_image');
+  expect(await json('template', 'show', 'CUSTOM_EARLY')).toMatchObject({ steps: [{ priority: 85 }] });
+  expect(await baton('template', 'create', 'CUSTOM_EARLY', '--steps', file)).toMatchObject({
+    exitCode: 1,
+    stdout: '',
+    stderr: 'baton: A deploy template with name CUSTOM_EARLY already exists.\n',
+  });
+  expect((await baton('template', 'delete', 'CUSTOM_EARLY')).exitCode).toBe(0);
+});
+
+test('a plan is read, deployed by its hash, and taken down again', async () => {
+  const image = ['--image', demoInstance.image_source, '--checksum', demoInstance.image_os_hash_value];
+  const { stdout: text, stderr } = await baton('plan', name, ...image);
+  expect(stderr).toBe('');
+  expect(text).toMatch(/^#\s+prio\s+step/);
+  expect(text).toMatch(/deploy\.write_image/);
+  const { hash } = await json('plan', name);
+  expect(text).toContain(`hash ${String(hash)}`);
+
+  expect(await baton('deploy', name, '--plan-hash', 'ab'.repeat(32))).toMatchObject({
+    exitCode: 1,
+    stderr: containing('the plan is no longer the one that was read'),
+  });
+  const deployed = await baton('deploy', name, '--plan-hash', String(hash), '--wait');
+  expect(deployed).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(deployed.stdout).toMatch(/^deploy started$/m);
+  expect(deployed.stdout).toMatch(/^deploy\.write_image \(80\) succeeded/m);
+  expect(deployed.stdout).toMatch(new RegExp(`^node ${name} is active$`, 'm'));
+  expect(await json('undeploy', name, '--wait')).toMatchObject({ node: { provision_state: 'available' } });
+});
+
+test('a failure is told on standard error, and its logs can be read', async () => {
+  expect(await baton('logs', name)).toMatchObject({ exitCode: 1, stderr: containing('has no logs') });
+  machine.faults.failStep = { step: 'write_image', message: 'the disk is full of eels', once: true };
+  await baton('plan', name, '--image', demoInstance.image_source, '--checksum', demoInstance.image_os_hash_value);
+  const failed = await baton('deploy', name, '--wait');
+  expect(failed).toMatchObject({ exitCode: 1, stderr: containing('the disk is full of eels') });
+  expect(failed.stdout).toContain('deploy.write_image (80) failed');
+
+  expect((await baton('logs', name, '-o', 'logs.tar.gz')).stdout).toContain('logs.tar.gz: ');
+  const listing = await run('tar', ['-tzf', join(directory, 'logs.tar.gz')]);
+  expect(listing.stdout.split('\n').length).toBeGreaterThan(1);
+  await baton('undeploy', name, '--wait');
+});
+
+test('the steps of a cleaning come from a file; the RAID of a node too', async () => {
+  const operator = createOperator(conductor.url);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  const steps = join(directory, 'steps.json');
+  await writeFile(steps, JSON.stringify({ clean_steps: [{ interface: 'deploy', step: 'check' }] }));
+  const cleaned = await baton('clean', name, '--steps', steps, '--wait', '--timeout', '100');
+  expect(cleaned).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(cleaned.stdout).toContain('deploy.check');
+
+  const raid = join(directory, 'raid.yaml');
+  await writeFile(raid, 'logical_disks: [{size_gb: MAX, raid_level: "1", controller: software}]\n');
+  expect((await baton('node', 'raid', 'set', name, '--config', raid)).exitCode).toBe(0);
+  expect(await json('node', 'raid', 'show', name)).toMatchObject({
+    target_raid_config: { logical_disks: [{ raid_level: '1' }] },
+  });
+  expect((await baton('node', 'raid', 'clear', name)).exitCode).toBe(0);
+  expect((await baton('node', 'show', 'nobody')).stderr).toBe('baton: there is no node nobody\n');
+});
