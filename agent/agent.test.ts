@@ -233,6 +233,48 @@ describe('the whole agent', () => {
     expect(said.join('\n')).toContain('agent token received.; looking up afresh');
   });
 
+  test('reports the machine before it looks itself up, and has nothing more to do without an API', async () => {
+    await startConductor({});
+    const callback = `${conductor.url}/v1/continue_inspection`;
+    const inventory = { read: () => Promise.reject(new AppError('internal', 'none')), close: () => Promise.resolve() };
+    const agentWith = (commandLine: string) => {
+      const stop = new AbortController();
+      const running = runAgent(
+        readAgentConfig(`${commandLine} ipa-inspection-callback-url=${callback} ipa-listen-port=0`, {
+          BATON_AGENT_ADDRESSES: '52:54:00:00:00:01',
+          BATON_AGENT_STATE_DIR: stateDir,
+          BATON_AGENT_LISTEN_HOST: '127.0.0.1',
+        }),
+        {
+          run: (command) => Promise.reject(new AppError('command_failed', `${command} could not be started`)),
+          clock: systemClock,
+          random: () => 0,
+          log: silentLog,
+          say: () => undefined,
+          recentLog: () => '',
+          hardwareManagers: [fakeHardware([]).manager],
+          openInventory: () => inventory,
+          signal: stop.signal,
+        },
+      );
+      cleanups.push(async () => {
+        stop.abort(new Error('test ended'));
+        await running;
+      });
+    };
+    agentWith('');
+    await conductor.requests(/continue_inspection/, 1);
+    agentWith(`ipa-api-url=${conductor.url}`);
+    await conductor.requests(/heartbeat/, 1);
+    expect(conductor.seen.map(({ path }) => path)).toEqual([
+      '/v1/continue_inspection',
+      '/v1/continue_inspection',
+      '/',
+      '/v1/lookup',
+      `/v1/heartbeat/${fakeNodeUuid}`,
+    ]);
+  });
+
   test('an old API gets plain http and no certificate', async () => {
     await startConductor({ version: '1.62' });
     startAgent();

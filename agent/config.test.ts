@@ -21,6 +21,8 @@ describe('readAgentConfig', () => {
         retryMs: 10_000,
       },
       lookup: { timeoutMs: 600_000, intervalMs: 1000 },
+      inspection: undefined,
+      lldp: undefined,
       requestTimeoutMs: 30_000,
       hardwareDelayMs: 0,
       apiVersion: undefined,
@@ -40,6 +42,25 @@ describe('readAgentConfig', () => {
     expect(config).toMatchObject({ debug: true, insecure: true, globalRequestId: 'req-1' });
     expect(config.bootMac).toBe('52:54:00:00:00:01');
     expect(config.tls.minVersion).toBe('TLSv1.3');
+  });
+
+  test('a machine that is only to be inspected needs no API, as Ironic boots it', () => {
+    const config = readAgentConfig(
+      'ipa-inspection-callback-url=http://a:1/v1/continue_inspection ipa-inspection-collectors=default,logs,pci-devices ' +
+        'ipa-collect-lldp=1 ipa-lldp-timeout=60',
+      {},
+    );
+    expect(config).toMatchObject({
+      apiUrls: [],
+      inspection: {
+        callbackUrl: 'http://a:1/v1/continue_inspection',
+        collectors: ['default', 'logs', 'pci-devices'],
+      },
+      lldp: { timeoutMs: 60_000 },
+    });
+    expect(() => readAgentConfig('ipa-inspection-callback-url=mdns', {})).toThrow(
+      /ipa-inspection-callback-url: an http:\/\/ or https:\/\/ address/,
+    );
   });
 
   test('the environment overrides the kernel command line', () => {
