@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createArray, freeArrayDevice, parseDetail, parseMdstat, readArrays } from '#agent/storage/mdadm.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -63,13 +60,17 @@ test('identity, without the host before the name', () => {
 });
 
 test('both together; no md, no arrays', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'baton-md-'));
-  const file = join(folder, 'mdstat');
-  await writeFile(file, 'md0 : active raid1 vda1[0] vdb1[1]\n      100 blocks super 1.2 [2/2] [UU]\n');
-  const run: Run = async () => ({ stdout: detail, stderr: '', exitCode: 0, durationMs: 1 });
-  expect(await readArrays(run, file)).toMatchObject([{ device: '/dev/md0', name: 'root', working: 2 }]);
-  expect(await readArrays(run, join(folder, 'none'))).toEqual([]);
-  await rm(folder, { recursive: true });
+  const answer =
+    (mdstatText: string): Run =>
+    async (command) => ({
+      stdout: command === 'cat' ? mdstatText : detail,
+      stderr: '',
+      exitCode: 0,
+      durationMs: 1,
+    });
+  const one = 'md0 : active raid1 vda1[0] vdb1[1]\n      100 blocks super 1.2 [2/2] [UU]\n';
+  expect(await readArrays(answer(one))).toMatchObject([{ device: '/dev/md0', name: 'root', working: 2 }]);
+  expect(await readArrays(answer(''))).toEqual([]);
 });
 
 test('the arguments that create an array', async () => {

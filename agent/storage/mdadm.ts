@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** A software RAID array as the kernel and its superblocks tell it. */
@@ -34,23 +32,16 @@ export interface NewArray {
 type KernelArray = Pick<MdArray, 'device' | 'active' | 'level' | 'members' | 'size' | 'working'>;
 
 /** All arrays that the kernel holds, inactive ones too; none where it has no md. */
-export async function readArrays(run: Run, mdstatFile = '/proc/mdstat'): Promise<readonly MdArray[]> {
-  const arrays = parseMdstat(await readMdstat(mdstatFile));
+export async function readArrays(run: Run): Promise<readonly MdArray[]> {
+  // by a program, as all that is asked of the machine's storage: tests stand in for it. 1: the kernel has no md
+  const { stdout: mdstat } = await run('cat', ['/proc/mdstat'], { okExitCodes: [0, 1] });
+  const arrays = parseMdstat(mdstat);
   return Promise.all(
     arrays.map(async (array) => {
       const { stdout } = await run('mdadm', ['--detail', '--export', array.device]);
       return { ...array, ...parseDetail(stdout) };
     }),
   );
-}
-
-async function readMdstat(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw new AppError('storage_error', `read the RAID arrays in ${file}`, { cause: error });
-  }
 }
 
 /** Parses `/proc/mdstat`. */
