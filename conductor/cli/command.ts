@@ -8,6 +8,8 @@ export interface CommandContext {
   readonly client: ApiClient;
   readonly screen: Screen;
   readonly clock: Clock;
+  /** Joins the person's terminal with a shell in the node's ramdisk. @param ident as it stands in a path */
+  readonly openConsole: (ident: string) => Promise<void>;
 }
 
 export interface CommandOption {

@@ -34,6 +34,7 @@ const run = (...args: string[]) =>
     {
       client,
       screen: { write: (text) => (output += String(text)), isTerminal: false, size: () => ({ columns: 80, rows: 24 }) },
+      openConsole: (ident) => Promise.resolve(void calls.push(['console', ident])),
       clock: {
         now: () => new Date(),
         sleep: () => {
@@ -228,6 +229,21 @@ test('steps come from files, JSON or YAML', async () => {
     await writeFile(json, '{[');
     await expect(run('clean', 'n1', '--steps', json)).rejects.toThrow('it must be JSON or YAML');
     await expect(run('clean', 'n1')).rejects.toThrow('--steps FILE must be given');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test('rescue reads its password from a file, the console gets the node', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
+  try {
+    await writeFile(join(directory, 'password'), 'pa ss\n');
+    await run('rescue', 'n1', '--password', join(directory, 'password'));
+    await run('console', 'n 1');
+    expect(calls).toEqual([
+      ['PUT', '/v1/nodes/n1/states/provision', { target: 'rescue', rescue_password: 'pa ss' }],
+      ['console', 'n%201'],
+    ]);
   } finally {
     await rm(directory, { recursive: true });
   }

@@ -1,4 +1,5 @@
 import { type Command, type CommandContext, helpText, parseInput } from '#conductor/cli/command.ts';
+import { consoleCommands } from '#conductor/cli/console-commands.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { logCommands } from '#conductor/cli/log-commands.ts';
 import { nodeCommands } from '#conductor/cli/node-commands.ts';
@@ -25,6 +26,7 @@ export const commands: readonly Command[] = [
   ...deployCommands,
   ...stateCommands,
   ...logCommands,
+  ...consoleCommands,
   ...templateCommands,
   settings,
 ];

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
+import { openConsole } from '#conductor/cli/console.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
@@ -10,10 +11,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
+const url = process.env['BATON_URL'] ?? 'http://127.0.0.1:6385';
+const client = createApiClient(url);
+
 try {
   await runCommand(
     {
-      client: createApiClient(process.env['BATON_URL'] ?? 'http://127.0.0.1:6385'),
+      client,
       screen: {
         write: (output) => process.stdout.write(output),
         isTerminal: process.stdout.isTTY,
@@ -21,6 +25,12 @@ try {
         size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
       },
       clock: systemClock,
+      openConsole: (ident) =>
+        openConsole({ client, url }, ident, {
+          input: process.stdin,
+          output: process.stdout,
+          term: process.env['TERM'],
+        }),
     },
     process.argv.slice(2),
   );

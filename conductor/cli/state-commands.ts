@@ -1,6 +1,6 @@
 import { type Command, type CommandOption, pathOperand, textOption } from '#conductor/cli/command.ts';
 import { provision, readTimeout, report, waitOptions } from '#conductor/cli/provision.ts';
-import { readSteps } from '#conductor/cli/read-input-file.ts';
+import { readInputFile, readSteps } from '#conductor/cli/read-input-file.ts';
 import { watchFlow } from '#conductor/cli/watch-flow.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -38,6 +38,22 @@ function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
   };
 }
 
+const rescue: Command = {
+  words: 'rescue',
+  operands: ['NODE'],
+  options: {
+    password: { value: 'FILE', meaning: 'whose first line is the password of the rescue user; - = standard input' },
+    ...waitOptions,
+  },
+  meaning: 'boot the ramdisk of an active node for a person to log in to',
+  run: async (context, input) => {
+    const file = textOption(input, 'password');
+    if (file === undefined) throw new AppError('invalid_argument', 'rescue: --password FILE must be given');
+    const [password = ''] = (await readInputFile('--password', file)).split(/\r?\n/);
+    await provision(context, input, pathOperand(input), { target: 'rescue', rescue_password: password });
+  },
+};
+
 const { timeout } = waitOptions;
 
 function watch(words: string): Command {
@@ -60,6 +76,8 @@ export const stateCommands: readonly Command[] = [
   verb('provide', 'provide', 'clean a manageable node and make it available'),
   stepsVerb('service', 'run steps on an active node'),
   verb('undeploy', 'deleted', 'take the instance away and clean'),
+  rescue,
+  verb('unrescue', 'unrescue', 'boot the instance of a rescued node again'),
   verb('abort', 'abort', 'stop the flow under way, at the next step that may be interrupted'),
   verb('unhold', 'unhold', 'let a flow go on that a hold step has stopped'),
   watch('watch'),
