@@ -1,5 +1,5 @@
-import { constants, type FileHandle, open, readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { constants, type FileHandle, open, readFile, realpath } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -70,7 +70,12 @@ export async function openDisk(
   };
 }
 
-/** A number that the kernel tells of a disk's queue. */
+/** A number that the kernel tells of a disk's queue; a partition has its disk's. */
 async function readQueue(name: string, file: 'rotational' | 'write_zeroes_max_bytes'): Promise<number> {
-  return Number(await readFile(`/sys/class/block/${basename(name)}/queue/${file}`, 'utf8'));
+  const folder = await realpath(`/sys/class/block/${basename(name)}`);
+  const isPartition = await readFile(join(folder, 'partition'), 'utf8').then(
+    () => true,
+    () => false,
+  );
+  return Number(await readFile(join(folder, isPartition ? '..' : '.', 'queue', file), 'utf8'));
 }

@@ -16,8 +16,7 @@ test('what Ironic sends beyond what is needed passes', () => {
 
 test.each([
   [{ disk_format: 'vmdk' }, /disk_format is "vmdk": raw, qcow2, gpt can be written/],
-  [{ image_type: 'partition' }, /partition image/],
-  [{ kernel: 'k', ramdisk: 'r' }, /partition image/],
+  [{ image_type: 'container' }, /image_type is "container": it must be "whole-disk" or "partition"/],
   [{ proxies: { http: 'http://192.0.2.9:3128' } }, /proxies is set/],
 ])('%j can not be written', (fields, text) => {
   expect(() => checkSupported(ImageInfo.parse({ ...minimal, ...fields }))).toThrow(text);

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
 
+const size = z.coerce.number().int().nonnegative().nullish();
+
 /** `image_info` of the write step (agent-protocol.md §6.1); keys that are not needed here pass unseen. */
 export const ImageInfo = z.looseObject({
   /** Last path segment of the image's source. */
@@ -16,6 +18,16 @@ export const ImageInfo = z.looseObject({
   image_type: z.string().nullish(),
   kernel: z.string().nullish(),
   ramdisk: z.string().nullish(),
+  /** From here on: for partition images. Sizes of partitions; `root_mb` goes before `root_gb`. */
+  root_gb: size,
+  root_mb: size,
+  swap_mb: size,
+  ephemeral_mb: size,
+  ephemeral_format: z.string().nullish(),
+  preserve_ephemeral: z.boolean().nullish(),
+  disk_label: z.enum(['gpt', 'msdos']).nullish(),
+  deploy_boot_mode: z.enum(['bios', 'uefi']).nullish(),
+  boot_option: z.string().nullish(),
   image_server_auth_strategy: z.string().nullish(),
   image_server_user: z.string().nullish(),
   image_server_password: z.string().nullish(),
@@ -42,10 +54,10 @@ export function checkSupported(info: ImageInfo): void {
       `image_info.disk_format is "${info.disk_format}": ${writableFormats.join(', ')} can be written (raw ones plain or compressed with zstd, gzip or xz)`,
     );
   }
-  if (info.image_type === 'partition' || (!info.image_type && info.kernel && info.ramdisk)) {
+  if (info.image_type && !['partition', 'whole-disk'].includes(info.image_type)) {
     throw new AppError(
-      'not_supported',
-      'image_info describes a partition image: only whole-disk images can be written',
+      'invalid_argument',
+      `image_info.image_type is "${info.image_type}": it must be "whole-disk" or "partition"`,
     );
   }
   if (info.proxies && Object.keys(info.proxies).length > 0) {

@@ -32,27 +32,47 @@ export async function fetchConfigDrive(value: string, signal: AbortSignal): Prom
  * @throws AppError `storage_error` naming the disk or partition.
  */
 export async function writeConfigDrive(context: Context, deviceName: string, image: Buffer): Promise<string> {
-  context.reportProgress({ phase: 'writing config drive' });
   const { run } = context;
   try {
     const partitions = await probePartitions(run, deviceName);
     const partition = partitions.find(isConfigDrive) ?? (await addPartition(run, deviceName, partitions));
-    if (image.length > partition.sizeBytes) {
-      throw new AppError(
-        'storage_error',
-        `partition ${partition.name} has ${partition.sizeBytes} bytes, too few for ${image.length}`,
-      );
-    }
-    await run('wipefs', ['--all', '--force', partition.name]);
-    await writeBytes(partition.name, image);
-    await run('blockdev', ['--flushbufs', partition.name]);
-    await verify(partition.name, image);
-    await rereadPartitions(run, deviceName);
-    context.log.info({ partition: partition.name, bytes: image.length }, 'config drive written');
+    await fill(context, deviceName, partition, image);
     return partition.name;
   } catch (cause) {
     throw new AppError('storage_error', `write the config drive to ${deviceName}`, { cause });
   }
+}
+
+/** The same, to a partition that was made for it. @throws AppError `storage_error` */
+export async function writeConfigDriveTo(
+  context: Context,
+  place: { readonly name: string; readonly disk: string },
+  image: Buffer,
+): Promise<void> {
+  try {
+    const partition = (await probePartitions(context.run, place.disk)).find(({ name }) => name === place.name);
+    if (partition === undefined) throw new AppError('not_found', `there is no partition ${place.name}`);
+    await fill(context, place.disk, partition, image);
+  } catch (cause) {
+    throw new AppError('storage_error', `write the config drive to ${place.name}`, { cause });
+  }
+}
+
+async function fill(context: Context, deviceName: string, partition: Partition, image: Buffer): Promise<void> {
+  const { run } = context;
+  context.reportProgress({ phase: 'writing config drive' });
+  if (image.length > partition.sizeBytes) {
+    throw new AppError(
+      'storage_error',
+      `partition ${partition.name} has ${partition.sizeBytes} bytes, too few for ${image.length}`,
+    );
+  }
+  await run('wipefs', ['--all', '--force', partition.name]);
+  await writeBytes(partition.name, image);
+  await run('blockdev', ['--flushbufs', partition.name]);
+  await verify(partition.name, image);
+  await rereadPartitions(run, deviceName);
+  context.log.info({ partition: partition.name, bytes: image.length }, 'config drive written');
 }
 
 function isConfigDrive(partition: ProbedPartition): boolean {

@@ -8,9 +8,16 @@ export interface WrittenImage {
   readonly checksum: string;
   /** `/dev/vda` */
   readonly device: string;
-  /** The MBR's disk identifier, `0x12345678`; `null` when it is zero. */
+  /**
+   * Of a whole-disk image the MBR's disk identifier, `0x12345678`, or `null` when it is zero; of a partition image the
+   * root file system's UUID.
+   */
   readonly rootUuid: string | null;
-  /** Digest of the disk's first MiB as the step left it: something else may have changed the disk since. */
+  /** Of a partition image, its ESP's UUID; `null` without ESP. */
+  readonly efiSystemPartitionUuid?: string | null;
+  /** What `headSha256` is of, when that is not the whole device: `/dev/vda3`. */
+  readonly headOf?: string;
+  /** Digest of the first MiB as the step left it: something else may have changed the disk since. */
   readonly headSha256: string;
 }
 
@@ -19,9 +26,14 @@ export interface WrittenImageRecord {
   current: WrittenImage | undefined;
 }
 
-/** `standby.get_partition_uuids` for a whole-disk image (agent-protocol.md §4.1); `{}` before any was written. */
+/** `standby.get_partition_uuids` (agent-protocol.md §4.1); `{}` before any image was written. */
 export function partitionUuids(written: WrittenImageRecord): Readonly<Record<string, string | null>> {
-  return written.current ? { 'root uuid': written.current.rootUuid } : {};
+  if (!written.current) return {};
+  const { rootUuid, efiSystemPartitionUuid } = written.current;
+  return {
+    'root uuid': rootUuid,
+    ...(efiSystemPartitionUuid ? { 'efi system partition uuid': efiSystemPartitionUuid } : {}),
+  };
 }
 
 /** The text that Ironic's agent answers a write with. */
@@ -31,7 +43,7 @@ export function writtenText(image: WrittenImage, verb: 'written to' | 'already p
 
 const headBytes = 1024 * 1024;
 
-/** SHA-256 of a disk's first MiB, with boot code and partition table, in hex. */
+/** SHA-256 of the first MiB of a disk (boot code, partition table) or partition (superblock), in hex. */
 export async function digestHead(deviceName: string): Promise<string> {
   const handle = await open(deviceName, 'r');
   try {

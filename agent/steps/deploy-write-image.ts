@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import { readBootMode } from '#agent/boot/read-boot-mode.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { checkMountable } from '#agent/image/config-drive.ts';
 import { type ExpectedChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
 import { authorizationHeadersFor, checkSupported, ImageInfo, refuseLogin } from '#agent/image/image-info.ts';
+import { isPartitionImage, readPartitionWishes } from '#agent/image/partition-wishes.ts';
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
+import { writePartitionImage } from '#agent/image/write-partition-image.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
 import { digestHead, type WrittenImage, writtenText } from '#agent/image/written-image.ts';
 import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
@@ -30,7 +33,8 @@ export const writeImageStep = defineStep<AgentContext, Args>({
   interface: 'deploy',
   step: 'write_image',
   priority: 0,
-  description: 'Writes a whole-disk image to the root device, verified while it streams, and the config drive',
+  description:
+    'Writes an image to the root device, of the whole disk or of the root file system alone, verified while it streams, and the config drive',
   args: Args,
   run: async (context, { image_info: info, configdrive }) => {
     checkSupported(info);
@@ -47,31 +51,65 @@ export const writeImageStep = defineStep<AgentContext, Args>({
     await waitForUdev(context.run);
     const device = chooseRootDevice(await listBlockDevices(context.run), context.node);
     if (drive) checkMountable(drive, device);
-    const { image, verb } = await writeOnce(context, device, info, checksum);
-    if (drive) {
-      await writeConfigDrive(context, device.name, drive);
-      // its partition changed the table
-      context.writtenImage.current = { ...image, headSha256: await digestHead(device.name) };
-    }
+    const { image, verb } = isPartitionImage(info)
+      ? await writePartitions(context, device, info, checksum, drive)
+      : await writeDisk(context, device, info, checksum, drive);
     return { kind: 'done', output: writtenText(image, verb) };
   },
 });
 
-/** The same image on the same disk is not written twice in one boot (agent-protocol.md §6.2). */
-async function writeOnce(
+interface Written {
+  readonly image: WrittenImage;
+  readonly verb: 'written to' | 'already present on';
+}
+
+async function writeDisk(
   context: AgentContext,
   device: BlockDevice,
   info: ImageInfo,
   checksum: ExpectedChecksum,
-): Promise<{ readonly image: WrittenImage; readonly verb: 'written to' | 'already present on' }> {
-  const { writtenImage } = context;
+  drive: Buffer | undefined,
+): Promise<Written> {
+  const write = (): Promise<WrittenImage> => writeWholeDisk(context, device, info, checksum);
+  const written = await writeOnce(context, device, info, checksum, write);
+  if (drive === undefined) return written;
+  await writeConfigDrive(context, device.name, drive);
+  // its partition changed the table
+  context.writtenImage.current = { ...written.image, headSha256: await digestHead(device.name) };
+  return written;
+}
+
+/** Always anew: with the same image, the partitions around it may be wanted otherwise. */
+async function writePartitions(
+  context: AgentContext,
+  device: BlockDevice,
+  info: ImageInfo,
+  checksum: ExpectedChecksum,
+  drive: Buffer | undefined,
+): Promise<Written> {
+  const wishes = readPartitionWishes(info, drive !== undefined, await readBootMode());
+  context.writtenImage.current = undefined;
+  const image = await writePartitionImage(context, device, { info, checksum, wishes, drive });
+  context.writtenImage.current = image;
+  return { image, verb: 'written to' };
+}
+
+/** The same image on the same disk is not written twice in one boot (agent-protocol.md §6.2). */
+async function writeOnce(
+  { writtenImage, log }: AgentContext,
+  device: BlockDevice,
+  info: ImageInfo,
+  checksum: ExpectedChecksum,
+  write: () => Promise<WrittenImage>,
+): Promise<Written> {
   const last = writtenImage.current;
-  if (last?.imageId === info.id && last.checksum === checksum.hex && last.device === device.name) {
+  const isSame = last?.imageId === info.id && last.checksum === checksum.hex && last.device === device.name;
+  if (isSame && last.headOf === undefined) {
     if ((await digestHead(device.name)) === last.headSha256) return { image: last, verb: 'already present on' };
-    context.log.warn({ device: device.name }, 'the disk has changed since the image was written: writing it again');
+    log.warn({ device: device.name }, 'the disk has changed since the image was written: writing it again');
   }
   writtenImage.current = undefined;
-  const image = await writeWholeDisk(context, device, info, checksum);
+  const image = await write();
   writtenImage.current = image;
   return { image, verb: 'written to' };
 }

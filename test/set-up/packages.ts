@@ -16,6 +16,9 @@ export const labPackages: readonly string[] = [
   'procps', // sysctl
   'curl',
   'gdisk', // sgdisk, for the proofs and the image writer's tests
+  'fdisk', // sfdisk, for partition images
+  'dosfstools', // mkfs.vfat, for their ESP
+  'qemu-utils', // qemu-img, for qcow2
   'parted', // for the image writer's tests, as the next three
   'genisoimage',
   'xz-utils',

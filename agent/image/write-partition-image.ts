@@ -1,0 +1,175 @@
+import type { AgentContext } from '#agent/context.ts';
+import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
+import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
+import { growFileSystem, makeEphemeral, makeEspFileSystem, makeSwap } from '#agent/image/fill-partitions.ts';
+import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
+import type { PartitionWishes } from '#agent/image/partition-wishes.ts';
+import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';
+import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
+import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
+import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
+import {
+  checkSameLayout,
+  type PartitionRole,
+  type PlannedLayout,
+  planPartitionLayout,
+} from '#agent/storage/partition-layout.ts';
+import { partitionName } from '#agent/storage/partition-name.ts';
+import { readPartitionTable } from '#agent/storage/partition-table.ts';
+import { probePartitions } from '#agent/storage/probe-partitions.ts';
+import { readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';
+import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
+import { wipeDisk, zeroEnds } from '#agent/storage/wipe-disk.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+type Context = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportProgress'>;
+
+export interface PartitionImage {
+  readonly info: ImageInfo;
+  readonly checksum: ExpectedChecksum;
+  readonly wishes: PartitionWishes;
+  /** The config drive's file system image. */
+  readonly drive: Buffer | undefined;
+}
+
+/**
+ * Lays out the disk, writes a root file system image to its last partition, and fills the others (agent-protocol.md
+ * §6.2). As with whole-disk images, nothing is touched before the image's beginning has arrived and looks right.
+ * @throws AppError as `writeImage` and `planPartitionLayout`; `not_supported` on software RAID, as in Ironic.
+ */
+export async function writePartitionImage(
+  context: Context,
+  device: BlockDevice,
+  { info, checksum, wishes, drive }: PartitionImage,
+  tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> = {},
+): Promise<WrittenImage> {
+  if (device.type.startsWith('raid')) {
+    throw new AppError(
+      'not_supported',
+      `image_info is a partition image, and the root device ${device.name} is software RAID: give a whole-disk image`,
+    );
+  }
+  const layout = planPartitionLayout(wishes, device);
+  const place = (role: PartitionRole): string | undefined => {
+    const found = layout.partitions.find((each) => each.role === role);
+    return found && partitionName(device.name, found.number);
+  };
+  const root = { name: place('root') ?? '', sizeBytes: wishes.rootMib * 1024 * 1024 };
+  if (wishes.preserveEphemeral) checkSameLayout(layout, await readDiskTable(context.run, device.name), device.name);
+  const opened: Disk[] = [];
+  const prepareAndOpen = async (): Promise<Disk> => {
+    await prepareDisk(context, device, layout, wishes.preserveEphemeral ? root.name : undefined);
+    opened.push(await openDisk(context.run, { ...device, ...root }, context.signal));
+    return opened[0] as Disk;
+  };
+  const started = performance.now();
+  try {
+    const { head: _, ...figures } = await writeImage(root, prepareAndOpen, {
+      ...tuning,
+      urls: info.urls,
+      headers: authorizationHeaders(info),
+      declaredFormat: info.disk_format,
+      checksum,
+      clock: context.clock,
+      log: context.log,
+      signal: context.signal,
+      reportProgress: context.reportProgress,
+      checkHead: refuseWholeDisk,
+    });
+    const ms = Math.round(performance.now() - started);
+    context.log.info({ partition: root.name, ...figures, ms }, 'partition image written');
+    await closeAll(opened);
+    await fillOthers(context, wishes, place);
+    const probed = await probePartitions(context.run, device.name);
+    const rootPartition = findWritten(probed, root.name);
+    await growFileSystem(context, rootPartition);
+    if (drive) await writeConfigDriveTo(context, { name: place('config-drive') ?? '', disk: device.name }, drive);
+    await rereadPartitions(context.run, device.name);
+    return {
+      imageId: info.id,
+      checksum: checksum.hex,
+      device: device.name,
+      rootUuid: rootPartition.fsUuid,
+      efiSystemPartitionUuid: probed.find(({ name }) => name === place('efi'))?.fsUuid ?? null,
+      headOf: root.name,
+      headSha256: await digestHead(root.name),
+    };
+  } catch (error) {
+    if (opened.length > 0) await makeUnusable(context, device, opened, wishes.preserveEphemeral);
+    throw error;
+  }
+}
+
+/** @param keeping the one partition that is wiped where the table and the others must stay */
+async function prepareDisk(
+  { run, reportProgress }: Context,
+  device: BlockDevice,
+  layout: PlannedLayout,
+  keeping: string | undefined,
+): Promise<void> {
+  await (await openExclusive(device.name)).close();
+  reportProgress({ phase: 'partitioning disk' });
+  try {
+    if (keeping === undefined) {
+      await wipeDisk(run, device);
+      await writeDiskTable(run, device.name, layout);
+      const root = layout.partitions.at(-1);
+      // GRUB does not need the mark, but some BIOSes boot no disk without it
+      if (layout.label === 'msdos') await run('sfdisk', ['--quiet', '--activate', device.name, String(root?.number)]);
+    } else {
+      await run('wipefs', ['--all', '--force', keeping]);
+    }
+    await rereadPartitions(run, device.name);
+  } catch (cause) {
+    throw new AppError('storage_error', `partition disk ${device.name}`, { cause });
+  }
+}
+
+async function fillOthers(
+  { run, reportProgress }: Context,
+  wishes: PartitionWishes,
+  place: (role: PartitionRole) => string | undefined,
+): Promise<void> {
+  reportProgress({ phase: 'making file systems' });
+  const [esp, swap, ephemeral] = [place('efi'), place('swap'), place('ephemeral')];
+  if (esp) await makeEspFileSystem(run, esp);
+  if (swap) await makeSwap(run, swap);
+  if (ephemeral && !wishes.preserveEphemeral) await makeEphemeral(run, ephemeral, wishes.ephemeralFormat);
+}
+
+function refuseWholeDisk(head: Buffer): void {
+  if (readPartitionTable(head).kind === 'none') return;
+  throw new AppError(
+    'image_error',
+    'the image has a partition table: it is a whole-disk image (instance_info.image_type "whole-disk"), not a root file system',
+  );
+}
+
+function findWritten(partitions: readonly ProbedPartition[], name: string): ProbedPartition {
+  const found = partitions.find((each) => each.name === name);
+  if (found?.fsUuid) return found;
+  throw new AppError(
+    'image_error',
+    `partition ${name} has no file system with a UUID after the image was written: nothing could boot from it`,
+  );
+}
+
+async function closeAll(opened: readonly Disk[]): Promise<void> {
+  for (const disk of opened) await disk.handle.close();
+}
+
+async function makeUnusable(
+  context: Context,
+  device: BlockDevice,
+  opened: readonly Disk[],
+  keepTable: boolean,
+): Promise<void> {
+  try {
+    await closeAll(opened);
+    for (const { name } of opened) await context.run('wipefs', ['--all', '--force', name]);
+    if (!keepTable) await zeroEnds(device);
+  } catch (error) {
+    // the failure that led here is the one to tell
+    context.log.error({ err: error, device: device.name }, 'the half-written disk could not be wiped');
+  }
+}
