@@ -35,7 +35,7 @@ describe('eraseEach', () => {
       name === '/dev/sda' ? Promise.reject(new AppError('storage_error', 'it is broken')) : Promise.resolve(name),
     );
     await expect(failure).rejects.toThrow(
-      'erase /dev/sda (serial S1): it is broken; erased: /dev/nvme0n1, /dev/nvme0n2, /dev/sdb',
+      'erase /dev/sda (serial S1): it is broken; done: /dev/nvme0n1, /dev/nvme0n2, /dev/sdb',
     );
   });
 

@@ -83,7 +83,7 @@ export async function eraseAllDisks(context: AgentContext, machine: MachineDisks
 }
 
 /**
- * Runs `eraseOne` for each disk, `concurrency` at a time; namespaces of one NVMe controller come one after the other,
+ * Runs `eraseOne` (or another work of which `verb` tells) for each disk, `concurrency` at a time; namespaces of one NVMe controller come one after the other,
  * because its format or sanitize may concern them all.
  * @throws AppError `storage_error` naming the disks that failed, after all have ended.
  */
@@ -92,6 +92,7 @@ export async function eraseEach<T>(
   disks: readonly BlockDevice[],
   concurrency: number,
   eraseOne: (disk: BlockDevice) => Promise<T>,
+  verb = 'erase',
 ): Promise<readonly T[]> {
   const waiting = [...Map.groupBy(disks, ({ name }) => nvmeController(name)).values()];
   const done = new Map<string, T>();
@@ -99,7 +100,7 @@ export async function eraseEach<T>(
   const work = async (): Promise<void> => {
     for (let group = waiting.shift(); group; group = waiting.shift()) {
       for (const disk of group) {
-        if (context.signal.aborted) throw new AppError('aborted', 'erasing was stopped');
+        if (context.signal.aborted) throw new AppError('aborted', `${verb} was stopped`);
         try {
           done.set(disk.name, await eraseOne(disk));
         } catch (error) {
@@ -111,9 +112,9 @@ export async function eraseEach<T>(
   await Promise.all(Array.from({ length: Math.min(concurrency, waiting.length) }, work));
   if (failures.length > 0) {
     const each = failures.map(({ disk, error }) => `${nameDisk(disk)}: ${errorChain(error)}`);
-    const rest = done.size > 0 ? `; erased: ${[...done.keys()].join(', ')}` : '';
-    throw new AppError('storage_error', `erase ${each.join('; ')}${rest}`, {
-      details: { failed: failures.map(({ disk }) => disk.name), erased: [...done.keys()] },
+    const rest = done.size > 0 ? `; done: ${[...done.keys()].join(', ')}` : '';
+    throw new AppError('storage_error', `${verb} ${each.join('; ')}${rest}`, {
+      details: { failed: failures.map(({ disk }) => disk.name), done: [...done.keys()] },
     });
   }
   return disks.flatMap(({ name }) => done.get(name) ?? []);

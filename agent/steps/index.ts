@@ -1,6 +1,11 @@
 import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
 import { applyBiosConfiguration } from '#agent/steps/bios-apply-configuration.ts';
 import { factoryResetBios } from '#agent/steps/bios-factory-reset.ts';
+import { burninCpu } from '#agent/steps/deploy-burnin-cpu.ts';
+import { burninDisk } from '#agent/steps/deploy-burnin-disk.ts';
+import { burninGpu } from '#agent/steps/deploy-burnin-gpu.ts';
+import { burninMemory } from '#agent/steps/deploy-burnin-memory.ts';
+import { burninNetwork } from '#agent/steps/deploy-burnin-network.ts';
 import { cleanUefiNvram } from '#agent/steps/deploy-clean-uefi-nvram.ts';
 import { eraseDevices } from '#agent/steps/deploy-erase-devices.ts';
 import { eraseDevicesExpress } from '#agent/steps/deploy-erase-devices-express.ts';
@@ -16,6 +21,11 @@ import { deleteRaidConfiguration } from '#agent/steps/raid-delete-configuration.
 export const steps: readonly AgentStep[] = [
   applyBiosConfiguration,
   factoryResetBios,
+  burninCpu,
+  burninDisk,
+  burninGpu,
+  burninMemory,
+  burninNetwork,
   cleanUefiNvram,
   eraseDevices,
   eraseDevicesExpress,

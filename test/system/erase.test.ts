@@ -3,6 +3,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { burnInDisks } from '#agent/burnin/burn-in-disks.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { eraseAllDisks, type MachineDisks, machineDisks } from '#agent/erase/erase-disks.ts';
 import { eraseAllDisksFast } from '#agent/erase/erase-disks-fast.ts';
@@ -162,4 +163,14 @@ test('erase_devices_metadata leaves the data, and nothing that is recognised', (
     expect(await eraseAllMetadata(contextFor(), only(device))).toEqual({ erased: [device], skipped: [] });
     expect((await run('blkid', ['--probe', device], { okExitCodes: [2] })).stdout).toBe('');
     expect(await finds(device, secret)).toBe(true);
+  }));
+
+test('burnin_disk writes and compares', () =>
+  withUsedDisk(async (device) => {
+    const settings = { loops: 2, seconds: 0, smartTest: false };
+    const { tested } = await burnInDisks(contextFor(), settings, only(device));
+    expect(tested).toMatchObject([
+      { device, serial: 'LOOP-1', loops: 2, bytes: 2 * diskBytes, smart: 'not asked for' },
+    ]);
+    expect(await finds(device, secret)).toBe(false);
   }));
