@@ -4,6 +4,7 @@ import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import { stepKey } from '#conductor/flows/planned-step.ts';
+import { withCapability } from '#conductor/nodes/capabilities.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -49,14 +50,6 @@ function rootProperties(properties: JsonObject, root: z.infer<typeof LogicalDisk
     ...(typeof root.size_gb === 'number' ? { local_gb: root.size_gb } : {}),
     capabilities: withCapability(properties['capabilities'], 'raid_level', root.raid_level),
   };
-}
-
-/** Ironic's `name:value,name:value`. */
-function withCapability(capabilities: unknown, name: string, value: string): string {
-  const others = (typeof capabilities === 'string' ? capabilities : '')
-    .split(',')
-    .filter((each) => each !== '' && !each.startsWith(`${name}:`));
-  return [...others, `${name}:${value}`].join(',');
 }
 
 const forgetRaid: Hook = (node) => {

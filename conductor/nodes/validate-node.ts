@@ -46,7 +46,8 @@ export async function validateNode(
     bios: supportedInterfaces(node.driver, 'bios').includes('no-bios') ? notThere : bmc,
     console: notThere,
     firmware: notThere,
-    inspect: notThere,
+    // in-band: it needs what power and boot need
+    inspect: bmc,
     raid: notThere,
     rescue: notThere,
   };
