@@ -23,7 +23,11 @@ test.each([
 });
 
 test.each([
-  [qcow2, 'raw', /^instance_info.image_disk_format is "raw", but what arrived is a qcow2 image: raw images/],
+  [
+    qcow2,
+    'raw',
+    /^instance_info.image_disk_format is "raw" \(the default\), but what arrived is a qcow2 image: raw images/,
+  ],
   [raw, 'qcow2', /is "qcow2", but what arrived is a raw image/],
   [gzipSync(raw), 'qcow2', /is "qcow2", but what arrived is compressed with gzip/],
   [withText(0, 'KDMV'), 'raw', /a VMDK image/],
@@ -40,5 +44,5 @@ test.each([
 
 test('what is inside a compressed image is looked at too', () => {
   expect(() => refuseForeign(raw, 'raw')).not.toThrow();
-  expect(() => refuseForeign(qcow2, 'raw')).toThrow(/is "raw", but what arrived is a qcow2 image/);
+  expect(() => refuseForeign(qcow2, 'raw')).toThrow(/is "raw" \(the default\), but what arrived is a qcow2 image/);
 });

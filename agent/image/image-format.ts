@@ -57,7 +57,7 @@ function findSignature(head: Buffer): string | undefined {
 
 function mismatch(declared: string | null | undefined, found: string): AppError {
   const wanted = declared
-    ? `instance_info.image_disk_format is "${declared}"`
+    ? `instance_info.image_disk_format is "${declared}"${declared === 'raw' ? ' (the default)' : ''}`
     : 'no instance_info.image_disk_format is set';
   return new AppError(
     'image_error',

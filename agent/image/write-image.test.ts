@@ -113,7 +113,7 @@ describe('refused before the disk is touched', () => {
       'qcow2 where raw was declared',
       { data: makeQcow2(image.subarray(0, mib)), options: { declaredFormat: 'raw' } },
       'image_error',
-      /^instance_info.image_disk_format is "raw", but what arrived is a qcow2 image/,
+      /^instance_info.image_disk_format is "raw" \(the default\), but what arrived is a qcow2 image/,
     ],
     [
       'qcow2 within zstd',

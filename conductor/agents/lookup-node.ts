@@ -5,6 +5,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { ports } from '#conductor/db/schema/port.ts';
+import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { readRequiredBoot } from '#conductor/nodes/read-required-boot.ts';
@@ -76,7 +77,7 @@ export async function answerAgent(
       agent_token_required: true,
       agent_md5_checksum_enable: false,
       disable_deep_image_inspection: false,
-      permitted_image_formats: ['raw'],
+      permitted_image_formats: imageFormats,
       enable_bios_bootloader_install: false,
       agent_skip_bmc_detect: false,
       baton: { progress_interval_ms: 1000 },

@@ -12,13 +12,14 @@ function capabilitiesOf(value: unknown): Record<string, unknown> {
   return Object.fromEntries(pairs);
 }
 
-/**
- * The boot mode that the operator asks for (`instance_info.capabilities` over `properties.capabilities`); UEFI as in
- * Ironic's default when neither says.
- */
+/** A capability that the operator asks for: `instance_info.capabilities` over `properties.capabilities`. */
+export function capabilityOf(node: Pick<NodeRow, 'instanceInfo' | 'properties'>, name: string): unknown {
+  return (
+    capabilitiesOf(node.instanceInfo['capabilities'])[name] ?? capabilitiesOf(node.properties['capabilities'])[name]
+  );
+}
+
+/** The boot mode that the operator asks for; UEFI as in Ironic's default when neither says. */
 export function bootModeOf(node: Pick<NodeRow, 'instanceInfo' | 'properties'>): BootMode {
-  const mode =
-    capabilitiesOf(node.instanceInfo['capabilities'])['boot_mode'] ??
-    capabilitiesOf(node.properties['capabilities'])['boot_mode'];
-  return mode === 'bios' ? 'bios' : 'uefi';
+  return capabilityOf(node, 'boot_mode') === 'bios' ? 'bios' : 'uefi';
 }

@@ -1,11 +1,24 @@
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { bootModeOf, capabilityOf } from '#conductor/nodes/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
+
+type ImageNode = Pick<NodeRow, 'uuid' | 'instanceInfo' | 'properties' | 'raidConfig' | 'targetRaidConfig'>;
+
+/** What the agent can write; `gpt` is Ironic's word for a raw image with a partition table. */
+export const imageFormats: readonly string[] = ['raw', 'qcow2', 'gpt'];
+
+/** Which kind of image it is (agent-protocol.md §6.2). */
+export function isPartitionImage(info: Readonly<Record<string, unknown>>): boolean {
+  const type = info['image_type'];
+  return type === 'partition' || (type !== 'whole-disk' && Boolean(info['kernel']) && Boolean(info['ramdisk']));
+}
 
 /**
  * The `image_info` argument of `write_image` from `instance_info` (agent-protocol.md §6.1).
  * @throws AppError `invalid_argument` naming the missing or wrong field.
  */
-export function buildImageInfo(node: Pick<NodeRow, 'uuid' | 'instanceInfo'>): Record<string, unknown> {
+export function buildImageInfo(node: ImageNode): Record<string, unknown> {
   const info = node.instanceInfo;
   const source = info['image_source'];
   if (typeof source !== 'string' || !/^https?:\/\/\S+$/.test(source)) {
@@ -14,28 +27,100 @@ export function buildImageInfo(node: Pick<NodeRow, 'uuid' | 'instanceInfo'>): Re
       'instance_info.image_source must be an http:// or https:// URL of the image',
     );
   }
-  if (info['image_type'] === 'partition' || info['kernel'] !== undefined || info['ramdisk'] !== undefined) {
-    throw new AppError(
-      'not_supported',
-      'instance_info: partition images (image_type partition, kernel, ramdisk) are not supported yet: give a whole-disk image',
-    );
+  const type = info['image_type'] ?? 'whole-disk';
+  if (type !== 'whole-disk' && type !== 'partition') {
+    throw new AppError('invalid_argument', 'instance_info.image_type must be "whole-disk" or "partition"');
   }
   const format = info['image_disk_format'] ?? 'raw';
-  if (format !== 'raw') {
+  if (typeof format !== 'string' || !imageFormats.includes(format)) {
     throw new AppError(
       'not_supported',
-      `instance_info.image_disk_format ${JSON.stringify(format)} is not supported yet: raw is`,
+      `instance_info.image_disk_format ${JSON.stringify(format)} is not supported: it must be one of ${imageFormats.join(', ')}`,
     );
   }
   return {
     id: new URL(source).pathname.split('/').at(-1) || source,
     urls: [source],
-    disk_format: 'raw',
+    disk_format: format,
     container_format: 'bare',
     stream_raw_images: true,
     node_uuid: node.uuid,
     ...checksum(info),
+    ...(isPartitionImage(info) ? partitionFields(node) : {}),
   };
+}
+
+/** What a root file system image needs besides: how its disk is to be laid out. */
+function partitionFields(node: ImageNode): Record<string, unknown> {
+  const info = node.instanceInfo;
+  if (hasSoftwareRaid(node.raidConfig) || hasSoftwareRaid(node.targetRaidConfig)) {
+    throw new AppError(
+      'invalid_argument',
+      'instance_info describes a partition image, which can not be put on software RAID: give a whole-disk image',
+    );
+  }
+  const rootGb = sizeOf(info, 'root_gb');
+  if (rootGb === 0) {
+    throw new AppError(
+      'invalid_argument',
+      'instance_info.root_gb is missing: a partition image needs the size of its root partition in GiB',
+    );
+  }
+  const ephemeralGb = sizeOf(info, 'ephemeral_gb');
+  const preserve = info['preserve_ephemeral'] ?? false;
+  if (typeof preserve !== 'boolean') {
+    throw new AppError('invalid_argument', 'instance_info.preserve_ephemeral must be true or false');
+  }
+  if (preserve && ephemeralGb === 0) {
+    throw new AppError('invalid_argument', 'instance_info.preserve_ephemeral needs ephemeral_gb beside it');
+  }
+  const diskLabel = diskLabelOf(node);
+  return {
+    image_type: 'partition',
+    ...(typeof info['kernel'] === 'string' ? { kernel: info['kernel'] } : {}),
+    ...(typeof info['ramdisk'] === 'string' ? { ramdisk: info['ramdisk'] } : {}),
+    root_gb: rootGb,
+    root_mb: rootGb * 1024,
+    swap_mb: sizeOf(info, 'swap_mb'),
+    ephemeral_mb: ephemeralGb * 1024,
+    ephemeral_format: ephemeralFormat(info),
+    preserve_ephemeral: preserve,
+    boot_option: 'local',
+    deploy_boot_mode: bootModeOf(node),
+    ...(diskLabel === undefined ? {} : { disk_label: diskLabel }),
+  };
+}
+
+/** Sizes may be given as text, as the command line does. */
+function sizeOf(info: ImageNode['instanceInfo'], field: string): number {
+  const value = info[field] ?? 0;
+  const size = typeof value === 'string' ? Number(value) : value;
+  if (typeof size === 'number' && Number.isSafeInteger(size) && size >= 0) return size;
+  throw new AppError('invalid_argument', `instance_info.${field} must be a whole number of 0 or more`);
+}
+
+function ephemeralFormat(info: ImageNode['instanceInfo']): string {
+  const format = info['ephemeral_format'] ?? 'ext4';
+  if (typeof format === 'string' && ephemeralFormats.includes(format)) return format;
+  throw new AppError(
+    'invalid_argument',
+    `instance_info.ephemeral_format must be one of ${ephemeralFormats.join(', ')}`,
+  );
+}
+
+const ephemeralFormats: readonly string[] = ['ext2', 'ext3', 'ext4', 'vfat'];
+
+/** `instance_info.capabilities` asks for it, as in Ironic; without it the agent goes by the boot mode. */
+function diskLabelOf(node: ImageNode): string | undefined {
+  const label = capabilityOf(node, 'disk_label');
+  if (label === undefined) return undefined;
+  if (label !== 'gpt' && label !== 'msdos') {
+    throw new AppError('invalid_argument', 'instance_info.capabilities: disk_label must be gpt or msdos');
+  }
+  if (label === 'msdos' && bootModeOf(node) === 'uefi') {
+    throw new AppError('invalid_argument', 'instance_info.capabilities: disk_label msdos can not be booted by UEFI');
+  }
+  return label;
 }
 
 function checksum(info: Readonly<Record<string, unknown>>): Record<string, unknown> {

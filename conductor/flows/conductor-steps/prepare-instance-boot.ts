@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { checkCommand, startCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { isPartitionImage } from '#conductor/nodes/image-info.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
 
@@ -44,11 +45,6 @@ function needsBootLoader(node: NodeRow): boolean {
   return (
     hasSoftwareRaid(node.raidConfig) || hasSoftwareRaid(node.targetRaidConfig) || isPartitionImage(node.instanceInfo)
   );
-}
-
-function isPartitionImage(info: JsonObject): boolean {
-  const type = info['image_type'];
-  return type === 'partition' || (type !== 'whole-disk' && Boolean(info['kernel']) && Boolean(info['ramdisk']));
 }
 
 /** What the operator says of a whole-disk image on software RAID, where a disk's identifier finds nothing. */
