@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** Two projects: `unit` needs nothing but Node; `system` needs root and the lab's packages and images (`npm test` sets both up). */
+/**
+ * `unit` needs nothing but Node; `system` needs root and the lab's packages and images (`npm test` sets both up);
+ * `interop` also a mirror with Debian 13, for the real counterparts.
+ */
 export default defineConfig({
   test: {
     projects: [
@@ -8,7 +11,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{shared,agent,conductor,image-build,test}/**/*.test.ts'],
-          exclude: ['test/{system,vm}/**', '**/node_modules/**'],
+          exclude: ['test/{system,vm,interop}/**', '**/node_modules/**'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
           maxWorkers: 2,
@@ -21,6 +24,16 @@ export default defineConfig({
           testTimeout: 900_000,
           hookTimeout: 900_000,
           maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: 'interop',
+          include: ['test/interop/**/*.test.ts'],
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
+          // each file has a machine of its own to run, on two cores
+          maxWorkers: 1,
         },
       },
     ],

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type AgentMachine, createAgentMachine } from '#test/interop/agent-machine.ts';
+import { debian13 } from '#test/interop/debian-13.ts';
+import { serveMachine } from '#test/lab/bmc/machine-control.ts';
+import { startRedfishBmc } from '#test/lab/bmc/redfish-bmc.ts';
+import { type Lab, startLab } from '#test/lab/lab.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+
+/** The real ironic-python-agent 10.2 under our conductor: looked up, asked for its steps, cleaned, powered off. */
+
+interface NodeView {
+  readonly provision_state: string;
+  readonly target_provision_state: string | null;
+  readonly power_state: string | null;
+  readonly last_error: string | null;
+  readonly maintenance: boolean;
+}
+
+const mac = '52:54:00:1a:a0:02';
+const name = 'real';
+let lab: Lab;
+let machine: AgentMachine;
+
+beforeAll(async () => {
+  const tree = await debian13(say);
+  lab = await startLab({ nodes: [], report: say, conductorSettings: { BATON_HEARTBEAT_TIMEOUT: '30' } });
+  machine = await createAgentMachine(lab.directory, {
+    name,
+    mac,
+    tree,
+    kernelCommandLine: `ipa-api-url=${lab.conductor.url} ipa-debug=1 ipa-disk-wait-attempts=1 BOOTIF=${mac}`,
+  });
+  lab.defer(() => machine.close());
+  const machineSocket = join(lab.directory.sockets, `${name}.machine`);
+  lab.defer(await serveMachine(machine, machineSocket));
+  const address = await lab.network.addBmcAddress(0);
+  const bmc = await startRedfishBmc(lab.directory, { machineName: name, machineSocket, address });
+  lab.defer(() => bmc.stop());
+  const node = await lab.api.call<{ readonly uuid: string }>('POST', '/v1/nodes', {
+    name,
+    driver: bmc.driver,
+    driver_info: { ...bmc.driverInfo, agent_burnin_cpu_timeout: 2 },
+    network_interface: 'noop',
+    automated_clean: false,
+  });
+  await lab.api.call('POST', '/v1/ports', { node_uuid: node.uuid, address: mac });
+  await provision('manage');
+  await rest('manageable', 30_000);
+});
+afterAll(() => lab?.close());
+
+test('is cleaned with a burn-in of two seconds, and powered off', async () => {
+  try {
+    const started = performance.now();
+    await provision('clean', { clean_steps: [{ interface: 'deploy', step: 'burnin_cpu' }] });
+    const node = await rest('manageable', 120_000);
+    say(`cleaned in ${Math.round(performance.now() - started)} ms`);
+    expect(node).toMatchObject({ power_state: 'power off', last_error: null, maintenance: false });
+  } catch (error) {
+    say(`${tail(lab.conductor.logFile)}\n${tail(machine.logFile)}`);
+    throw error;
+  }
+  expect(machine.boots()).toBe(1);
+  expect(machine.getPower()).toBe('off');
+  const log = readFileSync(machine.logFile, 'utf8');
+  expect(log).toContain("'stress-ng', '--cpu', 0, '--timeout', 2");
+});
+
+async function provision(target: string, more: object = {}): Promise<void> {
+  await lab.api.call('PUT', `/v1/nodes/${name}/states/provision`, { target, ...more });
+}
+
+async function rest(state: string, timeoutMs: number): Promise<NodeView> {
+  const node = await waitUntil(
+    `${name} to become ${state}`,
+    async () => {
+      const now = await lab.api.call<NodeView>('GET', `/v1/nodes/${name}`);
+      return now.target_provision_state === null ? now : undefined;
+    },
+    { timeoutMs, signal: lab.closing },
+  );
+  expect(node.provision_state, node.last_error ?? '').toBe(state);
+  return node;
+}
+
+function tail(file: string): string {
+  return `--- ${file}\n${readFileSync(file, 'utf8').split('\n').slice(-60).join('\n')}`;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
+}
