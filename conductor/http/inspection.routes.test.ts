@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { nodes } from '#conductor/db/schema/node.ts';
 import { applyInspection } from '#conductor/inspection/apply-inspection.ts';
 import { findInventory, latestInventory, recordInventory } from '#conductor/inspection/inventory-store.ts';
+import recordedReport from '#conductor/inspection/recorded-report.json' with { type: 'json' };
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const mac = '52:54:00:00:00:01';
@@ -99,6 +100,36 @@ describe('POST /v1/continue_inspection', () => {
     const large = { ...report, inventory: { ...inventory, hostname }, logs: 'x'.repeat(2 * 1024 * 1024) };
     expect((await send(large)).status).toBe(202);
     expect((await findInventory(api.context.db, nodeUuid))?.inventory['hostname']).toBe('a\ufffdb\ufffd');
+  });
+});
+
+test('what the real ironic-python-agent 10.2 sends is taken and put to use', async () => {
+  const [{ mac_address: address } = { mac_address: '' }] = recordedReport.inventory.interfaces;
+  await addPort(address);
+  await inState('inspect wait');
+  expect(await send(recordedReport)).toMatchObject({ status: 202, body: { uuid: nodeUuid } });
+  const row = await findInventory(api.context.db, nodeUuid);
+  await api.context.db.transaction((tx) =>
+    applyInspection(tx, {
+      nodeUuid,
+      inventory: row?.inventory ?? {},
+      pluginData: row?.pluginData ?? {},
+      conductor: 'c',
+      now: new Date(),
+    }),
+  );
+  expect((await api.call('GET', '/v1/nodes/n1')).body['properties']).toEqual({
+    cpu_arch: 'x86_64',
+    cpus: 2,
+    memory_mb: 24_576,
+    local_gb: 256,
+    capabilities: 'boot_mode:bios',
+  });
+  // it has not said which card booted
+  expect((await api.call('GET', '/v1/ports/detail')).body['ports']).toMatchObject([{ address, pxe_enabled: true }]);
+  expect((await api.call('GET', '/v1/nodes/n1/inventory')).body['plugin_data']).toMatchObject({
+    pci_devices: [{ vendor_id: '1af4' }],
+    valid_interfaces: { eth0: { pxe_enabled: false } },
   });
 });
 
