@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listBiosSettings, settingOfRow } from '#conductor/bios/bios-store.ts';
 import type { Queryable } from '#conductor/db/open.ts';
-import { BiosSettingsArgument } from '#shared/bios/bios-setting.ts';
+import { BiosSettingsArgument, inBandPrefix } from '#shared/bios/bios-setting.ts';
 import { checkSettings } from '#shared/bios/check-settings.ts';
 
 interface PlannedBiosStep {
@@ -25,7 +25,8 @@ export async function checkPlannedSettings(
 ): Promise<void> {
   const wanted = steps
     .filter((step) => step.interface === 'bios' && step.step === 'apply_configuration' && !step.inBand)
-    .flatMap((step) => ApplyArgs.safeParse(step.args).data?.settings ?? []);
+    .flatMap((step) => ApplyArgs.safeParse(step.args).data?.settings ?? [])
+    .filter(({ name }) => !name.startsWith(inBandPrefix));
   if (wanted.length === 0) return;
   checkSettings((await listBiosSettings(db, nodeUuid)).map(settingOfRow), wanted);
 }

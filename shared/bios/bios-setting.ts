@@ -44,6 +44,9 @@ export interface WantedBiosSetting {
   readonly value: string;
 }
 
+/** Names of settings that are the agent's, whatever BMC there is: EFI variables. */
+export const inBandPrefix = 'efi.';
+
 const BiosValue = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
 /**

@@ -22,7 +22,10 @@ afterAll(() => conductor.close());
 beforeEach(async () => {
   conductor.atCheckpoints(() => 'go on');
   count += 1;
-  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: `52:54:00:00:b1:0${count}` });
+  machine = await startSimulatedNode({
+    conductorUrl: () => conductor.url,
+    mac: `52:54:00:00:b1:${count.toString(16).padStart(2, '0')}`,
+  });
   name = await enrolSimulatedNode(operator, machine, `bios-${count}`);
   return () => machine.close();
 });
@@ -43,8 +46,14 @@ async function cached(setting: string): Promise<unknown> {
   return (answer[setting] as Record<string, unknown>)['value'];
 }
 
-async function steps(): Promise<{ readonly step: string; readonly state: string }[]> {
-  return (await operator.call('GET', `/v1/nodes/${name}/flow`))['steps'] as { step: string; state: string }[];
+interface ShownStep {
+  readonly step: string;
+  readonly state: string;
+  readonly waiting_for: string | null;
+}
+
+async function steps(): Promise<ShownStep[]> {
+  return (await operator.call('GET', `/v1/nodes/${name}/flow`))['steps'] as ShownStep[];
 }
 
 const patches = () =>
@@ -122,6 +131,34 @@ test('a refusal and a failure at the reset name setting and reason', async () =>
   expect(failed['last_error']).toContain(
     'the firmware did not take the BIOS settings NumCores = 4 (now 8): Too few cores for this memory.',
   );
+});
+
+test('a firmware that takes its time is waited for', async () => {
+  machine.bmc.quirks.biosAppliesAfterMs = 1500;
+  await operator.provision(name, 'active', { deploy_steps: [apply(110)] });
+  await expect
+    .poll(async () => (await steps()).map(({ waiting_for }) => waiting_for), { timeout: 10_000 })
+    .toContain(
+      'the firmware to take the BIOS settings SysProfile = Performance (now PerfPerWatt), NumCores = 4 (now 8)',
+    );
+  await operator.waitForState(name, 'active');
+  expect(await cached('NumCores')).toBe('4');
+});
+
+test("a BMC without BIOS settings leaves it to the agent, as does an EFI variable's name", async () => {
+  const efi = apply(85, { settings: [{ name: 'efi.boot_timeout', value: 3 }] });
+  await operator.provision(name, 'active', { deploy_steps: [efi] });
+  // the simulated ramdisk has no such step: its words show who was asked
+  const own = await operator.waitForState(name, 'deploy failed');
+  expect(own['last_error']).toContain('Could not find method: apply_configuration');
+
+  machine.bmc.quirks.noBios = true;
+  await operator.provision(name, 'active', { deploy_steps: [apply(85)] });
+  const bare = await operator.waitForState(name, 'deploy failed');
+  expect(bare['last_error']).toContain('Could not find method: apply_configuration');
+  await operator.provision(name, 'active', { deploy_steps: [apply(110)] });
+  const early = await operator.waitForState(name, 'deploy failed');
+  expect(early['last_error']).toContain('the BMC has no BIOS settings, and no agent runs now');
 });
 
 test('manual cleaning: changed, then back to defaults', async () => {

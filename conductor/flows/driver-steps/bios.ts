@@ -1,16 +1,18 @@
 import { z } from 'zod';
 import { listBiosSettings, settingOfRow } from '#conductor/bios/bios-store.ts';
 import { cacheBiosSettings, rememberBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
+import { rememberInBandSettings } from '#conductor/bios/remember-in-band-settings.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { awaitRamdisk, rebootIntoRamdisk } from '#conductor/flows/conductor-steps/reboot-ramdisk.ts';
+import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { BiosSettingsArgument, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import { BiosSettingsArgument, inBandPrefix, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const pollMs = 5_000;
 /** How long a BMC may show old values after the machine has booted: some read them from the firmware at intervals. */
@@ -30,8 +32,8 @@ export const biosApplyConfiguration: DriverStep = {
   step: 'apply_configuration',
   description: 'Changes BIOS settings through the BMC and resets the machine, until the BMC shows the new values.',
   args: ApplyArgs,
-  run: runApply,
-  resume: resumeApply,
+  run: (context) => byBmcOrAgent(context, runApply, runAgentStep.run),
+  resume: (context) => byBmcOrAgent(context, resumeApply, runAgentStep.resume),
 };
 
 export const biosFactoryReset: DriverStep = {
@@ -39,12 +41,58 @@ export const biosFactoryReset: DriverStep = {
   step: 'factory_reset',
   description: "Has the BMC put all BIOS settings back to the maker's defaults, and resets the machine.",
   args: z.strictObject({}),
-  run: async (context) => {
-    await biosOf(context).factoryReset({ signal: context.signal });
-    return resetMachine(context, resumeReset);
-  },
-  resume: resumeReset,
+  run: (context) => byBmcOrAgent(context, runReset, runAgentStep.run),
+  resume: (context) => byBmcOrAgent(context, resumeReset, runAgentStep.resume),
 };
+
+type Act = (context: StepContext) => Promise<ConductorStepOutcome>;
+
+/**
+ * The driver's step hides the agent's of the same name, but some BMCs have no BIOS settings, and `efi.…` are settings
+ * that only the agent has: there it is the agent that acts. The same answer at each run and resume, so that a crash
+ * between them changes nothing.
+ */
+async function byBmcOrAgent(context: StepContext, byBmc: Act, byAgent: Act | undefined): Promise<ConductorStepOutcome> {
+  const why = agentsOwn(context) ?? ((await hasSettings(context)) ? undefined : 'the BMC has no BIOS settings');
+  if (why === undefined) return byBmc(context);
+  if (!byAgent || !(await ramdiskIsUp(context))) {
+    throw new AppError('not_supported', `${why}, and no agent runs now: give the step a place where one does`);
+  }
+  const outcome = await byAgent(context);
+  // the cache is the BMC's where it has settings
+  if ('output' in outcome && !agentsOwn(context)) {
+    const { output } = outcome;
+    const ended = { nodeUuid: context.node.uuid, output, now: context.clock.now() };
+    await context.record((tx) => rememberInBandSettings(tx, ended));
+  }
+  return outcome;
+}
+
+/** @throws AppError `invalid_argument` for a step that is for both. */
+function agentsOwn(context: StepContext): string | undefined {
+  if (context.step.step !== biosApplyConfiguration.step) return undefined;
+  const wanted = wantedSettings(context);
+  const own = wanted.filter(({ name }) => name.startsWith(inBandPrefix));
+  if (own.length === 0) return undefined;
+  const names = own.map(({ name }) => name).join(', ');
+  if (own.length === wanted.length) return `${names} can only be set by the agent`;
+  throw new AppError('invalid_argument', `${names} can only be set by the agent: put them into a step without others`);
+}
+
+async function hasSettings(context: StepContext): Promise<boolean> {
+  try {
+    await biosOf(context).getProgress({ signal: context.signal });
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'not_supported') return false;
+    throw error;
+  }
+}
+
+async function runReset(context: StepContext): Promise<ConductorStepOutcome> {
+  await biosOf(context).factoryReset({ signal: context.signal });
+  return resetMachine(context, resumeReset);
+}
 
 async function runApply(context: StepContext): Promise<ConductorStepOutcome> {
   const bios = biosOf(context);
@@ -117,10 +165,7 @@ async function compare(
  * A cold start: into the ramdisk where the flow has one running, whose agent is then awaited, else as the machine boots
  * by itself (before the ramdisk, or without).
  */
-async function resetMachine(
-  context: StepContext,
-  resume: (context: StepContext) => Promise<ConductorStepOutcome>,
-): Promise<ConductorStepOutcome> {
+async function resetMachine(context: StepContext, resume: Act): Promise<ConductorStepOutcome> {
   if (await ramdiskIsUp(context)) return rebootIntoRamdisk(context);
   await setPower(context, 'rebooting');
   return resume(context);

@@ -92,6 +92,8 @@ export interface Quirks {
   noAttributeRegistry: boolean;
   /** Attribute → the words with which a PATCH of it is refused. */
   biosRefuses: Readonly<Record<string, string>>;
+  /** Milliseconds after a reset until the firmware has applied settings, which wait meanwhile. */
+  biosAppliesAfterMs: number;
   /** Attribute → the message that takes the place of its new value at the reset. */
   biosFailsAtReset: Readonly<Record<string, string>>;
 }
@@ -120,5 +122,6 @@ export const standardQuirks: Readonly<Quirks> = {
   noBiosSettings: false,
   noAttributeRegistry: false,
   biosRefuses: {},
+  biosAppliesAfterMs: 0,
   biosFailsAtReset: {},
 };

@@ -274,9 +274,15 @@ async function reset(state: State, request: ServiceRequest): Promise<Answer> {
         shown: action === 'off' || action === 'graceful' ? 'PoweringOff' : 'PoweringOn',
       };
     }
-    if (action === 'reset' || (action === 'on' && power === 'off')) bootBios(state.bios, state.quirks);
+    if (action === 'reset' || (action === 'on' && power === 'off')) startFirmware(state);
     await state.machine.setPower(action);
   });
+}
+
+function startFirmware(state: State): void {
+  const { biosAppliesAfterMs } = state.quirks;
+  if (biosAppliesAfterMs === 0) bootBios(state.bios, state.quirks);
+  else setTimeout(() => bootBios(state.bios, state.quirks), biosAppliesAfterMs).unref();
 }
 
 async function perform(state: State, act: () => Promise<void>): Promise<Answer> {
