@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
+import { readContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
 
 /** `blkid --probe --output export` of a partition; each of the others differs in a line. */
 const ext4 = `DEVNAME=/dev/sda1
@@ -12,13 +12,13 @@ PART_ENTRY_TYPE=0FC63DAF-8483-4772-8e79-3d69d8477de4
 `;
 
 test('reads type, label and partition type', () => {
-  expect(parseContents('/dev/sda1', ext4)).toEqual({
+  expect(readContents('/dev/sda1', ext4)).toEqual({
     device: '/dev/sda1',
     type: 'ext4',
     label: 'my data',
     partitionType: '0fc63daf-8483-4772-8e79-3d69d8477de4',
   });
-  expect(parseContents('/dev/sda', '')).toEqual({ device: '/dev/sda', type: null, label: null, partitionType: null });
+  expect(readContents('/dev/sda', '')).toEqual({ device: '/dev/sda', type: null, label: null, partitionType: null });
 });
 
 test.each([
@@ -29,11 +29,11 @@ test.each([
   ['VMFS', 'PART_ENTRY_TYPE=0xfb'],
   ['GFS2', 'TYPE=gfs2'],
 ])('%s is refused by %s', (name, line) => {
-  expect(() => refuseSharedFileSystems([parseContents('/dev/sdb1', line)])).toThrow(
+  expect(() => refuseSharedFileSystems([readContents('/dev/sdb1', line)])).toThrow(
     new RegExp(`^/dev/sdb1 holds ${name}: .*driver_info.wipe_special_filesystems`),
   );
 });
 
 test('others are not', () => {
-  expect(() => refuseSharedFileSystems([parseContents('/dev/sda1', ext4)])).not.toThrow();
+  expect(() => refuseSharedFileSystems([readContents('/dev/sda1', ext4)])).not.toThrow();
 });

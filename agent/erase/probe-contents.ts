@@ -1,4 +1,5 @@
 import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { blkidProperty, runBlkid } from '#agent/storage/probe-partitions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -29,30 +30,16 @@ const sharedTypes: readonly { readonly name: string; readonly matches: (contents
 /** What is on the disks and their partitions now, by `blkid`'s low-level probing. */
 export async function probeContents(run: Run, disks: readonly BlockDevice[]): Promise<readonly Contents[]> {
   const names = disks.flatMap((disk) => [disk.name, ...disk.partitions.map(({ name }) => name)]);
-  return Promise.all(
-    names.map(async (device) => {
-      // exit code 2: nothing is known of it; 8: several signatures that contradict each other
-      const okExitCodes = [0, 2, 8];
-      const { stdout } = await run('blkid', ['--probe', '--output', 'export', device], { okExitCodes });
-      return parseContents(device, stdout);
-    }),
-  );
+  return Promise.all(names.map(async (device) => readContents(device, await runBlkid(run, device))));
 }
 
-/** Parses `blkid --probe --output export`. */
-export function parseContents(device: string, stdout: string): Contents {
-  const values = new Map(
-    stdout.split('\n').flatMap((line) => {
-      const at = line.indexOf('=');
-      // blkid escapes for a shell
-      return at > 0 ? [[line.slice(0, at), line.slice(at + 1).replaceAll(/\\(.)/g, '$1')] as const] : [];
-    }),
-  );
+/** From `blkid --probe --output export`. */
+export function readContents(device: string, stdout: string): Contents {
   return {
     device,
-    type: values.get('TYPE') ?? null,
-    label: values.get('LABEL') ?? null,
-    partitionType: values.get('PART_ENTRY_TYPE')?.toLowerCase() ?? null,
+    type: blkidProperty(stdout, 'TYPE'),
+    label: blkidProperty(stdout, 'LABEL'),
+    partitionType: blkidProperty(stdout, 'PART_ENTRY_TYPE')?.toLowerCase() ?? null,
   };
 }
 
