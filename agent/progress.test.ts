@@ -22,12 +22,16 @@ function setUp(options: { readonly intervalMs?: number | undefined; readonly fai
 }
 
 describe('createProgressReporter', () => {
-  test('sends the first at once and then only the latest of each interval', async () => {
+  test('sends the first soon and then only the latest of each interval', async () => {
     const { clock, sent, reporter } = setUp();
     const report = reporter.forCommand('c1');
-    for (const phase of ['1', '2', '3']) report({ phase });
+    for (const phase of ['0', '1']) report({ phase });
+    expect(await clock.nextSleep()).toBe(250);
+    expect(sent).toEqual([]);
+    clock.advance(250);
     expect(await clock.nextSleep()).toBe(500);
     expect(sent).toEqual(['c1: 1']);
+    for (const phase of ['2', '3']) report({ phase });
     report({ phase: '4' });
     clock.advance(500);
     await clock.nextSleep();
@@ -38,6 +42,8 @@ describe('createProgressReporter', () => {
     const { clock, sent, reporter } = setUp({ fail: true });
     reporter.forCommand('c1')({ phase: '1' });
     await clock.nextSleep();
+    clock.advance(250);
+    await clock.nextSleep();
     reporter.forCommand('c1')({ phase: '2' });
     clock.advance(500);
     await clock.nextSleep();
@@ -47,6 +53,8 @@ describe('createProgressReporter', () => {
   test('drops what is late when the command has ended', async () => {
     const { clock, sent, reporter } = setUp();
     reporter.forCommand('c1')({ phase: '1' });
+    await clock.nextSleep();
+    clock.advance(250);
     await clock.nextSleep();
     reporter.forCommand('c1')({ phase: '2' });
     reporter.end('c1');

@@ -9,6 +9,9 @@ export interface ProgressReporter {
   end(commandId: string): void;
 }
 
+/** What ends sooner needs no report: its result says it all. */
+const firstReportMs = 250;
+
 /**
  * Reports progress to Baton's conductor: at most once per `intervalMs()`, always the latest, one report in flight.
  * `intervalMs()` is `undefined` where the conductor is not Baton: then nothing is sent. Failures are only logged:
@@ -28,6 +31,7 @@ export function createProgressReporter(options: {
   };
 
   const drain = async (intervalMs: number): Promise<void> => {
+    await clock.sleep(Math.min(intervalMs, firstReportMs), signal);
     while (state.pending) {
       const { commandId, progress } = state.pending;
       state.pending = undefined;

@@ -1,6 +1,10 @@
-import { eq, sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/db/schema/agent-session.ts';
+import { flows } from '#conductor/db/schema/flow.ts';
+import { nodes } from '#conductor/db/schema/node.ts';
+import { isUuid } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 export async function findAgentSession(db: Queryable, nodeUuid: string): Promise<AgentSessionRow | undefined> {
   const [row] = await db.select().from(agentSessions).where(eq(agentSessions.nodeUuid, nodeUuid));
@@ -17,15 +21,38 @@ export async function insertAgentSession(db: Queryable, nodeUuid: string, token:
   return rows.length > 0;
 }
 
+/** The node and its agent's session, by UUID or name. @throws AppError `not_found` in Ironic's words. */
+export async function getAgentSession(
+  db: Queryable,
+  ident: string,
+): Promise<{ readonly nodeUuid: string; readonly session: AgentSessionRow | undefined }> {
+  const [row] = await db
+    .select({ nodeUuid: nodes.uuid, session: agentSessions })
+    .from(nodes)
+    .leftJoin(agentSessions, eq(agentSessions.nodeUuid, nodes.uuid))
+    .where(isUuid(ident) ? eq(nodes.uuid, ident.toLowerCase()) : eq(nodes.name, ident));
+  if (!row) throw new AppError('not_found', `Node ${ident} could not be found.`);
+  return { nodeUuid: row.nodeUuid, session: row.session ?? undefined };
+}
+
+/** Keeps what the agent says of itself and makes the node's flow due, in one statement: there are many heartbeats. */
 export async function recordAgentContact(
   db: Queryable,
   nodeUuid: string,
   contact: Partial<Pick<AgentSessionRow, 'callbackUrl' | 'certificate' | 'version'>>,
 ): Promise<void> {
+  const contacted = db.$with('contacted').as(
+    db
+      .update(agentSessions)
+      .set({ ...contact, lastHeartbeatAt: sql`now()` })
+      .where(eq(agentSessions.nodeUuid, nodeUuid))
+      .returning({ nodeUuid: agentSessions.nodeUuid }),
+  );
   await db
-    .update(agentSessions)
-    .set({ ...contact, lastHeartbeatAt: sql`now()` })
-    .where(eq(agentSessions.nodeUuid, nodeUuid));
+    .with(contacted)
+    .update(flows)
+    .set({ nudges: sql`${flows.nudges} + 1`, nextCheckAt: sql`now()` })
+    .where(and(eq(flows.nodeUuid, nodeUuid), isNull(flows.endedAt), isNull(flows.onHold)));
 }
 
 /** Power off or reboot: the next boot looks itself up again and gets a fresh token. */

@@ -1,9 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { findAgentSession, recordAgentContact } from '#conductor/agents/agent-session-store.ts';
+import { getAgentSession, recordAgentContact } from '#conductor/agents/agent-session-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
-import { nudgeFlow } from '#conductor/flows/flow-store.ts';
-import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Heartbeat } from '#shared/wire/heartbeat.ts';
 
@@ -18,18 +16,15 @@ export async function recordHeartbeat(
   heartbeat: Heartbeat,
 ): Promise<void> {
   const { db } = context;
-  const node = await getNode(db, ident);
-  const session = checkToken(await findAgentSession(db, node.uuid), heartbeat.agent_token);
+  const { nodeUuid, session: known } = await getAgentSession(db, ident);
+  const session = checkToken(known, heartbeat.agent_token);
   checkCallback(session, heartbeat, context.config.requireAgentTls);
-  await db.transaction(async (tx) => {
-    await recordAgentContact(tx, node.uuid, {
-      callbackUrl: heartbeat.callback_url,
-      version: heartbeat.agent_version ?? null,
-      ...(heartbeat.agent_verify_ca ? { certificate: heartbeat.agent_verify_ca } : {}),
-    });
-    await nudgeFlow(tx, node.uuid);
+  await recordAgentContact(db, nodeUuid, {
+    callbackUrl: heartbeat.callback_url,
+    version: heartbeat.agent_version ?? null,
+    ...(heartbeat.agent_verify_ca ? { certificate: heartbeat.agent_verify_ca } : {}),
   });
-  context.nudge(node.uuid);
+  context.nudge(nodeUuid, 'agent');
 }
 
 /** @throws AppError `invalid_argument`: Ironic answers 400, not 401, and agents rely on it. */

@@ -1,9 +1,9 @@
 import { and, eq, inArray } from 'drizzle-orm';
-import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { getAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { checkToken } from '#conductor/agents/record-heartbeat.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ProgressReport } from '#shared/wire/progress.ts';
 
@@ -16,10 +16,10 @@ export async function recordProgress(
   ident: string,
   report: ProgressReport,
 ): Promise<void> {
-  const node = await getNode(context.db, ident);
-  checkToken(await findAgentSession(context.db, node.uuid), report.agent_token);
+  const { nodeUuid, session } = await getAgentSession(context.db, ident);
+  checkToken(session, report.agent_token);
   if (!isUuid(report.command_id)) throw new AppError('invalid_argument', 'command_id must be a UUID.');
-  const flowsOfNode = context.db.select({ uuid: flows.uuid }).from(flows).where(eq(flows.nodeUuid, node.uuid));
+  const flowsOfNode = context.db.select({ uuid: flows.uuid }).from(flows).where(eq(flows.nodeUuid, nodeUuid));
   await context.db
     .update(flowSteps)
     .set({ progress: report.progress })

@@ -1,4 +1,5 @@
 import type { ConductorContext } from '#conductor/context.ts';
+import { readWork } from '#conductor/flows/read-work.ts';
 import { runFlow } from '#conductor/flows/run-flow.ts';
 import { applyPowerTarget } from '#conductor/nodes/apply-power-target.ts';
 import { claimLease, type Lease, releaseLease, renewLease } from '#conductor/nodes/node-lease.ts';
@@ -8,17 +9,23 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
  * Does whatever is to be done for one node now, under its lease: the operator's power target, then its flow. Safe to
  * call at any time, from any conductor; whoever does not get the lease returns at once.
  */
-export async function workOnNode(context: ConductorContext, nodeUuid: string, stop: AbortSignal): Promise<void> {
+export async function workOnNode(
+  context: ConductorContext,
+  nodeUuid: string,
+  stop: AbortSignal,
+): Promise<'done' | 'held by another'> {
   const { config } = context;
   const lease = await claimLease(context.db, nodeUuid, { holder: config.conductorName, leaseMs: config.leaseMs });
-  if (!lease) return;
+  if (!lease) return 'held by another';
   const lost = new AbortController();
   const keepLease = leaseKeeper(context, lease, lost);
   const renewal = setInterval(() => void keepLease(), config.leaseMs / 3);
   const signal = AbortSignal.any([stop, lost.signal]);
   try {
-    await applyPowerTarget(context, lease, signal);
-    await runFlow(context, lease, signal);
+    const work = await readWork(context.db, nodeUuid);
+    const isAsked = work !== undefined && work.node.targetPowerState !== null;
+    if (isAsked) await applyPowerTarget(context, lease, signal);
+    await runFlow(context, lease, signal, isAsked ? undefined : work);
   } catch (error) {
     // what is stopped or taken over goes on elsewhere, from the log
     if (!signal.aborted && errorCode(error) !== 'lease_lost') throw error;
@@ -27,6 +34,7 @@ export async function workOnNode(context: ConductorContext, nodeUuid: string, st
     clearInterval(renewal);
     await releaseLease(context.db, lease);
   }
+  return 'done';
 }
 
 /** Renews the lease; aborts the work once the lease is lost, or may be because the database has been away too long. */

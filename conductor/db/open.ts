@@ -8,6 +8,7 @@ import { drizzle as drizzlePostgres } from 'drizzle-orm/postgres-js';
 import { migrate as migratePostgres } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { lockDirectory } from '#conductor/db/lock-directory.ts';
+import { prepareStatements } from '#conductor/db/prepare-statements.ts';
 import * as schema from '#conductor/db/schema/index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -58,7 +59,7 @@ export async function openDatabase(options: {
 
 async function openPostgres(url: string): Promise<Database> {
   const client = postgres(url, { max: 10, onnotice: () => undefined });
-  const db = drizzlePostgres(client, { schema, casing });
+  const db = drizzlePostgres(prepareStatements(client), { schema, casing });
   await migratePostgres(db, { migrationsFolder });
   return {
     db,

@@ -115,15 +115,22 @@ export async function recordStepEvent(
 ): Promise<void> {
   const state = stateAfter(step.state, event);
   const ended = event === 'succeeded' || event === 'failed' || event === 'skipped';
-  await tx.insert(flowEvents).values({
-    flowUuid: step.flowUuid,
-    stepUuid: step.uuid,
-    event,
-    at: options.now,
-    detail: options.error ?? options.waitingFor ?? null,
-    conductor: options.conductor,
-  });
+  // one statement, for there are three of them to every step
+  const logged = tx.$with('logged').as(
+    tx
+      .insert(flowEvents)
+      .values({
+        flowUuid: step.flowUuid,
+        stepUuid: step.uuid,
+        event,
+        at: options.now,
+        detail: options.error ?? options.waitingFor ?? null,
+        conductor: options.conductor,
+      })
+      .returning({ id: flowEvents.id }),
+  );
   await tx
+    .with(logged)
     .update(flowSteps)
     .set({
       state,
@@ -149,27 +156,25 @@ export type FlowChange = Partial<
   readonly checkInMs?: number;
 };
 
-export async function updateFlow(tx: Queryable, flowUuid: string, change: FlowChange): Promise<void> {
+/** Answers how often the flow has been nudged. */
+export async function updateFlow(tx: Queryable, flowUuid: string, change: FlowChange): Promise<number | undefined> {
   const { checkInMs, ...columns } = change;
   // due times are the database's: conductors' clocks may differ
   const due = checkInMs === undefined ? {} : { nextCheckAt: sql`now() + make_interval(secs => ${checkInMs / 1000})` };
-  await tx
+  const [row] = await tx
     .update(flows)
     .set({ ...columns, ...due })
-    .where(eq(flows.uuid, flowUuid));
-}
-
-/** A heartbeat or an operator's request: whoever works on the flow looks again, whoever does not is due now. */
-export async function nudgeFlow(db: Queryable, nodeUuid: string): Promise<void> {
-  await db
-    .update(flows)
-    .set({ nudges: sql`${flows.nudges} + 1`, nextCheckAt: sql`now()` })
-    .where(and(eq(flows.nodeUuid, nodeUuid), isNull(flows.endedAt)));
+    .where(eq(flows.uuid, flowUuid))
+    .returning({ nudges: flows.nudges });
+  return row?.nudges;
 }
 
 /** At start: heartbeats that found nobody home are not repeated at once, so every open flow is looked at anew. */
 export async function makeOpenFlowsDue(db: Queryable): Promise<void> {
-  await db.update(flows).set({ nextCheckAt: sql`now()` }).where(isNull(flows.endedAt));
+  await db
+    .update(flows)
+    .set({ nextCheckAt: sql`now()` })
+    .where(and(isNull(flows.endedAt), isNull(flows.onHold)));
 }
 
 /** Nodes whose open flow is due and that nobody holds, oldest first. */

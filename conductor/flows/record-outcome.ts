@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { type NodeRow, nodeLeases } from '#conductor/db/schema/node.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { listSteps, recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
@@ -10,7 +10,7 @@ import { type PlannedStep, rebootAfter } from '#conductor/flows/planned-step.ts'
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
-import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { isHeld, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -51,12 +51,13 @@ export async function recordOutcome(
  * @throws AppError `lease_lost`: somebody has moved them on, and what came of acting is theirs no more.
  */
 export async function holdStep(tx: Transaction, { lease, flow, step }: StepRecord): Promise<void> {
-  await holdLease(tx, lease);
   const [current] = await tx
     .select({ flowState: flows.state, endedAt: flows.endedAt, stepState: flowSteps.state })
-    .from(flowSteps)
+    .from(nodeLeases)
+    .innerJoin(flowSteps, eq(flowSteps.uuid, step.uuid))
     .innerJoin(flows, eq(flows.uuid, flowSteps.flowUuid))
-    .where(eq(flowSteps.uuid, step.uuid));
+    .where(isHeld(lease))
+    .for('update', { of: nodeLeases });
   const unchanged =
     current?.endedAt === null &&
     current.stepState === step.state &&
@@ -143,14 +144,12 @@ async function recordWait(
       [outcome.kind === 'again' ? 'retryUntil' : 'waitUntil']: new Date(now.getTime() + outcome.timeoutMs),
     });
     const { wait } = flowKinds[flow.kind].events;
-    const fresh = await getNode(tx, node.uuid);
-    if (wait && nextProvisionState(fresh.provisionState, wait)) await applyEvent(tx, fresh, wait, { conductor });
+    if (wait && nextProvisionState(node.provisionState, wait)) await applyEvent(tx, node, wait, { conductor });
   }
-  await updateFlow(tx, flow.uuid, {
+  const nudges = await updateFlow(tx, flow.uuid, {
     checkInMs: outcome.checkEveryMs,
     ...(isCleaningUp(flow.state) ? {} : { state: 'waiting' }),
   });
   // a heartbeat that came while we were at work would otherwise be noticed one period later
-  const [current] = await tx.select({ nudges: flows.nudges }).from(flows).where(eq(flows.uuid, flow.uuid));
-  return current && current.nudges !== flow.nudges && outcome.kind === 'wait' ? 'goes on' : 'waits';
+  return nudges !== flow.nudges && outcome.kind === 'wait' ? 'goes on' : 'waits';
 }

@@ -1,18 +1,21 @@
 import type { ConductorContext } from '#conductor/context.ts';
+import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { PortRow } from '#conductor/db/schema/port.ts';
 import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
 import { conductorStep } from '#conductor/flows/conductor-steps/index.ts';
 import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
-import { findOpenFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
+import { type NodeWork, readWork } from '#conductor/flows/read-work.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { type ConductorStepOutcome, loadStepContext } from '#conductor/flows/step-context.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
-import { getNode } from '#conductor/nodes/node-store.ts';
+import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
@@ -25,13 +28,22 @@ const retryForMs = 5 * 60_000;
  * transaction → record. Returns when the flow waits or has ended.
  * @throws AppError `lease_lost` when another conductor has taken over.
  */
-export async function runFlow(context: ConductorContext, lease: Lease, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const flow = await findOpenFlow(context.db, lease.nodeUuid);
-    if (!flow) return;
-    const [node, steps] = await Promise.all([getNode(context.db, lease.nodeUuid), listSteps(context.db, flow.uuid)]);
+export async function runFlow(
+  context: ConductorContext,
+  lease: Lease,
+  signal: AbortSignal,
+  first?: NodeWork,
+): Promise<void> {
+  const ports = readOnce(() => listNodePorts(context.db, lease.nodeUuid));
+  for (
+    let current = first ?? (await readWork(context.db, lease.nodeUuid));
+    current?.flow && !signal.aborted;
+    current = await readWork(context.db, lease.nodeUuid)
+  ) {
+    const { node, flow, session } = current;
+    const steps = await listSteps(context.db, flow.uuid);
     if (flow.onHold !== null || (await holdInMaintenance(context, { lease, node, flow }))) return;
-    const work = { context, lease, node, flow, signal };
+    const work = { context, lease, node, flow, session, ports, signal };
     const action = nextAction(flow, steps, context.clock.now());
     if (action.kind === 'finish') {
       await finishFlow(context, { lease, node, flow, steps });
@@ -74,20 +86,29 @@ async function holdInMaintenance(
   return holds;
 }
 
+/** A node's ports don't change while a conductor works on it, and most steps need none. */
+function readOnce<T>(read: () => Promise<T>): () => Promise<T> {
+  const memory: { answer?: Promise<T> } = {};
+  return () => (memory.answer ??= read());
+}
+
 interface Work {
   readonly context: ConductorContext;
   readonly lease: Lease;
   readonly node: NodeRow;
   readonly flow: FlowRow;
+  readonly session: AgentSessionRow | null;
+  readonly ports: () => Promise<readonly PortRow[]>;
   readonly signal: AbortSignal;
 }
 
 /** Runs or resumes one step and records what came of it; answers whether the flow goes on at once. */
 async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): Promise<'goes on' | 'waits'> {
-  const { context, lease, node, flow, signal } = work;
-  const step = mode === 'run' ? await recordStart(work, row) : row;
+  const { context, lease, flow, signal } = work;
+  const { step, node } = mode === 'run' ? await recordStart(work, row) : { step: row, node: work.node };
   let outcome: ConductorStepOutcome;
-  const stepContext = await loadStepContext(context, { lease, node, flow, step, signal });
+  const isRepeated = mode === 'run' && row.state !== 'pending';
+  const stepContext = await loadStepContext({ ...work, node }, { step, isRepeated });
   try {
     const definition = conductorStep(step, flowKinds[flow.kind]);
     outcome =
@@ -125,19 +146,25 @@ async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): 
 }
 
 /** Commits `started` before anything is done, and takes the node out of its waiting state. */
-async function recordStart(work: Work, step: FlowStepRow): Promise<FlowStepRow> {
-  const { context, lease, node, flow } = work;
+async function recordStart(
+  work: Work,
+  step: FlowStepRow,
+): Promise<{ readonly step: FlowStepRow; readonly node: NodeRow }> {
+  const { context, lease, flow } = work;
+  let { node } = work;
   const now = context.clock.now();
   await context.db.transaction(async (tx) => {
     await holdLease(tx, lease);
     await recordStepEvent(tx, step, 'started', { conductor: context.config.conductorName, now });
+    // the agent's next step will wait as the one before did: no back and forth for moments
+    if (step.inBand) return;
     const { resume } = flowKinds[flow.kind].events;
     if (resume && nextProvisionState(node.provisionState, resume)) {
-      await applyEvent(tx, node, resume, { conductor: context.config.conductorName });
+      node = await applyEvent(tx, node, resume, { conductor: context.config.conductorName });
     }
     if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
   });
   context.checkpoint('started');
   context.log.info({ node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` }, 'step started');
-  return { ...step, state: 'running', startedAt: step.startedAt ?? now };
+  return { step: { ...step, state: 'running', startedAt: step.startedAt ?? now }, node };
 }

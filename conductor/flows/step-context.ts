@@ -1,5 +1,4 @@
 import type { AgentClient } from '#conductor/agents/agent-client.ts';
-import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
@@ -9,7 +8,6 @@ import type { PortRow } from '#conductor/db/schema/port.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { PlannedStep } from '#conductor/flows/planned-step.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
-import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion } from '#shared/wire/step.ts';
@@ -20,6 +18,8 @@ export interface StepContext extends ConductorContext {
   readonly ports: readonly PortRow[];
   readonly flow: FlowRow;
   readonly step: FlowStepRow;
+  /** It may have been run before: a conductor died, or something passing was in its way. */
+  readonly isRepeated: boolean;
   /** @throws AppError `invalid_argument` for driver_info that has become wrong. */
   readonly bmc: () => Bmc;
   /** Reads facts. @throws AppError `database_error` */
@@ -55,31 +55,33 @@ export type ConductorStep = Pick<StepDefinition<StepContext>, 'interface' | 'ste
 };
 
 export async function loadStepContext(
-  context: ConductorContext,
   work: {
+    readonly context: ConductorContext;
     readonly lease: Lease;
     readonly node: NodeRow;
     readonly flow: FlowRow;
-    readonly step: FlowStepRow;
+    readonly session: AgentSessionRow | null;
+    readonly ports: () => Promise<readonly PortRow[]>;
     readonly signal: AbortSignal;
   },
+  { step, isRepeated }: Pick<StepContext, 'step' | 'isRepeated'>,
 ): Promise<StepContext> {
+  const { context, node, signal } = work;
   const { db } = context;
-  const [ports, session] = await ask(
-    Promise.all([listNodePorts(db, work.node.uuid), findAgentSession(db, work.node.uuid)]),
-  );
+  const session = work.session ?? undefined;
   return {
     ...context,
-    log: context.log.child({ flow: work.flow.uuid, step: `${work.step.interface}.${work.step.step}` }),
-    node: work.node,
-    ports,
+    log: context.log.child({ flow: work.flow.uuid, step: `${step.interface}.${step.step}` }),
+    node,
+    ports: await ask(work.ports()),
     flow: work.flow,
-    step: work.step,
-    bmc: () => context.drivers.connect(work.node.driver, work.node.driverInfo),
+    step,
+    isRepeated,
+    bmc: () => context.drivers.connect(node.driver, node.driverInfo),
     ask,
     session,
-    agent: () => context.agents.clientFor(session, work.signal),
-    signal: work.signal,
+    agent: () => context.agents.clientFor(session, signal),
+    signal,
     record: (write) =>
       ask(
         db.transaction(async (tx) => {

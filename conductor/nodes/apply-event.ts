@@ -54,6 +54,8 @@ export async function applyEvent(
   if (!row) {
     throw new AppError('conflict', `node ${node.uuid} has left state '${node.provisionState}' in the meantime`);
   }
+  // that a flow waits and goes on again stands in its own log
+  if (event === 'wait' || event === 'resume') return row;
   await addHistory(tx, {
     nodeUuid: node.uuid,
     severity: options.lastError ? 'ERROR' : 'INFO',

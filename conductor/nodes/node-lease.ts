@@ -31,7 +31,8 @@ export async function claimLease(
   return row ? { nodeUuid, holder: options.holder, token: row.token } : undefined;
 }
 
-const isOurs = (lease: Lease) =>
+/** The lease's row, as long as it is this one. */
+export const isHeld = (lease: Lease) =>
   and(eq(nodeLeases.nodeUuid, lease.nodeUuid), eq(nodeLeases.holder, lease.holder), eq(nodeLeases.token, lease.token));
 
 /** Prolongs the lease; `false` when it is lost. */
@@ -39,13 +40,13 @@ export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): 
   const rows = await db
     .update(nodeLeases)
     .set({ expiresAt: expiry(leaseMs) })
-    .where(isOurs(lease))
+    .where(isHeld(lease))
     .returning({ token: nodeLeases.token });
   return rows.length > 0;
 }
 
 export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
-  await db.update(nodeLeases).set({ holder: null }).where(isOurs(lease));
+  await db.update(nodeLeases).set({ holder: null }).where(isHeld(lease));
 }
 
 /**
@@ -53,7 +54,7 @@ export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
  * @throws AppError `lease_lost` when somebody else has claimed the node since.
  */
 export async function holdLease(tx: Transaction, lease: Lease): Promise<void> {
-  const rows = await tx.select({ token: nodeLeases.token }).from(nodeLeases).where(isOurs(lease)).for('update');
+  const rows = await tx.select({ token: nodeLeases.token }).from(nodeLeases).where(isHeld(lease)).for('update');
   if (rows.length === 0) {
     throw new AppError('lease_lost', `the lease on node ${lease.nodeUuid} was taken over by another conductor`);
   }

@@ -27,6 +27,14 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2;
 }
 
+/** @throws Error for no values: then nothing was measured */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+  if (value === undefined) throw new Error('nothing was measured');
+  return value;
+}
+
 export function round(value: number, digits = 1): number {
   return Number(value.toFixed(digits));
 }

@@ -68,7 +68,8 @@ describe('a command of an agent with ids of its own', () => {
 
 test('a command that the agent has already is not sent twice', async () => {
   const post = (): Promise<CommandResult> => Promise.reject(new Error('sent twice'));
-  const context = contextWith({ list: () => Promise.resolve([answer('RUNNING', { id: ours })]), post });
+  const list = () => Promise.resolve([answer('RUNNING', { id: ours })]);
+  const context = { ...contextWith({ list, post }), isRepeated: true };
   expect(await runAgentStep.run(context)).toMatchObject({ kind: 'wait' });
 });
 

@@ -53,7 +53,7 @@ export function startAgentStep(
 export async function startCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {
   // after a crash the agent may have it already; a real ironic-python-agent would start it twice
   // (what met another version did nothing: cleaning has begun anew since)
-  const list = await context.agent().list();
+  const list = context.isRepeated ? await context.agent().list() : [];
   const known = findCommand(
     list.filter(({ command_status: status }) => !isMismatch(status)),
     context,

@@ -14,7 +14,7 @@ export const verifyPower: ConductorStep = {
     });
     if (!powerState) throw new AppError('bmc_error', 'the BMC does not know whether the machine is on');
     await context.record((tx) => updateNode(tx, context.node.uuid, { powerState, powerFailures: 0 }));
-    await cacheBiosSettings(context);
+    await cacheBiosSettings(context, { describe: true });
     return { kind: 'done', output: { power_state: powerState } };
   },
 };

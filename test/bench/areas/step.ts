@@ -1,4 +1,4 @@
-import type { Area } from '#test/bench/area.ts';
+import { type Area, percentile, round } from '#test/bench/area.ts';
 import { startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { prepareConductor } from '#test/support/conductor.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
@@ -36,8 +36,8 @@ export const stepArea: Area = {
         return next === undefined || (index + 1) % perDeploy === 0 ? [] : [next.startedAt - step.endedAt];
       });
       return {
-        hop_ms_p50: { value: percentile(hops, 0.5), unit: 'ms' },
-        hop_ms_p99: { value: percentile(hops, 0.99), unit: 'ms' },
+        hop_ms_p50: { value: round(percentile(hops, 0.5)), unit: 'ms' },
+        hop_ms_p99: { value: round(percentile(hops, 0.99)), unit: 'ms' },
       };
     } finally {
       await machine.close();
@@ -45,10 +45,3 @@ export const stepArea: Area = {
     }
   },
 };
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-  if (value === undefined) throw new Error('no hop was measured');
-  return Math.round(value * 10) / 10;
-}

@@ -1,0 +1,86 @@
+import type { Clock } from '#shared/clock.ts';
+
+/**
+ * Who has nudged for a node: its agent, which stands idle until it is answered; somebody else, who can wait a moment;
+ * another conductor, whose nudge is not passed on again.
+ */
+export type NudgeOrigin = 'agent' | 'operator' | 'another conductor';
+
+/** A timer that is this late says that the process has more to do than it can. */
+const lateMs = 20;
+const paceMs = 4;
+/** New work begins this often even then. */
+const atLeastEveryMs = 1_000;
+
+/** The order in which nodes get their turn. */
+export interface Turns {
+  take(nodeUuid: string, origin: NudgeOrigin): void;
+  /** Room has become free. */
+  next(): void;
+  close(): void;
+}
+
+/**
+ * Agents that wait come first; whatever else is to be done begins one after the other, as long as the process keeps up.
+ * So five hundred deploys asked for at once are begun as fast as they can be served, and the steps of those that are
+ * under way do not queue behind those that have not begun.
+ */
+export function createTurns(options: {
+  readonly clock: Clock;
+  readonly hasRoom: () => boolean;
+  readonly begin: (nodeUuid: string, origin: NudgeOrigin) => void;
+}): Turns {
+  const { clock, hasRoom, begin } = options;
+  const urgent = new Set<string>();
+  const others = new Map<string, NudgeOrigin>();
+  const state = { isPacing: false, isClosed: false };
+
+  const beginUrgent = (): void => {
+    for (const nodeUuid of urgent) {
+      if (state.isClosed || !hasRoom()) return;
+      urgent.delete(nodeUuid);
+      begin(nodeUuid, 'agent');
+    }
+  };
+  const beginOther = (): void => {
+    for (const [nodeUuid, origin] of others) {
+      others.delete(nodeUuid);
+      begin(nodeUuid, origin);
+      return;
+    }
+  };
+  const pace = async (): Promise<void> => {
+    let begunAt = Number.NEGATIVE_INFINITY;
+    while (others.size > 0 && !state.isClosed) {
+      const before = clock.now().getTime();
+      await clock.sleep(paceMs);
+      const now = clock.now().getTime();
+      const keepsUp = now - before - paceMs < lateMs && urgent.size === 0;
+      if (!hasRoom() || (!keepsUp && now - begunAt < atLeastEveryMs)) continue;
+      beginOther();
+      begunAt = now;
+    }
+    state.isPacing = false;
+  };
+  return {
+    take: (nodeUuid, origin) => {
+      if (origin === 'agent') {
+        others.delete(nodeUuid);
+        urgent.add(nodeUuid);
+        beginUrgent();
+        return;
+      }
+      if (urgent.has(nodeUuid)) return;
+      others.set(nodeUuid, origin);
+      if (state.isPacing || state.isClosed) return;
+      state.isPacing = true;
+      void pace();
+    },
+    next: beginUrgent,
+    close: () => {
+      state.isClosed = true;
+      urgent.clear();
+      others.clear();
+    },
+  };
+}
