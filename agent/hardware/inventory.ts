@@ -97,7 +97,7 @@ function isInstallable(device: BlockDevice): boolean {
   return (device.type === 'disk' || device.type.startsWith('raid')) && device.sizeBytes > 0 && !device.readOnly;
 }
 
-export function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null): DiskInfo {
+function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null): DiskInfo {
   return {
     name: device.name,
     model: device.model,

@@ -51,8 +51,10 @@ async function makeAvailable(): Promise<void> {
   await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
   await setAutomatedClean(false);
   if (state === 'active' || state === 'deploy failed' || state === 'error') await operator.provision(name, 'deleted');
-  if (state === 'clean failed' || state === 'enroll') await operator.provision(name, 'manage');
-  if (state === 'clean failed' || state === 'enroll') await operator.waitForState(name, 'manageable');
+  if (state === 'clean failed' || state === 'inspect failed' || state === 'enroll') {
+    await operator.provision(name, 'manage');
+    await operator.waitForState(name, 'manageable');
+  }
   if ((await operator.node(name))['provision_state'] === 'manageable') await operator.provision(name, 'provide');
   await operator.waitForState(name, 'available');
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
@@ -87,6 +89,19 @@ const scenarios: readonly Scenario[] = [
     fails: 'clean failed',
     machineAtEnd: off,
     disk: ['erase_devices_metadata'],
+  },
+  {
+    flow: 'inspect',
+    prepare: async () => {
+      await makeAvailable();
+      await operator.provision(name, 'manage');
+      await operator.waitForState(name, 'manageable');
+    },
+    start: () => operator.provision(name, 'inspect'),
+    ends: 'manageable',
+    fails: 'inspect failed',
+    machineAtEnd: off,
+    disk: [],
   },
   {
     flow: 'teardown',
