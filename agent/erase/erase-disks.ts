@@ -113,7 +113,7 @@ export async function eraseEach<T>(
   if (failures.length > 0) {
     const each = failures.map(({ disk, error }) => `${nameDisk(disk)}: ${errorChain(error)}`);
     const rest = done.size > 0 ? `; done: ${[...done.keys()].join(', ')}` : '';
-    throw new AppError('storage_error', `${verb} ${each.join('; ')}${rest}`, {
+    throw new AppError(context.signal.aborted ? 'aborted' : 'storage_error', `${verb} ${each.join('; ')}${rest}`, {
       details: { failed: failures.map(({ disk }) => disk.name), done: [...done.keys()] },
     });
   }

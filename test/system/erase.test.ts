@@ -147,7 +147,10 @@ describe('erase_devices', () => {
         signal: stop.signal,
         reportProgress: ({ done_bytes: done = 0 }) => (done > 8 * mib ? stop.abort() : undefined),
       };
-      await expect(eraseAllDisks(context, only(device))).rejects.toThrow(/overwriting .* was stopped/);
+      await expect(eraseAllDisks(context, only(device))).rejects.toMatchObject({
+        code: 'aborted',
+        message: expect.stringMatching(/overwriting .* was stopped/),
+      });
     }));
 });
 
