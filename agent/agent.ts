@@ -39,6 +39,8 @@ export interface AgentDependencies {
   readonly say: Say;
   readonly recentLog: () => string;
   readonly hardwareManagers: readonly HardwareManager[];
+  /** Hardware managers that could not be loaded: commands that list steps fail with these texts. */
+  readonly hardwareProblems?: readonly string[];
   /** Where there is none, there is no console. */
   readonly openTerminal?: OpenTerminal;
   /** Another machine than this one, in simulators. */
@@ -114,7 +116,8 @@ async function serve(parts: {
   const { config, dependencies, session, certificate } = parts;
   const { clock, log, run, say, signal } = dependencies;
   const locked = new AbortController();
-  const life = AbortSignal.any([signal, locked.signal]);
+  const aside = new AbortController();
+  const life = AbortSignal.any([signal, locked.signal, aside.signal]);
   const looking = { ...parts.looking, signal: life };
   const progress = createProgressReporter({
     intervalMs: () => session.node.baton?.progressIntervalMs,
@@ -134,6 +137,7 @@ async function serve(parts: {
     reportProgress: (id) => progress.forCommand(id),
     writtenImage: { current: undefined },
     lockdown: () => locked.abort(new AppError('aborted', 'the agent was locked down')),
+    standAside: () => aside.abort(new AppError('aborted', 'the machine is under rescue')),
   };
   const commands = new CommandRunner(commandTable, services, (id) => {
     progress.end(id);

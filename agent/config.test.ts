@@ -28,6 +28,7 @@ describe('readAgentConfig', () => {
       apiVersion: undefined,
       tls: { minVersion: 'TLSv1.2', ciphers: undefined, curve: 'p384' },
       stateDir: '/run/baton-agent',
+      scriptDir: '/usr/lib/baton/steps.d',
       setClock: false,
     });
   });

@@ -73,6 +73,8 @@ const environmentOnly = {
     .optional(),
   /** Where the token and certificate survive a restart of the process; in memory, so that a reboot forgets them. */
   BATON_AGENT_STATE_DIR: z.string().min(1).default('/run/baton-agent'),
+  /** YAML files of script steps with their programs (`agent/custom/README.md`). */
+  BATON_AGENT_SCRIPT_DIR: z.string().min(1).default('/usr/lib/baton/steps.d'),
   /** The machine is ours, and so is its clock: the ramdisk's init says so, nobody else. */
   BATON_AGENT_SET_CLOCK: flag,
 };
@@ -115,6 +117,7 @@ export interface AgentConfig {
     readonly curve: 'p256' | 'p384';
   };
   readonly stateDir: string;
+  readonly scriptDir: string;
   /** The machine's clock is set by the API's. */
   readonly setClock: boolean;
 }
@@ -180,6 +183,7 @@ function toConfig(values: z.infer<typeof Parameters>): AgentConfig {
       curve: values['ipa-tls-certificate-curve'],
     },
     stateDir: values.BATON_AGENT_STATE_DIR,
+    scriptDir: values.BATON_AGENT_SCRIPT_DIR,
     setClock: values.BATON_AGENT_SET_CLOCK,
   };
 }

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { runAgent } from '#agent/agent.ts';
 import { readAgentConfig } from '#agent/config.ts';
 import { createShellOpener } from '#agent/console/open-shell.ts';
+import { customModules } from '#agent/custom/custom-modules.ts';
+import { loadCustomHardware } from '#agent/custom/load-custom-hardware.ts';
 import { hardwareManagers } from '#agent/hardware/index.ts';
 import { createRecentLog } from '#agent/recent-log.ts';
 import type { Say } from '#agent/say.ts';
@@ -23,6 +25,16 @@ async function main(): Promise<void> {
     const config = readAgentConfig(await readFile('/proc/cmdline', 'utf8'), process.env);
     const recentLog = createRecentLog();
     const log = createLog({ component: 'agent', level: config.debug ? 'debug' : 'info', tee: recentLog });
+    const custom = await loadCustomHardware({
+      modules: customModules,
+      scriptDirectory: config.scriptDir,
+      taken: hardwareManagers,
+      run,
+    });
+    for (const problem of custom.problems) {
+      say(problem);
+      log.error(problem);
+    }
     await runAgent(config, {
       run,
       clock: systemClock,
@@ -30,7 +42,8 @@ async function main(): Promise<void> {
       log,
       say,
       recentLog: () => recentLog.text(),
-      hardwareManagers,
+      hardwareManagers: [...hardwareManagers, ...custom.managers],
+      hardwareProblems: custom.problems,
       openTerminal: createShellOpener('/bin/sh', process.env),
       signal: stop.signal,
     });

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { buildOsImage } from '#image-build/os-image/build-os-image.ts';
@@ -5,11 +6,18 @@ import { buildRamdisk } from '#image-build/ramdisk/build-ramdisk.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
 
-const usage = `usage: node image-build/main.ts ramdisk|os [--force] [--refresh]
+const usage = `usage: node image-build/main.ts ramdisk|os [--force] [--refresh] [--extra DIR]... [--output DIR]
   --force    build although nothing has changed
-  --refresh  take the package versions that the mirror has now`;
+  --refresh  take the package versions that the mirror has now
+  --extra    hardware managers and script steps to put into the ramdisk (agent/custom/README.md); may be repeated
+  --output   where the outputs go; default build/ramdisk, build/os-image`;
 
-const builds: Readonly<Record<string, (context: BuildContext) => Promise<void>>> = {
+interface BuildOptions {
+  readonly output?: string;
+  readonly extra?: readonly string[];
+}
+
+const builds: Readonly<Record<string, (context: BuildContext, options: BuildOptions) => Promise<void>>> = {
   ramdisk: buildRamdisk,
   os: buildOsImage,
 };
@@ -18,10 +26,15 @@ async function main(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { force: { type: 'boolean' }, refresh: { type: 'boolean' } },
+    options: {
+      force: { type: 'boolean' },
+      refresh: { type: 'boolean' },
+      extra: { type: 'string', multiple: true },
+      output: { type: 'string' },
+    },
   });
   const build = builds[positionals[0] ?? ''];
-  if (build === undefined || positionals.length !== 1) {
+  if (build === undefined || positionals.length !== 1 || (values.extra && build !== buildRamdisk)) {
     process.stderr.write(`${usage}\n`);
     return 2;
   }
@@ -29,7 +42,11 @@ async function main(args: readonly string[]): Promise<number> {
   const say = (line: string): void => {
     process.stderr.write(`${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s  ${line}\n`);
   };
-  await build({ run, say, force: values.force ?? false, refresh: values.refresh ?? false });
+  const options = {
+    ...(values.output === undefined ? {} : { output: resolve(values.output) }),
+    ...(values.extra === undefined ? {} : { extra: values.extra.map((directory) => resolve(directory)) }),
+  };
+  await build({ run, say, force: values.force ?? false, refresh: values.refresh ?? false }, options);
   return 0;
 }
 

@@ -41,6 +41,8 @@ export const Manifest = z.object({
     node_version: z.string().optional(),
     node_sha256: z.string().optional(),
     agent_sha256: z.string().optional(),
+    /** Script steps and the native addon beside the agent. */
+    extra_sha256: z.string().optional(),
   }),
   outputs: z.array(Output),
   /** Bytes of all files that the kernel unpacks (ramdisk only). */

@@ -6,6 +6,7 @@ import { installBootloaderCommand } from '#agent/commands/install-bootloader.ts'
 import { lockdown } from '#agent/commands/lockdown.ts';
 import { getPartitionUuids, powerOff, sync } from '#agent/commands/standby.ts';
 import { executeStepCommand, getStepsCommand } from '#agent/commands/step-commands.ts';
+import { finalizeRescue } from '#agent/rescue/finalize-rescue.ts';
 
 /** Extension → command → what it does. */
 export type CommandTable = Readonly<Record<string, Readonly<Record<string, CommandDefinition>>>>;
@@ -27,6 +28,7 @@ export const commandTable: CommandTable = {
   standby: { power_off: powerOff, sync, get_partition_uuids: getPartitionUuids },
   image: { install_bootloader: installBootloaderCommand },
   log: { collect_system_logs: collectSystemLogs },
+  rescue: { finalize_rescue: finalizeRescue() },
   poll: { get_hardware_info: getHardwareInfo },
   system: { lockdown },
 };

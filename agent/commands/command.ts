@@ -18,6 +18,8 @@ export interface CommandServices {
   /** Aborts when the agent stops. */
   readonly signal: AbortSignal;
   readonly hardware: ActiveHardware;
+  /** Hardware managers that could not be loaded. */
+  readonly hardwareProblems?: readonly string[];
   /** MAC address of the NIC that the machine booted from. */
   readonly bootMac: string | undefined;
   /** The node as the last lookup told it, for commands that come without one. */
@@ -31,6 +33,8 @@ export interface CommandServices {
   readonly recentLog: () => string;
   /** Stops serving and takes the network down, after the answer to this command is sent. */
   readonly lockdown: () => void;
+  /** Stops serving, and lets the process end, after the answer to this command is sent. */
+  readonly standAside: () => void;
 }
 
 /**

@@ -59,7 +59,7 @@ describe('the commands', () => {
     expect(archive).not.toContain('SeCrEt');
   });
 
-  test.each(['rescue.finalize_rescue', 'flow.start_flow', 'iscsi.start_iscsi_target'])(
+  test.each(['flow.start_flow', 'iscsi.start_iscsi_target'])(
     '%s is of an extension that this agent does not have',
     async (name) => {
       const runner = new CommandRunner(commandTable, fakeServices(), () => undefined);

@@ -28,11 +28,14 @@ export function getStepsCommand(kind: StepKind): CommandDefinition {
   return defineCommand({
     kind: 'sync',
     params: z.strictObject({ node: nodeParam, ports: portsParam }),
-    run: ({ hardware }) =>
-      Promise.resolve({
+    run: ({ hardware, hardwareProblems = [] }) => {
+      // without the list nothing starts; with a list that lacks a step, a node would go out that has not been cleaned
+      if (hardwareProblems.length > 0) throw new AgentFault('CommandExecutionError', hardwareProblems.join('; '));
+      return Promise.resolve({
         [`${kind}_steps`]: advertisedSteps(hardware, kind),
         hardware_manager_version: hardwareVersions(hardware),
-      }),
+      });
+    },
   });
 }
 

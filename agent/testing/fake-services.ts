@@ -42,6 +42,7 @@ export function fakeServices(overrides: Partial<CommandServices> = {}): CommandS
     inventory: () => Promise.reject(new AppError('not_supported', 'this machine has no inventory')),
     recentLog: () => '',
     lockdown: () => undefined,
+    standAside: () => undefined,
     ...overrides,
   };
 }

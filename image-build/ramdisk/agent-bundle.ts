@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { paths } from '#image-build/paths.ts';
+import { customManagersPlugin } from '#image-build/ramdisk/custom-managers.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** CommonJS packages in an ES module bundle call `require` for Node's own modules. */
@@ -16,10 +17,11 @@ export interface AgentBundle {
 }
 
 /**
- * The agent with all it imports as one ES module.
+ * The agent with all it imports as one ES module; a native addon is no part of it and must lie beside it.
+ * @param customManagers absolute paths of modules of hardware managers
  * @throws AppError `internal` when it can't be bundled, for instance for a native addon, which no single file can hold
  */
-export async function bundleAgent(entry: string): Promise<AgentBundle> {
+export async function bundleAgent(entry: string, customManagers: readonly string[] = []): Promise<AgentBundle> {
   try {
     const result = await build({
       entryPoints: [entry],
@@ -33,6 +35,8 @@ export async function bundleAgent(entry: string): Promise<AgentBundle> {
       keepNames: true,
       legalComments: 'none', // the texts are in licenses.txt
       metafile: true,
+      nodePaths: [join(paths.repository, 'node_modules')],
+      plugins: [customManagersPlugin(customManagers)],
       banner: { js: banner },
       logLevel: 'silent',
     });

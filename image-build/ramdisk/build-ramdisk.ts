@@ -1,4 +1,4 @@
-import { copyFile, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { BuildContext } from '#image-build/build-context.ts';
@@ -9,9 +9,11 @@ import { type PackageTree, packageTree } from '#image-build/package-tree.ts';
 import { paths } from '#image-build/paths.ts';
 import { type AgentBundle, bundleAgent } from '#image-build/ramdisk/agent-bundle.ts';
 import { type Layer, packLayer } from '#image-build/ramdisk/cpio-archive.ts';
+import { listCustomManagers } from '#image-build/ramdisk/custom-managers.ts';
 import { finishTree } from '#image-build/ramdisk/finish-tree.ts';
 import { licensesText } from '#image-build/ramdisk/licenses.ts';
-import { suite, packages as wanted } from '#image-build/ramdisk/recipe.ts';
+import { extraDirectories, suite, packages as wanted } from '#image-build/ramdisk/recipe.ts';
+import { checkScripts, extraHash, stageAgent } from '#image-build/ramdisk/stage-agent.ts';
 import { stageBase } from '#image-build/ramdisk/stage-base.ts';
 import { readIfPresent } from '#image-build/read-if-present.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -24,6 +26,8 @@ export interface RamdiskOptions {
   readonly agentEntry?: string;
   /** Where the outputs go; default `build/ramdisk`. */
   readonly output?: string;
+  /** Directories with hardware managers and script steps, beside the recipe's (`agent/custom/README.md`). */
+  readonly extra?: readonly string[];
 }
 
 /**
@@ -45,8 +49,10 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
     ],
     finish: finishTree,
   });
-  const agent = await bundleAgent(options.agentEntry ?? paths.agentEntry);
-  const inputs = await collectInputs(context, tree, agent);
+  const extra = [...extraDirectories, ...(options.extra ?? [])];
+  const agent = await bundleAgent(options.agentEntry ?? paths.agentEntry, await listCustomManagers(extra));
+  await checkScripts(context, extra);
+  const inputs = { ...(await collectInputs(context, tree, agent)), extra_sha256: await extraHash(extra) };
   const inputHash = hashOf(inputs);
   if (!context.force && (await isCurrent(output, inputHash))) {
     context.say(`ramdisk: ${output} is up to date`);
@@ -56,14 +62,14 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   await rm(join(output, 'manifest.json'), { force: true });
   const kernel = await kernelOf(tree.path);
   const base = await baseLayer(context, tree, kernel, await baseKey(inputs));
-  const top = await agentLayer(context, agent);
+  const top = await agentLayer(context, agent, extra);
   await joinLayers([base, top], join(output, 'initrd.img'));
   await copyFile(join(tree.path, 'boot', `vmlinuz-${kernel}`), join(output, 'vmlinuz'));
   const unpacked = base.unpackedSize + top.unpackedSize;
   const initrd = { name: 'initrd.img', ...(await fileDigest(join(output, 'initrd.img'))), unpacked_size: unpacked };
   await writeFile(
     join(output, 'licenses.txt'),
-    await licensesText({ npmPackages: agent.npmPackages, tree: tree.path }),
+    await licensesText({ npmPackages: [...agent.npmPackages, paths.terminalAddon.directory], tree: tree.path }),
   );
   const licenses = { name: 'licenses.txt', ...(await fileDigest(join(output, 'licenses.txt'))) };
   const vmlinuz = { name: 'vmlinuz', ...(await fileDigest(join(output, 'vmlinuz'))) };
@@ -94,7 +100,10 @@ async function collectInputs(context: BuildContext, tree: PackageTree, agent: Ag
 
 /** The base layer depends on neither the agent nor the scripts that are packed with it. */
 async function baseKey(inputs: ManifestInputs): Promise<string> {
-  const recipe = await sourceHash(import.meta.dirname, /^overlay\/|^agent-bundle|^build-ramdisk|^licenses/);
+  const recipe = await sourceHash(
+    import.meta.dirname,
+    /^overlay\/|^agent-bundle|^build-ramdisk|^custom-managers|^licenses|^stage-agent/,
+  );
   const { packages, host_packages: host, node_sha256: node } = inputs;
   return hashOf({ packages, host, node, recipe });
 }
@@ -127,11 +136,9 @@ async function baseLayer(context: BuildContext, tree: PackageTree, kernel: strin
   return layer;
 }
 
-async function agentLayer(context: BuildContext, agent: AgentBundle): Promise<Layer> {
+async function agentLayer(context: BuildContext, agent: AgentBundle, extra: readonly string[]): Promise<Layer> {
   const stage = join(paths.cache, 'ramdisk-agent');
-  await rm(stage, { recursive: true, force: true });
-  await cp(join(import.meta.dirname, 'overlay'), stage, { recursive: true, verbatimSymlinks: true });
-  await writeFile(join(stage, 'usr/lib/baton/agent.mjs'), agent.code);
+  await stageAgent(agent, stage, extra);
   const layer = await packLayer(context, stage, join(paths.cache, 'ramdisk-agent.cpio.zst'));
   await rm(stage, { recursive: true });
   return layer;

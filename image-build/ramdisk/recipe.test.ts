@@ -6,7 +6,21 @@ import { paths } from '#image-build/paths.ts';
 import { moduleExceptions, modulePaths, packages, programs } from '#image-build/ramdisk/recipe.ts';
 
 /** Applets of busybox that stand in for a program; `busybox --list` of Debian 12 has them. */
-const fromBusybox = ['cat', 'cp', 'date', 'dd', 'hostname', 'mkdir', 'poweroff', 'reboot', 'rm', 'sh', 'sync', 'tar'];
+const fromBusybox = [
+  'cat',
+  'chroot',
+  'cp',
+  'date',
+  'dd',
+  'hostname',
+  'mkdir',
+  'poweroff',
+  'reboot',
+  'rm',
+  'sh',
+  'sync',
+  'tar',
+];
 
 test('every program that the agent starts is in the ramdisk', async () => {
   const sources = (await filesBelow(join(paths.repository, 'agent'))).filter((file) => /(?<!\.test)\.ts$/.test(file));

@@ -2,11 +2,15 @@
 
 export const suite = 'bookworm';
 
+/** Directories with hardware managers and script steps to put in, see `agent/custom/README.md`; `--extra` adds more. */
+export const extraDirectories: readonly string[] = [];
+
 /** Debian packages that the ramdisk's files are picked from; what they depend on is there too. */
 export const packages = [
   'busybox-static',
   'dmidecode',
   'dosfstools',
+  'dropbear-bin',
   'e2fsprogs',
   'efibootmgr',
   'ethtool',
@@ -38,7 +42,9 @@ export const programs = [
   'blkid',
   'blockdev',
   'busybox',
+  'chattr',
   'dmidecode',
+  'dropbear',
   'dumpe2fs',
   'e2fsck',
   'efibootdump',

@@ -34,7 +34,8 @@ export async function stageBase(context: BuildContext, tree: string, stage: stri
   const node = await stageNode(context, stage);
   const chosen = [...(await findPrograms(tree)), ...programPaths];
   const binaries = await Promise.all(chosen.map((program) => realpathInTree(tree, program)));
-  const libraries = await libraryClosure(context.run, tree, [...binaries, node]);
+  const terminalAddon = join(paths.terminalAddon.directory, 'pty.node'); // itself it comes with the agent
+  const libraries = await libraryClosure(context.run, tree, [...binaries, node, terminalAddon]);
   const rules = udevRules.map((rule) => `usr/lib/udev/rules.d/${rule}.rules`);
   for (const path of [...chosen, dynamicLinker, ...libraries, ...rules]) await copyWithTarget(tree, stage, path);
   for (const path of dataPaths) {

@@ -15,6 +15,13 @@ export interface RunOptions {
   readonly cwd?: string;
   /** Exit codes that count as success; default `[0]`. */
   readonly okExitCodes?: readonly number[];
+  /** Gets standard output line by line as it comes; the result has none then, and of stderr the last 64 KiB. */
+  readonly onStdoutLine?: (line: string) => void;
+  /**
+   * The program gets a process group of its own, all of which is killed when it ends, is stopped or takes too long: for
+   * scripts, whose own children would go on otherwise.
+   */
+  readonly ownGroup?: boolean;
   readonly log?: Log;
   /** Arguments that must not reach a log or an error, such as passwords. */
   readonly secrets?: readonly string[];
@@ -43,14 +50,18 @@ export const run: Run = async (command, args, options = {}) => {
   const child = spawn(command, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
     cwd: options.cwd,
+    detached: options.ownGroup ?? false,
     env: options.env ? { ...currentEnvironment(), ...options.env } : undefined,
   });
-  const stdout = collect(child.stdout);
-  const stderr = collect(child.stderr);
+  const { onStdoutLine } = options;
+  const stdout = onStdoutLine ? tellLines(child.stdout, onStdoutLine) : collect(child.stdout);
+  const stderr = collect(child.stderr, onStdoutLine ? 64 * 1024 : Number.POSITIVE_INFINITY);
   // a program that exits without reading its input closes the pipe; its exit code tells whether that was right
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? '');
-  const exitCode = await waitForExit(child, name, options.timeoutMs ?? 60_000, options.signal);
+  const kill = options.ownGroup ? (): void => killGroup(child) : (): void => void child.kill('SIGKILL');
+  if (options.ownGroup) child.once('exit', kill);
+  const exitCode = await waitForExit(child, { name, kill }, options.timeoutMs ?? 60_000, options.signal);
   const result = { stdout: stdout(), stderr: stderr(), exitCode, durationMs: performance.now() - started };
   options.log?.debug({ argv: name, exitCode, durationMs: Math.round(result.durationMs) }, 'command ended');
   if (!(options.okExitCodes ?? [0]).includes(exitCode)) {
@@ -84,7 +95,8 @@ export function start(
     detached: options.detached ?? false,
     env: options.env ? { ...currentEnvironment(), ...options.env } : undefined,
   });
-  const exited = waitForExit(child, describe(command, args), undefined, options.signal);
+  const kill = (): void => void child.kill('SIGKILL');
+  const exited = waitForExit(child, { name: describe(command, args), kill }, undefined, options.signal);
   exited.catch(() => undefined); // whoever awaits `exited` sees the failure; nobody has to
   return {
     pid: child.pid ?? -1,
@@ -100,7 +112,7 @@ export function start(
 
 function waitForExit(
   child: ChildProcess,
-  name: string,
+  { name, kill }: { readonly name: string; readonly kill: () => void },
   timeoutMs: number | undefined,
   signal: AbortSignal | undefined,
 ): Promise<number> {
@@ -108,7 +120,7 @@ function waitForExit(
     let failure: AppError | undefined;
     const stop = (error: AppError): void => {
       failure = error;
-      child.kill('SIGKILL');
+      kill();
     };
     const timer =
       timeoutMs === undefined
@@ -133,10 +145,47 @@ function waitForExit(
   });
 }
 
-function collect(stream: Readable): () => string {
-  const chunks: Buffer[] = [];
-  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  return () => Buffer.concat(chunks).toString('utf8');
+function collect(stream: Readable, maxBytes = Number.POSITIVE_INFINITY): () => string {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  stream.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size < 2 * maxBytes) return;
+    chunks = [Buffer.concat(chunks).subarray(-maxBytes)];
+    size = maxBytes;
+  });
+  return () => {
+    const bytes = Buffer.concat(chunks);
+    return (bytes.length > maxBytes ? bytes.subarray(-maxBytes) : bytes).toString('utf8');
+  };
+}
+
+/** A line longer than this is told in pieces. */
+const maxLineLength = 1024 * 1024;
+
+function tellLines(stream: Readable, onLine: (line: string) => void): () => string {
+  let rest = '';
+  stream.setEncoding('utf8');
+  stream.on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) onLine(line);
+    if (rest.length < maxLineLength) return;
+    onLine(rest);
+    rest = '';
+  });
+  stream.once('end', () => rest && onLine(rest));
+  return () => '';
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 function describe(command: string, args: readonly string[], secrets?: readonly string[]): string {

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { access, constants, readdir, readFile } from 'node:fs/promises';
+import { basename, isAbsolute, join } from 'node:path';
+import { parseScriptFile, type ScriptFile } from '#agent/custom/script-file.ts';
+import { programPath, scriptStep } from '#agent/custom/script-step.ts';
+import {
+  type HardwareManager,
+  type HardwareSupport,
+  hardwareSupport,
+  type OfferedStep,
+  type StepKind,
+} from '#agent/hardware/hardware-manager.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+const supportOf: Readonly<Record<ScriptFile['support'], HardwareSupport>> = {
+  generic: hardwareSupport.generic,
+  mainline: hardwareSupport.mainline,
+  service_provider: hardwareSupport.serviceProvider,
+};
+
+const supportTimeoutMs = 60_000;
+
+/** The YAML files of a directory, sorted; none when it does not exist. */
+export async function listScriptFiles(directory: string): Promise<readonly string[]> {
+  try {
+    const names = await readdir(directory);
+    return names.filter((name) => /\.ya?ml$/.test(name)).sort();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/**
+ * The hardware manager that one YAML file describes.
+ * @throws AppError `invalid_argument` naming the file and what is wrong, also for a program that can't be run
+ */
+export async function loadScriptFile(directory: string, file: string, run: Run): Promise<HardwareManager> {
+  const text = await readFile(join(directory, file), 'utf8');
+  const script = parseScriptFile(text, file);
+  const programs = [script.supported, ...script.steps.map(({ command }) => command)].flatMap((argv) => argv?.[0] ?? []);
+  for (const program of programs) await requireProgram(programPath(program, directory), file);
+  const stem = basename(file)
+    .replace(/\.ya?ml$/, '')
+    .replaceAll(/[^A-Za-z0-9]+/g, '_');
+  return {
+    className: `${stem.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())}Scripts`,
+    name: `${stem.toLowerCase()}_scripts`,
+    version: `${script.version}-${await digestOf(directory)}`,
+    evaluateSupport: () => evaluateSupport(script, directory, run),
+    steps: {
+      deploy: offered(script, 'deploy', directory),
+      clean: offered(script, 'clean', directory),
+      service: offered(script, 'service', directory),
+    },
+  };
+}
+
+async function evaluateSupport(script: ScriptFile, directory: string, run: Run): Promise<HardwareSupport> {
+  if (!script.supported) return supportOf[script.support];
+  const [program, ...args] = script.supported;
+  const { exitCode } = await run(programPath(program, directory), args, {
+    cwd: directory,
+    ownGroup: true,
+    timeoutMs: supportTimeoutMs,
+    okExitCodes: [0, 1],
+  });
+  return exitCode === 0 ? supportOf[script.support] : hardwareSupport.none;
+}
+
+function offered(script: ScriptFile, kind: StepKind, directory: string): readonly OfferedStep[] {
+  return script.steps.flatMap((step) => {
+    const priority = step.priority[kind];
+    return priority === undefined ? [] : [{ step: scriptStep(step, directory), priority }];
+  });
+}
+
+async function requireProgram(path: string, file: string): Promise<void> {
+  if (!isAbsolute(path)) return; // found by PATH when it is run
+  try {
+    await access(path, constants.X_OK);
+  } catch (cause) {
+    throw new AppError('invalid_argument', `${file}: ${path} must be a program, a file with its x bits set`, { cause });
+  }
+}
+
+/** Of all files of the directory: a step may use any of them. A ramdisk with others is another version. */
+async function digestOf(directory: string): Promise<string> {
+  const hash = createHash('sha256');
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  for (const file of files.sort()) hash.update(`${file.slice(directory.length)}\0`).update(await readFile(file));
+  return hash.digest('hex').slice(0, 12);
+}

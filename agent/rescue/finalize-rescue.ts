@@ -1,0 +1,49 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { AgentFault } from '#agent/commands/agent-fault.ts';
+import { type CommandDefinition, defineCommand } from '#agent/commands/command.ts';
+import { passwdLine, rescueUser, shadowLine, withLine } from '#agent/rescue/rescue-account.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+/** Of the ramdisk (`image-build`): the SSH server and fresh addresses, outside of the agent's control group. */
+const startRescue = '/usr/lib/baton/start-rescue';
+
+/**
+ * `rescue.finalize_rescue` (agent-protocol.md §4.1): the user `rescue` may log in over SSH with the password, and the
+ * agent stops serving: the machine is its rescuer's.
+ * @param etc the machine's `/etc`
+ */
+export function finalizeRescue(etc = '/etc'): CommandDefinition {
+  return defineCommand({
+    kind: 'sync',
+    params: z.strictObject({ rescue_password: z.string().min(1), hashed: z.boolean().default(false) }),
+    run: async ({ run, say, standAside }, params) => {
+      const line = hashedLine(params.rescue_password, params.hashed);
+      await addLine(join(etc, 'passwd'), passwdLine, 0o644);
+      await addLine(join(etc, 'shadow'), line, 0o600);
+      await run(startRescue, []);
+      say(`rescue: log in over SSH as ${rescueUser}; the agent stops serving`);
+      standAside();
+      return null;
+    },
+  });
+}
+
+function hashedLine(password: string, hashed: boolean): string {
+  try {
+    return shadowLine(password, hashed);
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'invalid_argument')) throw error;
+    throw new AgentFault('InvalidCommandParamsError', errorChain(error), error);
+  }
+}
+
+async function addLine(path: string, line: string, mode: number): Promise<void> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  await writeFile(path, withLine(text, line), { mode });
+  await chmod(path, mode); // `mode` above is for a new file only
+}

@@ -1,0 +1,64 @@
+import { copyFile, cp, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { listScriptFiles, loadScriptFile } from '#agent/custom/load-scripts.ts';
+import type { BuildContext } from '#image-build/build-context.ts';
+import { hashOf, sourceHash } from '#image-build/hash.ts';
+import { paths } from '#image-build/paths.ts';
+import type { AgentBundle } from '#image-build/ramdisk/agent-bundle.ts';
+import { scriptFolder } from '#image-build/ramdisk/custom-managers.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Lays out what changes often: the scripts that start the agent, the agent, its native addon, script steps. */
+export async function stageAgent(
+  agent: AgentBundle,
+  stage: string,
+  extraDirectories: readonly string[],
+): Promise<void> {
+  await rm(stage, { recursive: true, force: true });
+  await cp(join(import.meta.dirname, 'overlay'), stage, { recursive: true, verbatimSymlinks: true });
+  const home = join(stage, 'usr/lib/baton');
+  await writeFile(join(home, 'agent.mjs'), agent.code);
+  // where the bundle's `require` looks for it
+  const addon = join(home, 'node_modules', paths.terminalAddon.name);
+  await mkdir(addon, { recursive: true });
+  for (const file of ['package.json', 'pty.node']) {
+    await copyFile(join(paths.terminalAddon.directory, file), join(addon, file));
+  }
+  for (const folder of await scriptFolders(extraDirectories)) {
+    await cp(folder, join(home, scriptFolder), { recursive: true, errorOnExist: true, force: false });
+  }
+}
+
+/**
+ * Checks the script steps as the agent will at its start.
+ * @throws AppError `invalid_argument` naming the file and what is wrong
+ */
+export async function checkScripts(context: BuildContext, extraDirectories: readonly string[]): Promise<void> {
+  for (const folder of await scriptFolders(extraDirectories)) {
+    for (const file of await listScriptFiles(folder)) {
+      try {
+        await loadScriptFile(folder, file, context.run);
+      } catch (cause) {
+        throw new AppError('invalid_argument', `--extra ${dirname(folder)}`, { cause });
+      }
+    }
+  }
+}
+
+/** One hash over all that `stageAgent` adds to overlay and bundle. */
+export async function extraHash(extraDirectories: readonly string[]): Promise<string> {
+  const folders = await scriptFolders(extraDirectories);
+  const hashes = await Promise.all([...folders, paths.terminalAddon.directory].map((folder) => sourceHash(folder)));
+  return hashOf(hashes);
+}
+
+async function scriptFolders(extraDirectories: readonly string[]): Promise<readonly string[]> {
+  const folders = extraDirectories.map((directory) => join(directory, scriptFolder));
+  const present = await Promise.all(folders.map((folder) => stat(folder).then(() => true, isMissing)));
+  return folders.filter((_, index) => present[index]);
+}
+
+function isMissing(error: NodeJS.ErrnoException): false {
+  if (error.code === 'ENOENT') return false;
+  throw error;
+}

@@ -1,0 +1,41 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test, vi } from 'vitest';
+import { run } from '#shared/process/run.ts';
+
+test('lines are told as they come, whole characters, and the last without a line break too', async () => {
+  const lines: string[] = [];
+  const result = await run('sh', ['-c', "printf 'one\\ntw'; printf 'o \\303'; sleep 0.05; printf '\\274\\nlast'"], {
+    onStdoutLine: (line) => lines.push(line),
+  });
+  expect(lines).toEqual(['one', 'two ü', 'last']);
+  expect(result.stdout).toBe('');
+});
+
+test('of much output on stderr the end is kept', async () => {
+  const command = 'seq 1 100000 >&2; exit 3';
+  await expect(run('sh', ['-c', command], { onStdoutLine: () => undefined })).rejects.toThrow(
+    /exited with 3: .*\n100000$/s,
+  );
+});
+
+test('with a group of its own nothing that it has started is left, nor holds up its end', async () => {
+  const { stdout } = await run('sh', ['-c', 'sleep 600 & echo $!'], { ownGroup: true, timeoutMs: 5000 });
+  await isDead(stdout);
+  const pids: string[] = [];
+  await expect(
+    run('sh', ['-c', 'sleep 600 & echo $!; wait'], {
+      ownGroup: true,
+      timeoutMs: 300,
+      onStdoutLine: (line) => pids.push(line),
+    }),
+  ).rejects.toThrow('took longer than 300 ms');
+  await isDead(pids[0]);
+});
+
+/** Gone, or a zombie that nobody has buried yet. */
+async function isDead(pid: string | undefined): Promise<void> {
+  await vi.waitFor(async () => {
+    const stat = await readFile(`/proc/${Number(pid)}/stat`, 'utf8').catch(() => ') Z');
+    expect(stat).toMatch(/\) [ZX]/);
+  });
+}
