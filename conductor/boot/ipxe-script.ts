@@ -1,4 +1,5 @@
 import type { BootMode } from '#conductor/drivers/interfaces.ts';
+import type { BootVolume } from '#conductor/volumes/boot-volume.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -18,6 +19,7 @@ export type BootAnswer =
       readonly inspects?: boolean | undefined;
     }
   | { readonly kind: 'local disk'; readonly bootMode: BootMode | undefined; readonly nodeName?: string | undefined }
+  | { readonly kind: 'volume'; readonly volume: BootVolume; readonly nodeName?: string | undefined }
   | { readonly kind: 'unknown' };
 
 const retrySeconds = 5;
@@ -104,6 +106,32 @@ export function localDiskScript(options: {
   if (options.bootMode === 'uefi') return lines(['#!ipxe', message, 'exit 1']);
   if (options.bootMode === 'bios') return lines(['#!ipxe', message, ...bios]);
   return lines(['#!ipxe', message, 'iseq ${platform} pcbios || exit 1', ...bios]);
+}
+
+/**
+ * Boots from a remote disk. `set …` outlives the script, so that what an earlier answer set is cleared.
+ * @throws AppError `invalid_argument` for a value that can't stand in a script.
+ */
+export function volumeScript(volume: BootVolume, message: string): string {
+  const setting = (name: string, value: string | undefined): string => {
+    if (value === undefined) return `clear ${name} ||`;
+    if (!/^[\x21-\x7e]+$/.test(value) || value.includes('${')) {
+      throw new AppError('invalid_argument', `${name} of the boot volume must be printable ASCII without blanks`);
+    }
+    return `set ${name} ${value}`;
+  };
+  return lines([
+    '#!ipxe',
+    `echo Baton: ${consoleText(message)}`,
+    setting('initiator-iqn', volume.initiatorIqn),
+    setting('username', volume.username),
+    setting('password', volume.password),
+    `sanboot --no-describe ${volume.sanUri} || goto failed`,
+    ':failed',
+    `echo Baton: the volume could not be booted, trying again in ${retrySeconds} s`,
+    `sleep ${retrySeconds}`,
+    'exit 1',
+  ]);
 }
 
 /**

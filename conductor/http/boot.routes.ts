@@ -5,6 +5,7 @@ import {
   joinKernelParams,
   localDiskScript,
   ramdiskScript,
+  volumeScript,
 } from '#conductor/boot/ipxe-script.ts';
 import { sendFile } from '#conductor/boot/send-file.ts';
 import type { Log } from '#shared/log.ts';
@@ -78,6 +79,9 @@ function nodeScript(answer: BootAnswer, mac: string, options: BootRoutesOptions)
       nodeName: answer.nodeName,
       inspects: answer.inspects,
     });
+  }
+  if (answer.kind === 'volume') {
+    return volumeScript(answer.volume, `${answer.nodeName ?? mac} boots from its volume`);
   }
   if (answer.kind === 'local disk') {
     return localDiskScript({ bootMode: answer.bootMode, message: `${answer.nodeName ?? mac} boots from its disk` });

@@ -5,6 +5,9 @@ import { ports } from '#conductor/db/schema/port.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { readRequiredBoot } from '#conductor/nodes/read-required-boot.ts';
+import { bootVolume } from '#conductor/volumes/boot-volume.ts';
+import { listNodeConnectors } from '#conductor/volumes/connector-store.ts';
+import { findBootVolume } from '#conductor/volumes/target-store.ts';
 
 /** What the machine with this MAC address (lower-case) is to boot now. */
 export async function answerBoot(context: Pick<ConductorContext, 'db' | 'config'>, mac: string): Promise<BootAnswer> {
@@ -14,6 +17,11 @@ export async function answerBoot(context: Pick<ConductorContext, 'db' | 'config'
   const node = await getNode(db, port.nodeUuid);
   const nodeName = node.name ?? node.uuid;
   if ((await readRequiredBoot(db, node)) === 'local disk') {
+    const target = await findBootVolume(db, node.uuid);
+    if (target) {
+      const connectors = await listNodeConnectors(db, node.uuid);
+      return { kind: 'volume', volume: bootVolume(target, connectors), nodeName };
+    }
     return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
   }
   const inspects = node.provisionState === 'inspecting' || node.provisionState === 'inspect wait';

@@ -6,6 +6,9 @@ import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { listVifs } from '#conductor/nodes/vif-store.ts';
+import { bootVolume } from '#conductor/volumes/boot-volume.ts';
+import { listNodeConnectors } from '#conductor/volumes/connector-store.ts';
+import { findBootVolume } from '#conductor/volumes/target-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** `null` = the node has no such interface. */
@@ -19,7 +22,12 @@ export async function validateNode(
   context: Pick<ConductorContext, 'db' | 'drivers' | 'networks'>,
   node: NodeRow,
 ): Promise<Record<string, InterfaceValidation>> {
-  const [ports, vifs] = await Promise.all([listNodePorts(context.db, node.uuid), listVifs(context.db, node.uuid)]);
+  const [ports, vifs, volume, connectors] = await Promise.all([
+    listNodePorts(context.db, node.uuid),
+    listVifs(context.db, node.uuid),
+    findBootVolume(context.db, node.uuid),
+    listNodeConnectors(context.db, node.uuid),
+  ]);
   const bmc = check(() => context.drivers.hardwareType(node.driver).connect(node.driverInfo));
   const [vif] = vifs;
   const notThere: InterfaceValidation = { result: null, reason: 'not supported' };
@@ -32,7 +40,8 @@ export async function validateNode(
         throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
       }
     }),
-    deploy: check(() => buildImageInfo(node)),
+    // who boots from a volume is sent no image
+    deploy: check(() => (volume ? bootVolume(volume, connectors) : buildImageInfo(node))),
     network: check(() => {
       const { result, reason } = validateNetwork({
         networkInterface: parseNetworkInterface(node.networkInterface),

@@ -100,3 +100,8 @@ async function refusingDuplicates<Result>(
     );
   }
 }
+
+/** All of one node. */
+export function listNodeConnectors(db: Queryable, nodeUuid: string): Promise<VolumeConnectorRow[]> {
+  return db.select().from(volumeConnectors).where(eq(volumeConnectors.nodeUuid, nodeUuid)).orderBy(volumeConnectors.id);
+}

@@ -332,3 +332,83 @@ describe('a plan', () => {
     await expect(plan(body)).rejects.toThrow(fault);
   });
 });
+
+describe('boot from volume', () => {
+  test('boots the instance without image and without agent', async () => {
+    await rest('available');
+    const { uuid } = await operator.node(name);
+    const volume = await operator.call('POST', '/v1/volume/targets', {
+      node_uuid: uuid,
+      volume_type: 'iscsi',
+      volume_id: 'disk-7',
+      boot_index: 0,
+      properties: { target_portal: '192.0.2.5:3260', target_iqn: 'iqn.2026-01.org.example:disk', target_lun: 1 },
+    });
+    try {
+      await patch('/instance_info', {});
+      const refused = operator.provision(name, 'active', {
+        deploy_steps: [{ ...step('prepare_disks'), args: {}, priority: 90 }],
+      });
+      await expect(refused).rejects.toThrow('no agent runs there, for the node boots from volume disk-7');
+      const disk = machine.disk.length;
+      await operator.provision(name, 'active');
+      await operator.waitForState(name, 'active');
+      expect((await flow()).steps.map((each) => each.step)).toEqual([
+        'power_off',
+        'prepare_instance_boot',
+        'switch_to_tenant_network',
+        'boot_instance',
+      ]);
+      expect(machine.disk.length).toBe(disk);
+      const script = await (await fetch(`${conductor.url}/boot/node.ipxe?mac=${machine.mac}`)).text();
+      expect(script).toContain('sanboot --no-describe iscsi:192.0.2.5::3260:1:iqn.2026-01.org.example:disk');
+      await rest('available');
+    } finally {
+      await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+      await operator.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power off' });
+      await waitUntil('power off', async () => (await operator.node(name))['power_state'] === 'power off' || undefined);
+      await operator.call('DELETE', `/v1/volume/targets/${String(volume['uuid'])}`);
+    }
+  });
+});
+
+describe('fast track', () => {
+  test('the ramdisk of a cleaning runs on, and the deploy does not boot it again', async () => {
+    await rest('manageable');
+    await patch('/driver_info/fast_track', true);
+    await operator.provision(name, 'clean', { clean_steps: [step('wipe')] });
+    await operator.waitForState(name, 'manageable');
+    expect(machine.state()).toEqual({ power: 'on', runs: 'ramdisk' });
+    await rest('available');
+    await patch('/instance_info', demoInstance);
+    const boots = machine.boots();
+    await operator.provision(name, 'active');
+    await operator.waitForState(name, 'active');
+    expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
+    // the instance's own
+    expect(machine.boots() - boots).toBe(1);
+    expect(machine.disk.slice(-3)).toEqual(['prepare_disks', 'write_image demo.raw', 'tune_image']);
+    await patch('/driver_info/fast_track', false);
+  });
+
+  test('a ramdisk that no longer answers is booted', async () => {
+    await rest('manageable');
+    await patch('/driver_info/fast_track', true);
+    await operator.provision(name, 'clean', { clean_steps: [step('wipe')] });
+    await operator.waitForState(name, 'manageable');
+    await machine.stopAgent();
+    await operator.provision(name, 'clean', { clean_steps: [step('careful')] });
+    await operator.waitForState(name, 'manageable');
+    expect(machine.disk.at(-1)).toBe('careful');
+    await patch('/driver_info/fast_track', false);
+  });
+
+  test('is true or false', async () => {
+    await rest('manageable');
+    await patch('/driver_info/fast_track', 'maybe');
+    await operator.provision(name, 'clean', { clean_steps: [step('wipe')] });
+    const node = await operator.waitForState(name, 'clean failed');
+    expect(node['last_error']).toContain('driver_info.fast_track: it must be true or false');
+    await patch('/driver_info/fast_track', false);
+  });
+});

@@ -6,6 +6,9 @@ import { listSteps } from '#conductor/flows/flow-store.ts';
 import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 import { readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
+import { recordInventory } from '#conductor/inspection/inventory-store.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 
 /** Asks the agent for its steps and plans the rest of the flow anew. */
 export async function planWithAgent(context: StepContext): Promise<ConductorStepOutcome> {
@@ -16,6 +19,8 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
     ? ['deploy', 'clean', 'service']
     : [];
   for (const each of others) if (each !== kind.inBand?.kind) await rememberSteps(context, each);
+  // an inspection has a step of its own for it
+  if (others.length > 0 && flow.kind !== 'inspect') await rememberInventory(context);
   if (!kind.inBand) return { kind: 'done' };
   const { advertised, version } = await rememberSteps(context, kind.inBand.kind);
   const request = { kind: flow.kind, requested: flow.requestedSteps };
@@ -40,6 +45,17 @@ async function rememberSteps(context: StepContext, kind: StepKind): ReturnType<t
     }),
   );
   return offer;
+}
+
+/** What is on the disks before they are cleaned; a machine that can't tell is cleaned all the same. */
+async function rememberInventory(context: StepContext): Promise<void> {
+  try {
+    const inventory = await askForInventory(context.agent());
+    await context.record((tx) => recordInventory(tx, { nodeUuid: context.node.uuid, inventory }));
+  } catch (error) {
+    if (errorCode(error) !== 'agent_error') throw error;
+    context.log.warn({ err: error }, 'inventory not refreshed');
+  }
 }
 
 /** Without this step, what opened the flow before it, and what ran before the ramdisk booted. */

@@ -22,6 +22,8 @@ const command = 'image.install_bootloader';
 async function run(context: StepContext): Promise<ConductorStepOutcome> {
   const { node } = context;
   const bootMode = bootModeOf(node);
+  // no agent has run: the node boots from a volume, which iPXE attaches each time
+  if (!context.step.inBand) return bootFrom(context, 'pxe');
   if (bootMode === 'bios' && !needsBootLoader(node)) return bootFromDisk(context);
   const asked = await context.agent().post({ name: 'standby.get_partition_uuids', params: {} }, { wait: true });
   if (asked.command_status !== 'SUCCEEDED') {
@@ -58,8 +60,12 @@ function unwrap(result: unknown): unknown {
   return typeof result === 'object' && result !== null && 'result' in result ? result.result : result;
 }
 
-async function bootFromDisk(context: StepContext): Promise<ConductorStepOutcome> {
-  await context.bmc().management.setBootDevice('disk', {
+function bootFromDisk(context: StepContext): Promise<ConductorStepOutcome> {
+  return bootFrom(context, 'disk');
+}
+
+async function bootFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<ConductorStepOutcome> {
+  await context.bmc().management.setBootDevice(device, {
     persistent: true,
     bootMode: bootModeOf(context.node),
     signal: context.signal,

@@ -47,6 +47,10 @@ export interface SimulatedNode {
   readonly faults: NodeFaults;
   /** `on` or `off`, and what the machine runs: the ramdisk, its own system, or nothing. */
   state(): { readonly power: 'on' | 'off'; readonly runs: 'ramdisk' | 'instance' | 'nothing' };
+  /** How often it has been powered on or reset. */
+  boots(): number;
+  /** The agent's process ends and init does not start it again; the machine stays on. */
+  stopAgent(): Promise<void>;
   /** What in-band steps did to the disk, in order: `write_image demo.raw`. */
   readonly disk: readonly string[];
   /** When in-band steps ran in the agent, in order; milliseconds of `performance.now()`. */
@@ -111,6 +115,8 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     },
     faults,
     state: () => ({ power: boot.power(), runs: boot.runs() }),
+    boots: boot.count,
+    stopAgent: boot.stopAgent,
     ...record,
     close: async () => {
       await boot.stop();
@@ -120,6 +126,8 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
 }
 
 interface Boot {
+  count(): number;
+  stopAgent(): Promise<void>;
   start(fromNetwork: boolean): void;
   stop(): Promise<void>;
   power(): 'on' | 'off';
@@ -144,11 +152,18 @@ function bootingMachine(boot: Boot): SimulatedMachine {
 function createBoot(options: SimulatedNodeOptions, faults: NodeFaults, record: StepRecord): Boot {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
   let runs: 'ramdisk' | 'instance' | 'nothing' = 'nothing';
+  let count = 0;
   return {
+    count: () => count,
+    stopAgent: async () => {
+      running?.stop.abort(new Error('the agent hangs'));
+      await running?.ended;
+    },
     power: () => (running ? 'on' : 'off'),
     runs: () => runs,
     start: (fromNetwork) => {
       const stop = new AbortController();
+      count += 1;
       runs = fromNetwork ? (faults.bootsNothing ? 'nothing' : 'ramdisk') : 'instance';
       const ended = runs === 'ramdisk' ? ramdisk(options, faults, record, stop.signal) : Promise.resolve();
       running = { stop, ended };
