@@ -35,7 +35,7 @@ const shadow = () => readFile(join(etc, 'shadow'), 'utf8');
 test('a hashed password is taken as it is; then the SSH server starts, and only then the agent stands aside', async () => {
   const { events, answer } = rescue({ rescue_password: hash, hashed: true });
   expect(await answer).toMatchObject({ command_status: 'SUCCEEDED', command_result: null });
-  expect(events).toEqual(['/usr/lib/baton/start-rescue', 'aside']);
+  expect(events).toEqual(['/usr/lib/baton/start-rescue', '/usr/lib/baton/start-rescue', 'aside']);
   expect(await shadow()).toBe(`rescue:${hash}:::::::\n`);
   expect((await stat(join(etc, 'shadow'))).mode & 0o777).toBe(0o600);
   expect(await readFile(join(etc, 'passwd'), 'utf8')).toBe(
@@ -50,6 +50,14 @@ test('a password in the clear is hashed; a second rescue replaces the first', as
   expect(lines).toHaveLength(1);
   const [, stored = ''] = lines[0]!.split(':');
   expect([stored.slice(0, 3), verify('Grüße: x', stored)]).toEqual(['$6$', true]);
+});
+
+test('an agent outside of the ramdisk makes no account', async () => {
+  const noScript: Run = () => Promise.reject(new AppError('command_failed', 'no start-rescue'));
+  const { answer } = rescue({ rescue_password: hash, hashed: true }, noScript);
+  expect(await answer).toMatchObject({ command_status: 'FAILED' });
+  await expect(shadow()).rejects.toThrow('ENOENT');
+  expect(await readFile(join(etc, 'passwd'), 'utf8')).not.toContain('rescue');
 });
 
 test.each([

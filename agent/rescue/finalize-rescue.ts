@@ -20,6 +20,8 @@ export function finalizeRescue(etc = '/etc'): CommandDefinition {
     params: z.strictObject({ rescue_password: z.string().min(1), hashed: z.boolean().default(false) }),
     run: async ({ run, say, standAside }, params) => {
       const line = hashedLine(params.rescue_password, params.hashed);
+      // nowhere but in the ramdisk may an account be made: agents run elsewhere too, in tests and by hand
+      await run(startRescue, ['check']);
       await addLine(join(etc, 'passwd'), passwdLine, 0o644);
       await addLine(join(etc, 'shadow'), line, 0o600);
       await run(startRescue, []);
