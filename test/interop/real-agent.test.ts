@@ -81,7 +81,7 @@ async function rest(state: string, timeoutMs: number): Promise<NodeView> {
     },
     { timeoutMs, signal: lab.closing },
   );
-  expect(node.provision_state, node.last_error ?? '').toBe(state);
+  expect(node).toMatchObject({ provision_state: state, last_error: null });
   return node;
 }
 
