@@ -7,7 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
 
 /** Exit codes of a step's program beside 0; every other is a failure. */
-export const scriptExitCodes = {
+const scriptExitCodes = {
   /** EOPNOTSUPP: not on this machine, the next hardware manager may try. */
   notSupported: 95,
   /** 3010 mod 256, the code that installers have for it: done, and the machine has to be rebooted. */

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 
 /** Milliseconds between two pings: below the minute after which stateful firewalls forget an idle connection. */
-export const pingIntervalMs = 20_000;
+const pingIntervalMs = 20_000;
 
 /**
  * Pings the other side, and cuts the connection when it has been silent for two intervals: TCP alone would not notice a
