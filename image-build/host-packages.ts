@@ -10,6 +10,7 @@ export const imageBuildPackages = [
   'kmod', // depmod
   'mmdebstrap',
   'mtools',
+  'qemu-utils', // qemu-img
   'tar',
   'zstd',
 ];

@@ -5,6 +5,7 @@ import { fileDigest, fileHash, hashOf, sourceHash } from '#image-build/hash.ts';
 import { hostPackageVersions } from '#image-build/host-packages.ts';
 import { isCurrent, writeManifest } from '#image-build/manifest.ts';
 import { installBootLoaders } from '#image-build/os-image/boot-loaders.ts';
+import { makeVariants, variantNames } from '#image-build/os-image/image-variants.ts';
 import { listInstalled } from '#image-build/os-image/list-installed.ts';
 import { planPartitions, sgdiskArguments } from '#image-build/os-image/partitions.ts';
 import { diskSize, mmdebstrapOptions, packages, suite } from '#image-build/os-image/recipe.ts';
@@ -18,7 +19,10 @@ export interface OsImageOptions {
   readonly output?: string;
 }
 
-/** Makes `demo.raw` (sparse), `demo.raw.zst` and `manifest.json`: a Debian that boots under BIOS and UEFI. */
+/**
+ * Makes `demo.raw` (sparse), `demo.raw.zst` and `manifest.json`: a Debian that boots under BIOS and UEFI; and the same
+ * as `demo.qcow2`, and its root file system alone as `demo-root.qcow2`.
+ */
 export async function buildOsImage(context: BuildContext, options: OsImageOptions = {}): Promise<void> {
   const output = options.output ?? paths.osImage;
   const tree = await packageTree(context, {
@@ -47,11 +51,13 @@ export async function buildOsImage(context: BuildContext, options: OsImageOption
   await rename(`${image}.new`, image);
   context.say('os image: compressing');
   await context.run('zstd', ['-9', '-T2', '--force', '--quiet', image, '-o', `${image}.zst`], { timeoutMs: 600_000 });
+  await makeVariants(context, output, image, layout);
   const [raw, compressed] = await Promise.all([describe(output, 'demo.raw'), describe(output, 'demo.raw.zst')]);
+  const variants = await Promise.all(variantNames.map((name) => describe(output, name)));
   await writeManifest(output, {
     input_hash: inputHash,
     inputs,
-    outputs: [raw, { ...compressed, unpacked_size: raw.size }],
+    outputs: [raw, { ...compressed, unpacked_size: raw.size }, ...variants],
     partitions: [layout.biosBoot, layout.efiSystem, layout.root],
   });
   context.say(`os image: ${output}: ${Math.round(raw.size / 1e6)} MB, zstd ${Math.round(compressed.size / 1e6)} MB`);

@@ -26,7 +26,7 @@ export interface DeployReport {
 }
 
 export interface DeployHooks {
-  /** Steps that the request adds. With a RAID among them what is on one disk is not compared with the image. */
+  /** Steps that the request adds. With a RAID among them, as with a partition image, the disk is not compared with the image. */
   readonly deploySteps?: readonly { readonly interface: string; readonly step: string }[];
   /** Told about the flow whenever it has been looked at. */
   readonly onFlow?: (flow: FlowView) => void;
@@ -53,7 +53,8 @@ export async function deployAndProve(
   report(`${node.name} is enrolled and available (${node.machine.firmware}, ${node.bmc.driver})`);
   const { deploySteps } = hooks;
   const isRaid = deploySteps?.some((step) => step.interface === 'raid');
-  const diskProofs = isRaid ? () => Promise.resolve([]) : proveDiskBeforeBoot(node, image);
+  const isPartitionImage = image.instanceInfo?.['image_type'] === 'partition';
+  const diskProofs = isRaid || isPartitionImage ? () => Promise.resolve([]) : proveDiskBeforeBoot(node, image);
   const hostName = `${node.name}-${lab.directory.id}`;
   const instanceUuid = randomUUID();
   const started = performance.now();

@@ -26,6 +26,8 @@ export interface DemoImage {
   /** Of the compressed image, as it is served. */
   readonly sha256: string;
   readonly servedBytes: number;
+  /** What `instance_info` says of it besides. */
+  readonly instanceInfo?: Readonly<Record<string, unknown>>;
 }
 
 /** The demo image as its build's manifest describes it. */
@@ -38,6 +40,20 @@ export async function readDemoImage(directory = 'build/os-image'): Promise<DemoI
     urlPath: `/images/${served.name}`,
     sha256: served.sha256,
     servedBytes: served.size,
+  };
+}
+
+/** The demo system's root file system alone, as qcow2: a partition image. */
+export async function readDemoRootImage(rootGb: number, directory = 'build/os-image'): Promise<DemoImage> {
+  const manifest = await readManifest(directory);
+  const served = manifest?.outputs.find((output) => output.name === 'demo-root.qcow2');
+  if (!served) throw new AppError('not_found', `there is no root image in ${directory}: run npm run set-up first`);
+  return {
+    rawFile: resolve(join(directory, 'demo.raw')),
+    urlPath: `/images/${served.name}`,
+    sha256: served.sha256,
+    servedBytes: served.size,
+    instanceInfo: { image_type: 'partition', image_disk_format: 'qcow2', root_gb: rootGb },
   };
 }
 
@@ -80,6 +96,11 @@ export async function requestDeploy(lab: Lab, node: LabNode, options: DeployOpti
     { op: 'add', path: '/instance_info/image_disk_format', value: 'raw' },
     { op: 'add', path: '/instance_info/image_os_hash_algo', value: 'sha256' },
     { op: 'add', path: '/instance_info/image_os_hash_value', value: image.sha256 },
+    ...Object.entries(image.instanceInfo ?? {}).map(([name, value]) => ({
+      op: 'add',
+      path: `/instance_info/${name}`,
+      value,
+    })),
   ]);
   await provision(lab, node, 'active', {
     ...(options.deploySteps ? { deploy_steps: options.deploySteps } : {}),
