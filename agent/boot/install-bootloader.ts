@@ -12,12 +12,12 @@ import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
-import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { withMounted } from '#agent/storage/mount.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
 import { probePartitions } from '#agent/storage/probe-partitions.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Parameters of `image.install_bootloader` (agent-protocol.md §4.1). */

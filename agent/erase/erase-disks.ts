@@ -9,8 +9,8 @@ import { refuseUsedDisks } from '#agent/erase/refuse-used-disks.ts';
 import { stopArraysOn } from '#agent/raid/delete-arrays.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
-import { readSkipList } from '#agent/storage/skip-list.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

@@ -5,11 +5,11 @@ import type { InjectedFile } from '#agent/inject/injected-file.ts';
 import { placeFile, removeFile } from '#agent/inject/place-file.ts';
 import { withMount } from '#agent/inject/with-mount.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { probePartitions } from '#agent/storage/probe-partitions.ts';
-import { readSkipList } from '#agent/storage/skip-list.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /** One file of the step's result. */

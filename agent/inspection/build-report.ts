@@ -2,8 +2,8 @@ import { type LogSources, packSystemLogs } from '#agent/commands/collect-system-
 import type { HardwareManager } from '#agent/hardware/hardware-manager.ts';
 import type { DiskInfo, Inventory } from '#agent/hardware/inventory.ts';
 import { readPciDevices } from '#agent/inspection/pci-devices.ts';
-import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 

@@ -1,7 +1,7 @@
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { partitionName } from '#agent/storage/partition-name.ts';
-import { mismatches, parseHints } from '#agent/storage/root-device-hints.ts';
 import type { DiskTable, TableLabel, TablePartition } from '#agent/storage/sfdisk.ts';
+import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type SoftwareLevel, softwareLevels } from '#shared/raid/software-raid.ts';
 import type { LogicalDisk, TargetRaidConfig } from '#shared/raid/target-raid-config.ts';

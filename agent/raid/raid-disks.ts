@@ -1,8 +1,8 @@
 import type { CommandNode } from '#agent/context.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
-import { readSkipList } from '#agent/storage/skip-list.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /**

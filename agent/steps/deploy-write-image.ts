@@ -12,9 +12,9 @@ import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
 import { digestHead, type WrittenImage, writtenText } from '#agent/image/written-image.ts';
 import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 
 const maxChecksumFileBytes = 4 * 1024 * 1024;

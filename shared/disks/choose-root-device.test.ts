@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { chooseRootDevice } from '#agent/storage/choose-root-device.ts';
-import { testDevice } from '#agent/storage/testing/test-device.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+import type { Disk } from '#shared/disks/disk.ts';
+import { testDisk } from '#shared/disks/testing/test-disk.ts';
 
 const gib = 1024 ** 3;
 const node = (properties: object = {}, instanceInfo: object = {}) => ({
   properties: { ...properties },
   instance_info: { ...instanceInfo },
 });
-const disk = (name: string, size: number, fields: Partial<BlockDevice> = {}): BlockDevice =>
-  testDevice({ name, sizeBytes: size * gib, ...fields });
+const disk = (name: string, size: number, fields: Partial<Disk> = {}): Disk =>
+  testDisk({ name, sizeBytes: size * gib, ...fields });
 
 describe('without hints', () => {
   test('the smallest of at least 4 GiB, ties by name', () => {

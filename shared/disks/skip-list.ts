@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { mismatches, parseHints } from '#agent/storage/root-device-hints.ts';
+import type { Disk } from '#shared/disks/disk.ts';
+import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const source = 'properties.skip_block_devices';
@@ -11,7 +11,7 @@ const SkipList = z.array(z.record(z.string(), z.unknown())).nullish();
  * (agent-protocol.md §6.6). A list that can't be understood stops everything: a wipe can't be undone.
  * @throws AppError `invalid_argument` or `not_supported` naming the entry.
  */
-export function readSkipList(properties: Readonly<Record<string, unknown>>): (disk: BlockDevice) => boolean {
+export function readSkipList(properties: Readonly<Record<string, unknown>>): (disk: Disk) => boolean {
   const parsed = SkipList.safeParse(properties['skip_block_devices']);
   if (!parsed.success) {
     throw new AppError('invalid_argument', `${source} must be a list of objects of root device hints`);

@@ -1,4 +1,4 @@
-import type { BlockDevice } from '#agent/storage/block-device.ts';
+import type { Disk } from '#shared/disks/disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Root device hints in Ironic's grammar (agent-protocol.md §6.5): pure. */
@@ -9,7 +9,7 @@ type Value = string | number | boolean | null;
 interface HintField {
   readonly kind: 'text' | 'number' | 'boolean';
   /** All values that may satisfy the hint: one is enough. */
-  readonly read: (device: BlockDevice) => readonly Value[];
+  readonly read: (device: Disk) => readonly Value[];
 }
 
 const gib = 1024 ** 3;
@@ -33,7 +33,7 @@ const fields: Readonly<Record<string, HintField>> = {
 export interface HintTest {
   readonly field: string;
   readonly wanted: string;
-  readonly read: (device: BlockDevice) => readonly Value[];
+  readonly read: (device: Disk) => readonly Value[];
   readonly matches: (value: Value) => boolean;
 }
 
@@ -58,7 +58,7 @@ export function parseHints(hints: RootDeviceHints, source: string): readonly Hin
 }
 
 /** Why a device does not satisfy the hints, one reason for each; empty when it does. */
-export function mismatches(device: BlockDevice, hints: readonly HintTest[]): readonly string[] {
+export function mismatches(device: Disk, hints: readonly HintTest[]): readonly string[] {
   return hints
     .filter((hint) => !hint.read(device).some((value) => hint.matches(value)))
     .map((hint) => `${hint.field} is ${hint.read(device).map(show).join(' or ')}, wanted ${hint.wanted}`);

@@ -1,14 +1,14 @@
 import { assert, constantFrom, integer, oneof, property, string, stringMatching, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { mismatches, parseHints } from '#agent/storage/root-device-hints.ts';
-import { testDevice } from '#agent/storage/testing/test-device.ts';
+import type { Disk } from '#shared/disks/disk.ts';
+import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
+import { testDisk } from '#shared/disks/testing/test-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const gib = 1024 ** 3;
 
-function matches(hints: Record<string, unknown>, device: Partial<BlockDevice>): boolean {
-  return mismatches(testDevice(device), parseHints(hints, 'properties.root_device')).length === 0;
+function matches(hints: Record<string, unknown>, device: Partial<Disk>): boolean {
+  return mismatches(testDisk(device), parseHints(hints, 'properties.root_device')).length === 0;
 }
 
 describe('numbers', () => {
@@ -116,7 +116,7 @@ test('rotational takes truth values only', () => {
 });
 
 test('each field reads its own attribute', () => {
-  const device: Partial<BlockDevice> = {
+  const device: Partial<Disk> = {
     name: '/dev/sdq',
     vendor: 'v',
     serial: 's',
@@ -150,7 +150,7 @@ test('an unknown hint is named', () => {
 
 function reading(field: string, text: string): string {
   try {
-    mismatches(testDevice(), parseHints({ [field]: text }, 'properties.root_device'));
+    mismatches(testDisk(), parseHints({ [field]: text }, 'properties.root_device'));
     return 'understood';
   } catch (error) {
     return error instanceof AppError ? `${error.code}: ${error.message}` : `crashed: ${String(error)}`;

@@ -1,6 +1,6 @@
-import type { BlockDevice } from '#agent/storage/block-device.ts';
-import { mismatches, parseHints, type RootDeviceHints } from '#agent/storage/root-device-hints.ts';
-import { readSkipList } from '#agent/storage/skip-list.ts';
+import type { Disk } from '#shared/disks/disk.ts';
+import { mismatches, parseHints, type RootDeviceHints } from '#shared/disks/root-device-hints.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const gib = 1024 ** 3;
@@ -19,7 +19,7 @@ interface NodeFields {
  * on the skip list (§6.6).
  * @throws AppError `invalid_argument` for bad hints or a bad skip list; `storage_error` when no disk fits, naming each and why.
  */
-export function chooseRootDevice(devices: readonly BlockDevice[], node: NodeFields): BlockDevice {
+export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: NodeFields): D {
   const { hints, source } = readHints(node);
   const tests = hints === undefined ? [] : parseHints(hints, source);
   const isSkipped = readSkipList(node.properties);
@@ -60,12 +60,12 @@ function readHints(node: NodeFields): { readonly hints: RootDeviceHints | undefi
   return { hints: undefined, source: '' };
 }
 
-function isDisk(device: BlockDevice): boolean {
+function isDisk(device: Disk): boolean {
   const memory = /^\/dev\/(zram|ram|loop|fd|nbd|sr)\d+$/.test(device.name);
   return !memory && (device.type === 'disk' || device.type.startsWith('raid'));
 }
 
-function unusable(device: BlockDevice): readonly string[] {
+function unusable(device: Disk): readonly string[] {
   return [
     ...(device.sizeBytes === 0 ? ['it has no medium'] : []),
     ...(device.readOnly ? ['it is read-only'] : []),
@@ -75,14 +75,14 @@ function unusable(device: BlockDevice): readonly string[] {
 }
 
 /** What is never meant without being named: a stick left in the machine, a BMC's virtual media, an SD card. */
-function unlikely(device: BlockDevice): readonly string[] {
+function unlikely(device: Disk): readonly string[] {
   return [
     ...(device.sizeBytes < minBytesWithoutHints ? ['it is smaller than 4 GiB'] : []),
     ...(device.removable || device.tran === 'usb' ? ['it is removable, and no hint names it'] : []),
   ];
 }
 
-function byName(a: BlockDevice, b: BlockDevice): number {
+function byName(a: Disk, b: Disk): number {
   if (a.name === b.name) return 0;
   return a.name < b.name ? -1 : 1;
 }

@@ -1,0 +1,31 @@
+/**
+ * A disk, RAID volume or other whole block device, as far as its identity and use are concerned: what the choice of
+ * disks is made from, by the agent on the machine and by the conductor from an inventory. Text fields are `null` where
+ * the hardware is silent.
+ */
+export interface Disk {
+  /** `/dev/nvme0n1` */
+  readonly name: string;
+  /** As lsblk says it: `disk`, `raid1`, `loop`, `rom`, `mpath`… */
+  readonly type: string;
+  readonly sizeBytes: number;
+  readonly model: string | null;
+  readonly vendor: string | null;
+  readonly serial: string | null;
+  readonly wwn: string | null;
+  readonly wwnWithExtension: string | null;
+  readonly wwnVendorExtension: string | null;
+  /** SCSI address, `0:0:1:0`. */
+  readonly hctl: string | null;
+  /** `/dev/disk/by-path/pci-0000:00:05.0` */
+  readonly byPath: string | null;
+  readonly rotational: boolean;
+  /** `nvme`, `sata`, `sas`, `usb`… */
+  readonly tran: string | null;
+  readonly readOnly: boolean;
+  readonly removable: boolean;
+  /** Of the device and all that stands on it, `[SWAP]` included. */
+  readonly mountpoints: readonly string[];
+  /** What uses the device or one of its partitions: RAID, LVM, crypt… (`/dev/md0`). */
+  readonly holders: readonly string[];
+}
