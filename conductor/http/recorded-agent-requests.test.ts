@@ -29,14 +29,14 @@ function expectedStatus({ path, status }: Recorded): number {
   return path.startsWith('/v1/lookup') && status === 409 ? 200 : status;
 }
 
-/** Where words differ: the documents have "must be specified", agents look at the start. */
-function expectedFault(faultstring: string): RegExp {
-  const [start] = faultstring.split(/ is required$| has been detected\.$/);
-  return new RegExp(`^${start?.replaceAll(/[.()"']/g, '.')}`);
+/** Words may differ at the end, where the documents differ from the recording: agents look at the start. */
+function startOf(faultstring = ''): string {
+  return faultstring.replace(/ is required$| has been detected\.$/, '');
 }
 
 /** `config.metrics.backend string` for each leaf, of lists the first item. */
 function shape(value: unknown, path = ''): string[] {
+  if (value === undefined) return [];
   if (Array.isArray(value)) return value.length === 0 ? [`${path} list`] : shape(value[0], `${path}[]`);
   if (value === null || typeof value !== 'object') return [`${path} ${value === null ? 'null' : typeof value}`];
   return Object.entries(value).flatMap(([key, inner]) => shape(inner, path === '' ? key : `${path}.${key}`));
@@ -83,12 +83,11 @@ describe('recorded requests of a real agent', () => {
         ...(request.body === null ? {} : { body }),
       });
       const text = await answer.text();
-      expect(answer.status, text).toBe(expectedStatus(request));
-      if (request.faultstring !== undefined && answer.status >= 400) {
-        expect(readFault(text)).toMatch(expectedFault(request.faultstring));
-      }
-      if (request.answer === undefined) return;
-      expect(shape(JSON.parse(text))).toEqual(expect.arrayContaining(shape(request.answer)));
+      const ours = shape(JSON.parse(text === '' ? 'null' : text));
+      const status = expectedStatus(request);
+      expect(answer.status).toBe(status);
+      expect(readFault(text) ?? '').toContain(status < 400 ? '' : startOf(request.faultstring));
+      expect(shape(request.answer).filter((leaf) => !ours.includes(leaf))).toEqual([]);
     },
   );
 });
