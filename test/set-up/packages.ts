@@ -15,6 +15,7 @@ export const labPackages: readonly string[] = [
   'iproute2',
   'procps', // sysctl
   'curl',
+  'openssh-client', // for the rescue ramdisk
   'gdisk', // sgdisk, for the proofs and the image writer's tests
   'fdisk', // sfdisk, for partition images
   'dosfstools', // mkfs.vfat, for their ESP

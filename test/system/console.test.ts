@@ -17,6 +17,7 @@ const environment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/tmp', LC_AL
 
 let conductor: ConductorInProcess;
 let operator: Operator;
+let isStopped = false;
 const nodes: SimulatedNode[] = [];
 
 beforeAll(async () => {
@@ -25,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const node of nodes) await node.close();
-  await conductor.close();
+  if (!isStopped) await conductor.close();
 });
 
 /** A node in a deploy whose step `tune_image` takes `stepMs`. */
@@ -74,7 +75,7 @@ async function consoleHistory(name: string): Promise<string[]> {
 describe('a shell in the ramdisk', () => {
   let name: string;
   beforeAll(async () => {
-    ({ name } = await deployingNode('52:54:00:c0:00:01', 20_000));
+    ({ name } = await deployingNode('52:54:00:c0:00:01', 300_000));
   });
   const open: ReturnType<typeof sit>[] = [];
   afterEach(async () => {
@@ -203,6 +204,15 @@ test.each([
   } finally {
     await other.close();
   }
+});
+
+test('it is closed, with the reason, when the conductor stops', async () => {
+  const { name } = await deployingNode('52:54:00:c0:00:03', 300_000);
+  const seat = sit(name);
+  await seat.sees(/[#$] /);
+  isStopped = true;
+  await conductor.close();
+  expect(await seat.ended).toMatchObject({ message: 'the console was closed: the conductor stops' });
 });
 
 function isGone(pid: number): boolean {
