@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { serveImage } from '#agent/image/testing/image-server.ts';
+import { type Behaviour, serveImage } from '#agent/image/testing/image-server.ts';
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
 import type { WrittenImage } from '#agent/image/written-image.ts';
@@ -56,9 +56,14 @@ async function makeGptImage(path: string): Promise<void> {
   await file.close();
 }
 
-async function write(device: BlockDevice, imagePath: string, sha256?: string): Promise<WrittenImage> {
+async function write(
+  device: BlockDevice,
+  imagePath: string,
+  sha256?: string,
+  behaviour: Behaviour = {},
+): Promise<WrittenImage> {
   const image = await readFile(imagePath);
-  await using server = await serveImage(image);
+  await using server = await serveImage(image, [], behaviour);
   const hex = sha256 ?? createHash('sha256').update(image).digest('hex');
   const info = { id: 'disk.img', urls: [server.url] };
   // awaited here: the server goes away with this scope
@@ -81,6 +86,14 @@ function withDisk(use: (device: BlockDevice) => Promise<void>): Promise<void> {
   });
 }
 
+/** What was there before must not shine through the image's holes. */
+async function soil(device: BlockDevice): Promise<void> {
+  const file = await open(device.name, 'r+');
+  const old = Buffer.alloc(10 * mib, 0xaa);
+  for (let at = 0; at < 210 * mib; at += old.length) await file.write(old, 0, old.length, at);
+  await file.close();
+}
+
 /** Neither boot code nor a partition table, at either end. */
 async function expectNotBootable(device: BlockDevice): Promise<void> {
   const file = await open(device.name, 'r');
@@ -94,8 +107,7 @@ async function expectNotBootable(device: BlockDevice): Promise<void> {
 describe('a whole-disk image', () => {
   test('with GPT: bytes as in the image, backup GPT at the end, config drive in a partition of its own', () =>
     withDisk(async (device) => {
-      // what was there before must not shine through the image's holes
-      await run('dd', ['if=/dev/urandom', `of=${device.name}`, 'bs=1M', 'count=300', 'status=none']);
+      await soil(device);
       expect(await write(device, files.gptZstd)).toMatchObject({ device: device.name, rootUuid: null });
       // the GPT's two headers change when the backup moves; all between them is as in the image
       const range = ['--ignore-initial', String(mib), '--bytes', String(198 * mib)];
@@ -144,6 +156,61 @@ describe('a whole-disk image', () => {
       ]);
       await write(device, files.gpt);
       expect(await probePartitions(run, device.name)).toHaveLength(2);
+    }));
+});
+
+describe('a qcow2 image as QEMU makes it', () => {
+  test.each([
+    ['plain', []],
+    ['of version 2', ['-o', 'compat=0.10']],
+    ['compressed with deflate', ['-c']],
+    ['compressed with zstd', ['-c', '-o', 'compression_type=zstd']],
+    ['with clusters of 2 MiB', ['-o', 'cluster_size=2M']],
+    ['with clusters of 512 bytes', ['-o', 'cluster_size=512']],
+    ['with all tables before the data', ['-o', 'preallocation=metadata']],
+  ])('%s', (_name, options) =>
+    withDisk(async (device) => {
+      const image = join(files.folder, 'disk.qcow2');
+      await run('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', ...options, files.gpt, image]);
+      for (const behaviour of [{}, { ignoreRange: true }]) {
+        await soil(device);
+        expect(await write(device, image, undefined, behaviour)).toMatchObject({ device: device.name });
+        await run('cmp', ['--ignore-initial', String(mib), '--bytes', String(198 * mib), files.gpt, device.name]);
+        expect((await run('sgdisk', ['--verify', device.name])).stdout).toContain('No problems found');
+      }
+    }),
+  );
+
+  test('with a snapshot, and clusters written anew in disorder', () =>
+    withDisk(async (device) => {
+      const image = join(files.folder, 'used.qcow2');
+      await run('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', files.gpt, image]);
+      await run('qemu-img', ['snapshot', '-c', 'before', image]);
+      const io = ['write -P 0x11 150M 3M', 'write -P 0x22 120M 1M', 'write -z 101M 4M', 'discard 110M 2M'];
+      await run('qemu-io', ['-f', 'qcow2', ...io.flatMap((command) => ['-c', command]), image]);
+      const raw = join(files.folder, 'used.img');
+      await run('qemu-img', ['convert', '-f', 'qcow2', '-O', 'raw', image, raw]);
+      await soil(device);
+      expect(await write(device, image)).toMatchObject({ device: device.name });
+      await run('cmp', ['--ignore-initial', String(mib), '--bytes', String(198 * mib), raw, device.name]);
+    }));
+
+  test('with a backing file leaves the disk as it was', () =>
+    withDisk(async (device) => {
+      const image = join(files.folder, 'overlay.qcow2');
+      await run('qemu-img', ['create', '-q', '-f', 'qcow2', '-F', 'raw', '-b', files.gpt, image]);
+      await run('mkfs.ext4', ['-q', '-L', 'precious', device.name]);
+      await expect(write(device, image)).rejects.toThrow(/has a backing file: flatten it/);
+      expect((await run('blkid', ['--probe', device.name])).stdout).toContain('LABEL="precious"');
+    }));
+
+  test('without a partition table leaves the disk as it was', () =>
+    withDisk(async (device) => {
+      const image = join(files.folder, 'blank.qcow2');
+      await run('qemu-img', ['create', '-q', '-f', 'qcow2', image, '100M']);
+      await run('mkfs.ext4', ['-q', '-L', 'precious', device.name]);
+      await expect(write(device, image)).rejects.toThrow(/has no partition table/);
+      expect((await run('blkid', ['--probe', device.name])).stdout).toContain('LABEL="precious"');
     }));
 });
 
