@@ -1,9 +1,9 @@
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { partitionName } from '#agent/storage/partition-name.ts';
 import type { DiskTable, TableLabel, TablePartition } from '#agent/storage/sfdisk.ts';
-import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type SoftwareLevel, softwareLevels } from '#shared/raid/software-raid.ts';
+import { chooseRaidDisks } from '#shared/raid/choose-raid-disks.ts';
+import type { SoftwareLevel } from '#shared/raid/software-raid.ts';
 import type { LogicalDisk, TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 /** Partition types of RAID members. */
@@ -50,7 +50,7 @@ const maxMsdosPartitions = 4;
  * @throws AppError `invalid_argument` (hints, levels, sizes) naming the logical disk; `storage_error` for want of disks.
  */
 export function planRaid(config: TargetRaidConfig, disks: readonly BlockDevice[], options: RaidPlanOptions): RaidPlan {
-  const chosen = config.logical_disks.map((volume, index) => chooseDisks(volume, index, disks));
+  const chosen = config.logical_disks.map((volume, index) => chooseRaidDisks(volume, index, disks));
   const used = disks.filter((disk) => chosen.some((each) => each.includes(disk)));
   const label = chooseLabel(used, options);
   // volumes by the order of their partitions
@@ -81,35 +81,6 @@ export function volumeName(volume: Pick<LogicalDisk, 'volume_name'>, index: numb
 
 function isMax(config: TargetRaidConfig, index: number): boolean {
   return config.logical_disks[index]?.size_gb === 'MAX';
-}
-
-/** All disks, or for each hint the first by name that no other hint has taken. */
-function chooseDisks(volume: LogicalDisk, index: number, disks: readonly BlockDevice[]): readonly BlockDevice[] {
-  const field = `logical_disks[${index}]`;
-  const chosen: BlockDevice[] = volume.physical_disks ? [] : [...disks];
-  for (const [place, hint] of (volume.physical_disks ?? []).entries()) {
-    const source = `${field}.physical_disks[${place}]`;
-    const tests = parseHints(hint as Readonly<Record<string, unknown>>, source);
-    const found = disks.find((disk) => !chosen.includes(disk) && mismatches(disk, tests).length === 0);
-    if (!found) {
-      const left = disks.filter((disk) => !chosen.includes(disk));
-      const reasons = left.map((disk) => `${disk.name} (${mismatches(disk, tests).join('; ')})`);
-      throw new AppError(
-        'storage_error',
-        `no disk is left that matches ${source} ${JSON.stringify(hint)}: ${reasons.join(', ') || 'all are taken'}`,
-      );
-    }
-    chosen.push(found);
-  }
-  const least = softwareLevels[volume.raid_level as SoftwareLevel];
-  if (chosen.length < least) {
-    const names = chosen.map(({ name }) => name).join(', ') || 'none';
-    throw new AppError(
-      'storage_error',
-      `${field} is of level ${volume.raid_level}, which needs ${least} disks: there are ${chosen.length} (${names})`,
-    );
-  }
-  return chosen;
 }
 
 function chooseLabel(disks: readonly BlockDevice[], { bootMode, diskLabel }: RaidPlanOptions): TableLabel {

@@ -4,6 +4,7 @@ import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import type { Run } from '#shared/process/run.ts';
+import { isRaidCandidate } from '#shared/raid/choose-raid-disks.ts';
 
 /**
  * The disks that RAID may be made of or removed from, by name: not those on the skip list, nor what can be pulled out,
@@ -13,11 +14,5 @@ import type { Run } from '#shared/process/run.ts';
 export async function listRaidDisks(run: Run, node: Pick<CommandNode, 'properties'>): Promise<readonly BlockDevice[]> {
   const isSkipped = readSkipList(node.properties);
   await waitForUdev(run);
-  return (await listBlockDevices(run)).filter((device) => isCandidate(device) && !isSkipped(device));
-}
-
-function isCandidate(device: BlockDevice): boolean {
-  const isMemory = /^\/dev\/z?ram\d/.test(device.name);
-  const isFixed = !device.removable && device.tran !== 'usb' && !device.readOnly;
-  return device.type === 'disk' && !isMemory && isFixed && device.sizeBytes > 0;
+  return (await listBlockDevices(run)).filter((device) => isRaidCandidate(device) && !isSkipped(device));
 }

@@ -78,6 +78,18 @@ const tools: Readonly<Record<string, Tool>> = {
     tables.set(device, parseScript(input));
     return done;
   },
+  sgdisk: ({ tables }, _names, args) => {
+    const device = args.at(-1) ?? '';
+    const partitions = tables.get(device)?.partitions ?? [];
+    const types: Readonly<Record<string, string>> = {
+      ef00: 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b',
+      ef02: '21686148-6449-6e6f-744e-656564454649',
+    };
+    const type = types[args[3]?.slice(2) ?? ''] ?? '';
+    const added = { number: partitions.length + 1, startBytes: mib, sizeBytes: mib, type, name: null };
+    tables.set(device, { label: 'gpt', partitions: [...partitions, added] });
+    return done;
+  },
   mdadm: (machine, _names, args) => {
     const get = (name: string): string =>
       args.find((each) => each.startsWith(`--${name}=`))?.slice(name.length + 3) ?? '';

@@ -1,0 +1,70 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
+import type { ProbedPartition } from '#agent/storage/block-device.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/** Mounts are plain folders here, emptied when they are unmounted. */
+function machine() {
+  const seen: string[] = [];
+  let root = '';
+  const run: Run = async (command, args) => {
+    const folder = args.at(-1) ?? '';
+    if (seen.length === 0) root = folder;
+    seen.push([command, ...args].join(' ').replaceAll(root, 'ROOT'));
+    if (command === 'umount') {
+      for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true });
+    } else if (command !== 'mount') {
+      throw new AppError('command_failed', `${command} is not there`);
+    }
+    return { stdout: '', stderr: '', exitCode: 0, durationMs: 1 };
+  };
+  return { run, seen };
+}
+
+const partition = (name: string, fsType: string | null, fsUuid: string | null): ProbedPartition => ({
+  name,
+  number: 1,
+  sizeBytes: 1,
+  fsType,
+  fsUuid,
+  fsLabel: null,
+  partLabel: null,
+  partType: null,
+});
+const esp = partition('/dev/md0p1', 'vfat', '5C0E-9E39');
+const root = partition('/dev/md0p3', 'ext4', 'b2a70000-0000-4000-8000-000000000004');
+
+describe('the root file system', () => {
+  test('by its UUID, in whatever case', async () => {
+    const { run, seen } = machine();
+    expect(await findRootFileSystem(run, [esp, root], root.fsUuid?.toUpperCase())).toBe(root);
+    expect(seen).toEqual([]);
+  });
+
+  test('a UUID that no partition has', async () => {
+    await expect(findRootFileSystem(machine().run, [esp, root], 'x')).rejects.toThrow(
+      'there is no root file system with the UUID x: there are /dev/md0p1 (vfat 5C0E-9E39), /dev/md0p3 (ext4 b2a70000',
+    );
+  });
+
+  test('without a UUID only what Linux lives on is looked into', async () => {
+    const { run, seen } = machine();
+    await expect(findRootFileSystem(run, [esp], undefined)).rejects.toThrow('no partition holds a Linux system');
+    expect(seen).toEqual([]);
+  });
+});
+
+test("the kernel's file systems are mounted below it, and all goes when the work fails", async () => {
+  const { run, seen } = machine();
+  const failure = new AppError('not_found', 'no GRUB');
+  await expect(withDeployedSystem(run, root.name, esp.name, () => Promise.reject(failure))).rejects.toBe(failure);
+  expect(seen[0]).toBe('mount -o rw /dev/md0p3 ROOT');
+  expect(seen.filter((line) => line.includes('--rbind'))).toEqual(
+    ['dev', 'proc', 'sys', 'run'].map((name) => `mount --rbind /${name} ROOT/${name}`),
+  );
+  expect(seen.at(-2)).toBe('mount -t vfat /dev/md0p1 ROOT/boot/efi');
+  expect(seen.at(-1)).toBe('umount --recursive ROOT');
+});
