@@ -116,6 +116,30 @@ test('watching a node that ends in a failed state fails with its last error', as
   await expect(run('node', 'watch', 'nope')).rejects.toThrow('there is no node nope');
 });
 
+test('a failure is told with what to do next, also where the node is in no failed state', async () => {
+  nodeStates = [{ provision_state: 'enroll', target_provision_state: null, last_error: 'no BMC' }];
+  const ended = { state: 'failed', ended_at: '2026-01-01T00:00:02Z' };
+  const failed = { ...flowView([], { started_at: '2026-01-01T00:00:00Z', kind: 'verify' }), ...ended };
+  flow = { ...failed, advice: '`baton manage n1` checks again.' };
+  await expect(run('manage', 'n1', '--wait')).rejects.toThrow(
+    "node n1 is in 'enroll': no BMC\n→ `baton manage n1` checks again.",
+  );
+  // somebody has seen to it since
+  flow = failed;
+  await run('watch', 'n1');
+  expect(output).toContain('node n1 is enroll\n');
+});
+
+test('maintenance is set with its reason, and unset', async () => {
+  await run('node', 'maintenance', 'set', 'n1', '--reason', 'new fan');
+  await run('node', 'maintenance', 'unset', 'n1');
+  expect(calls).toEqual([
+    ['PUT', '/v1/nodes/n1/maintenance', { reason: 'new fan' }],
+    ['DELETE', '/v1/nodes/n1/maintenance', undefined],
+  ]);
+  expect(output).toBe('node n1: in maintenance\nnode n1: no longer in maintenance\n');
+});
+
 test('watching rides out a conductor that is restarted, and gives up on time', async () => {
   let failures = 3;
   const away: ApiClient = {

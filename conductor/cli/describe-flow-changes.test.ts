@@ -64,3 +64,16 @@ test('a flow that nobody works on says so once, and that it goes on', () => {
   expect(describeFlowChanges(held, held, now)).toEqual([]);
   expect(describeFlowChanges(held, flow([done]), now)).toEqual(['deploy goes on']);
 });
+
+test('a hold, a wish to stop, a new beginning and advice are told once', () => {
+  const hold = flow([done], { on_hold: "the operator's word", advice: 'do it', restarts: 1 });
+  expect(describeFlowChanges(flow([done]), hold, now)).toEqual([
+    "deploy is on hold for the operator's word",
+    'deploy is begun anew 1 time',
+    '→ do it',
+  ]);
+  expect(describeFlowChanges(hold, hold, now)).toEqual([]);
+  expect(describeFlowChanges(hold, flow([done], { restarts: 1 }), now)).toEqual(['deploy goes on']);
+  const ended = flow([done], { state: 'failed', ended_at: at(40), advice: 'try again' });
+  expect(describeFlowChanges(flow([done]), ended, now)).toEqual(['deploy failed after 40.0 s']);
+});

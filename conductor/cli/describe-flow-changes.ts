@@ -1,4 +1,11 @@
-import { formatDuration, progressOf, renderProgress, spanMs, stepName } from '#conductor/cli/render-flow.ts';
+import {
+  flowRemarks,
+  formatDuration,
+  progressOf,
+  renderProgress,
+  spanMs,
+  stepName,
+} from '#conductor/cli/render-flow.ts';
 import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
 
 /** What happened between two looks at a flow, a line each; for logs, where nothing can be drawn over. Pure. */
@@ -9,14 +16,21 @@ export function describeFlowChanges(before: FlowView | undefined, after: FlowVie
     const old = known?.steps.find((each) => each.uuid === step.uuid);
     lines.push(...stepChanges(old, step, now).map((change) => `${stepName(step)} (${step.priority}) ${change}`));
   }
-  if ((known?.held ?? null) !== after.held) {
-    lines.push(after.held === null ? `${after.kind} goes on` : `${after.kind} is held: ${after.held}`);
-  }
+  const [old, remarks] = [known ? flowRemarks(known) : [], flowRemarks(after)];
+  lines.push(...remarks.filter((remark) => !old.includes(remark)).map((remark) => `${after.kind} is ${remark}`));
+  if (rests(known) && !rests(after)) lines.push(`${after.kind} goes on`);
+  // what to do after the end is told with the failure
+  if (after.advice !== null && after.ended_at === null && after.advice !== known?.advice)
+    lines.push(`→ ${after.advice}`);
   if (after.ended_at !== null && known?.ended_at !== after.ended_at) {
     const took = formatDuration(spanMs(after.started_at, after.ended_at, now));
     lines.push(`${after.kind} ${after.state} after ${took}${after.error ? `: ${after.error}` : ''}`);
   }
   return lines;
+}
+
+function rests(flow: FlowView | undefined): boolean {
+  return flow !== undefined && (flow.held !== null || flow.on_hold !== null);
 }
 
 function stepChanges(old: FlowStepView | undefined, step: FlowStepView, now: Date): string[] {

@@ -64,6 +64,24 @@ async function putRaid(context: CommandContext, input: CommandInput, config: unk
   });
 }
 
+async function setMaintenance(context: CommandContext, input: CommandInput): Promise<void> {
+  const reason = textOption(input, 'reason');
+  const body = reason === undefined ? {} : { reason };
+  await context.client.call('PUT', `/v1/nodes/${pathOperand(input)}/maintenance`, body);
+  printMaintenance(context, input, true);
+}
+
+async function unsetMaintenance(context: CommandContext, input: CommandInput): Promise<void> {
+  await context.client.call('DELETE', `/v1/nodes/${pathOperand(input)}/maintenance`);
+  printMaintenance(context, input, false);
+}
+
+function printMaintenance(context: CommandContext, input: CommandInput, maintenance: boolean): void {
+  const node = input.operands[0] ?? '';
+  const text = `node ${node}: ${maintenance ? 'in maintenance' : 'no longer in maintenance'}\n`;
+  print(context, input, { json: { node, maintenance }, text });
+}
+
 export const nodeCommands: readonly Command[] = [
   {
     words: 'node list',
@@ -86,5 +104,18 @@ export const nodeCommands: readonly Command[] = [
     operands: ['NODE'],
     meaning: 'say that a node shall have no RAID',
     run: (context, input) => putRaid(context, input, {}),
+  },
+  {
+    words: 'node maintenance set',
+    operands: ['NODE'],
+    options: { reason: { value: 'TEXT', meaning: 'why, for whoever finds it so' } },
+    meaning: 'keep the conductor from working on a node',
+    run: setMaintenance,
+  },
+  {
+    words: 'node maintenance unset',
+    operands: ['NODE'],
+    meaning: 'let the conductor work on a node again, as after a failed cleaning',
+    run: unsetMaintenance,
   },
 ];

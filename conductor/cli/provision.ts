@@ -50,11 +50,15 @@ export function report(
 ): void {
   const state = cell(node['provision_state']);
   const name = cell(node['name'] ?? node['uuid']);
-  const hasFailed = (state.endsWith('failed') || state === 'error') && !failedIsRight;
+  const isFailedState = state.endsWith('failed') || state === 'error';
+  // a BMC that was not verified leaves its node in `enroll`; advice is for who rests where a failure has left it
+  const isElsewhere = !isFailedState && flow?.state === 'failed' && flow.advice !== null;
+  const hasFailed = (isFailedState && !failedIsRight) || isElsewhere;
   if (input.json || !hasFailed)
     print(context, input, { json: { node, flow: flow ?? null }, text: `node ${name} is ${state}\n` });
   if (hasFailed) {
-    throw new AppError('command_failed', `node ${name} is in '${state}': ${cell(node['last_error'])}`);
+    const advice = flow?.ended_at != null && flow.advice !== null ? `\n→ ${flow.advice}` : '';
+    throw new AppError('command_failed', `node ${name} is in '${state}': ${cell(node['last_error'])}${advice}`);
   }
 }
 

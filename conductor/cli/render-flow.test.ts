@@ -18,13 +18,15 @@ test('says of each step how long, how far and why', () => {
         in_band: true,
         progress: { phase: 'writing image', done_bytes: 50_000_000, total_bytes: 200_000_000, rate: 12_500_000 },
       }),
-      step('boot_instance', 'pending', { priority: 20, started_at: null }),
+      step('tune', 'pending', { priority: 70, started_at: null, origin: 'template', reason: 'template X asks for it' }),
+      step('boot_instance', 'pending', { priority: 20, started_at: null, reason: 'as in every deploy' }),
     ]),
     new Date(at(20)),
   );
   expect(lines).toEqual([
     '✓ 100 deploy.deploy                12.3 s',
     '▶  80 deploy.write_image   agent   20.0 s  █████░░░░░░░░░░░░░░░ writing image 50.0 MB of 200 MB (25 %), 12.5 MB/s',
+    '·  70 deploy.tune                          template X asks for it',
     '·  20 deploy.boot_instance',
     'deploy: running, 20.0 s',
   ]);
@@ -67,4 +69,20 @@ test('a flow without steps is one line', () => {
 test('formats durations and bytes', () => {
   expect([400, 61_000, 3_720_000].map(formatDuration)).toEqual(['0.4 s', '1 m 01 s', '1 h 02 m']);
   expect([999, 1500, 123_456_789, 5e12].map(formatBytes)).toEqual(['999 B', '1.5 kB', '123 MB', '5.0 TB']);
+});
+
+test('says what to do while it rests or waits, in short lines; after the end that stands with the failure', () => {
+  const advice = `${'look at the console '.repeat(5)}of it`;
+  const lines = renderFlow(
+    flow([], { advice, on_hold: 'your word', restarts: 2, abort_requested: 'stopped' }),
+    new Date(at(1)),
+  );
+  expect(lines).toEqual([
+    '→ look at the console look at the console look at the console look at the',
+    '  console look at the console of it',
+    'deploy: running, 1.0 s, on hold for your word, stopped, begun anew 2 times',
+  ]);
+  expect(renderFlow(flow([], { advice, restarts: 2, state: 'failed', ended_at: at(1) }), new Date(at(1)))).toEqual([
+    'deploy: failed, 1.0 s',
+  ]);
 });

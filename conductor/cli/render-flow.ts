@@ -18,9 +18,34 @@ export function renderFlow(flow: FlowView, now: Date): string[] {
   const width = Math.max(...flow.steps.map((step) => stepName(step).length), 0);
   const steps = flow.steps.flatMap((step) => renderStep(step, now, width));
   const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
-  const held = flow.held ? `, held: ${flow.held}` : '';
-  const total = `${flow.kind}: ${flow.state}, ${took}${held}${flow.error ? ` — ${flow.error}` : ''}`;
-  return [...steps, total];
+  const remarks = flowRemarks(flow).map((text) => `, ${text}`);
+  const total = `${flow.kind}: ${flow.state}, ${took}${remarks.join('')}${flow.error ? ` — ${flow.error}` : ''}`;
+  return [...steps, ...renderAdvice(flow), total];
+}
+
+/** What keeps a flow from going on as planned: `on hold: …`, `begun anew 2 times`. */
+export function flowRemarks(flow: FlowView): string[] {
+  if (flow.ended_at !== null) return [];
+  return [
+    ...(flow.held ? [`held: ${flow.held}`] : []),
+    ...(flow.on_hold ? [`on hold for ${flow.on_hold}`] : []),
+    ...(flow.abort_requested ? [flow.abort_requested] : []),
+    ...(flow.restarts > 0 ? [`begun anew ${flow.restarts} time${flow.restarts > 1 ? 's' : ''}`] : []),
+  ];
+}
+
+const adviceWidth = 76;
+
+/** Of a flow under way, in lines that a terminal need not cut; what to do after its end is told with the failure. */
+function renderAdvice({ advice, ended_at: endedAt }: FlowView): string[] {
+  if (advice === null || endedAt !== null) return [];
+  const lines = [''];
+  for (const word of advice.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    if (line.length + word.length >= adviceWidth) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines.map((line, index) => `${index === 0 ? '→' : ' '} ${line}`);
 }
 
 function renderStep(step: FlowStepView, now: Date, width: number): string[] {
@@ -39,6 +64,8 @@ export function stepName(step: FlowStepView): string {
 }
 
 function remark(step: FlowStepView, now: Date): string {
+  // where the plan is not as it always is
+  if (step.state === 'pending') return step.origin === 'template' || step.origin === 'request' ? step.reason : '';
   const busy = step.state === 'running' || step.state === 'waiting';
   if (!busy) return '';
   const progress = progressOf(step);

@@ -76,6 +76,7 @@ export const stateCommands: readonly Command[] = [
   verb('provide', 'provide', 'clean a manageable node and make it available'),
   stepsVerb('service', 'run steps on an active node'),
   verb('undeploy', 'deleted', 'take the instance away and clean'),
+  verb('adopt', 'adopt', 'take a manageable node under control together with the instance that runs on it'),
   rescue,
   verb('unrescue', 'unrescue', 'boot the instance of a rescued node again'),
   verb('abort', 'abort', 'stop the flow under way, at the next step that may be interrupted'),

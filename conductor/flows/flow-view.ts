@@ -1,5 +1,7 @@
 import type { Queryable } from '#conductor/db/open.ts';
-import type { FlowStepRow } from '#conductor/db/schema/flow.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 
 /** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. Times are ISO 8601. */
@@ -12,6 +14,14 @@ export interface FlowView {
   readonly error: string | null;
   /** Why nobody works on it: `node is in maintenance`. */
   readonly held: string | null;
+  /** What it rests for until `unhold`. */
+  readonly on_hold: string | null;
+  /** Who has said stop, while a step runs that must end first. */
+  readonly abort_requested: string | null;
+  /** How often cleaning has begun anew because the ramdisk had become another. */
+  readonly restarts: number;
+  /** What to do next, for a flow that has failed, rests, or waits for too long. */
+  readonly advice: string | null;
   readonly steps: readonly FlowStepView[];
 }
 
@@ -23,6 +33,8 @@ export interface FlowStepView {
   readonly step: string;
   readonly priority: number;
   readonly origin: string;
+  /** Why it stands there: `template CUSTOM_RAID1 gives it priority 90`. */
+  readonly reason: string;
   readonly in_band: boolean;
   readonly state: string;
   readonly started_at: string | null;
@@ -34,8 +46,8 @@ export interface FlowStepView {
   readonly error: string | null;
 }
 
-export async function latestFlow(db: Queryable, nodeUuid: string): Promise<FlowView | undefined> {
-  const flow = await findLatestFlow(db, nodeUuid);
+export async function latestFlow(db: Queryable, node: NodeRow, now: Date): Promise<FlowView | undefined> {
+  const flow = await findLatestFlow(db, node.uuid);
   if (!flow) return undefined;
   const steps = await listSteps(db, flow.uuid);
   return {
@@ -46,8 +58,46 @@ export async function latestFlow(db: Queryable, nodeUuid: string): Promise<FlowV
     ended_at: flow.endedAt?.toISOString() ?? null,
     error: flow.error,
     held: flow.held,
+    on_hold: flow.onHold,
+    abort_requested: flow.abortRequested,
+    restarts: flow.restarts,
+    advice: advise(node, flow, steps, now),
     steps: steps.map(viewStep),
   };
+}
+
+function advise(node: NodeRow, flow: FlowRow, steps: readonly FlowStepRow[], now: Date): string | null {
+  const main = steps.filter((step) => step.phase === 'main');
+  const step = main.find(({ state }) => state === 'failed' || state === 'running' || state === 'waiting');
+  return adviceFor({
+    node: node.name ?? node.uuid,
+    provisionState: node.provisionState,
+    inMaintenance: node.maintenance,
+    kind: flow.kind,
+    state: flow.state,
+    held: flow.held,
+    onHold: flow.onHold,
+    abortRequested: flow.abortRequested,
+    step: step && adviceStep(step, now),
+    hasLogs: steps.some((each) => each.step === 'collect_logs' && hasCollected(each.output)),
+  });
+}
+
+function adviceStep(step: FlowStepRow, now: Date): AdviceStep {
+  const startedAt = step.startedAt?.getTime() ?? now.getTime();
+  const until = step.runAgain ? step.retryUntil : step.waitUntil;
+  return {
+    name: `${step.interface}.${step.step}`,
+    error: step.error,
+    waitingFor: step.waitingFor,
+    waitedMs: now.getTime() - startedAt,
+    limitMs: until ? until.getTime() - startedAt : undefined,
+    isRetry: step.runAgain,
+  };
+}
+
+function hasCollected(output: unknown): boolean {
+  return typeof output === 'object' && output !== null && Reflect.get(output, 'collected') === true;
 }
 
 function viewStep(step: FlowStepRow): FlowStepView {
@@ -59,6 +109,7 @@ function viewStep(step: FlowStepRow): FlowStepView {
     step: step.step,
     priority: step.priority,
     origin: step.origin,
+    reason: step.reason,
     in_band: step.inBand,
     state: step.state,
     started_at: step.startedAt?.toISOString() ?? null,

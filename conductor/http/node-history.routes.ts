@@ -81,9 +81,9 @@ export function nodeHistoryRoutes(context: ConductorContext): ApiApp {
   });
 
   app.openapi(flow, async (c) => {
-    const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    const view = await latestFlow(context.db, uuid);
-    if (!view) throw new AppError('not_found', `Node ${uuid} has had no flow yet.`);
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const view = await latestFlow(context.db, node, context.clock.now());
+    if (!view) throw new AppError('not_found', `Node ${node.uuid} has had no flow yet.`);
     return c.json(view);
   });
 

@@ -10,6 +10,7 @@ export function stepView(more: Partial<FlowStepView>): FlowStepView {
     step: 'deploy',
     priority: 100,
     origin: 'core',
+    reason: '',
     in_band: false,
     state: 'pending',
     started_at: null,
@@ -27,5 +28,18 @@ export function flowView(
   steps: readonly FlowStepView[],
   more: Partial<FlowView> & Pick<FlowView, 'started_at'>,
 ): FlowView {
-  return { uuid: 'f', kind: 'deploy', state: 'running', ended_at: null, error: null, held: null, steps, ...more };
+  return {
+    uuid: 'f',
+    kind: 'deploy',
+    state: 'running',
+    ended_at: null,
+    error: null,
+    held: null,
+    on_hold: null,
+    abort_requested: null,
+    restarts: 0,
+    advice: null,
+    steps,
+    ...more,
+  };
 }

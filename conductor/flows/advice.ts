@@ -1,0 +1,164 @@
+import type { FlowKindName, FlowState } from '#conductor/flows/flow-states.ts';
+import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+
+/** What advice is made from. */
+export interface AdviceFacts {
+  /** As the operator types it: name, else UUID. */
+  readonly node: string;
+  readonly provisionState: ProvisionState;
+  readonly inMaintenance: boolean;
+  readonly kind: FlowKindName;
+  readonly state: FlowState;
+  readonly held: string | null;
+  readonly onHold: string | null;
+  readonly abortRequested: string | null;
+  /** The main step that has failed, or is at work. */
+  readonly step: AdviceStep | undefined;
+  /** The agent's logs of this flow are kept. */
+  readonly hasLogs: boolean;
+}
+
+export interface AdviceStep {
+  /** `deploy.write_image` */
+  readonly name: string;
+  readonly error: string | null;
+  readonly waitingFor: string | null;
+  readonly waitedMs: number;
+  /** The whole time that it may wait; `undefined` = no limit. */
+  readonly limitMs: number | undefined;
+  /** It waits because of a fault, and is tried again. */
+  readonly isRetry: boolean;
+}
+
+/** A boot of a big machine takes minutes; what waits longer, or for half of its time, is worth a look. */
+const patienceMs = 5 * 60_000;
+
+/**
+ * What the operator should do next, in a few sentences; `null` while there is nothing to do. For flows that have failed
+ * or were aborted (as long as the node rests where that has left it), that rest, or that wait for too long.
+ */
+export function adviceFor(facts: AdviceFacts): string | null {
+  const { node, step } = facts;
+  if (facts.state === 'failed' || facts.state === 'aborted') return afterTheEnd(facts);
+  if (facts.state === 'succeeded') return null;
+  if (facts.held !== null) {
+    return `Nothing is done while the node is in maintenance: \`baton node maintenance unset ${node}\` lets the flow go on.`;
+  }
+  if (facts.onHold !== null) return `\`baton unhold ${node}\` lets it go on, \`baton abort ${node}\` ends it.`;
+  if (facts.abortRequested !== null && step) {
+    return `It stops when ${step.name} has ended, which must not be interrupted.`;
+  }
+  if (!step?.waitingFor || !(step.isRetry || waitsTooLong(step))) return null;
+  return lookFor(step.name, step.waitingFor) ?? null;
+}
+
+function waitsTooLong({ waitedMs, limitMs }: AdviceStep): boolean {
+  return limitMs !== undefined && waitedMs > Math.min(patienceMs, limitMs / 2);
+}
+
+/** Where a failed flow leaves its node, and what leads on from there. */
+const ways: Readonly<
+  Record<
+    FlowKindName,
+    { readonly restsIn: ProvisionState; readonly next: (node: string) => string; readonly inMaintenance?: boolean }
+  >
+> = {
+  verify: { restsIn: 'enroll', next: (node) => `\`baton manage ${node}\` checks again` },
+  inspect: {
+    restsIn: 'inspect failed',
+    next: (node) => `\`baton inspect ${node}\` tries again, \`baton manage ${node}\` goes on without`,
+  },
+  clean: {
+    restsIn: 'clean failed',
+    next: (node) => `\`baton manage ${node}\` and \`baton provide ${node}\` clean again`,
+  },
+  manual_clean: {
+    restsIn: 'clean failed',
+    next: (node) => `\`baton manage ${node}\` makes it manageable, for \`baton clean\` or \`baton provide\``,
+  },
+  deploy: {
+    restsIn: 'deploy failed',
+    next: (node) => `\`baton rebuild ${node}\` tries again, \`baton undeploy ${node}\` gives the node back`,
+  },
+  service: {
+    restsIn: 'service failed',
+    next: (node) => `\`baton abort ${node}\` brings the instance back, \`baton service ${node}\` tries again`,
+  },
+  restore: {
+    restsIn: 'active',
+    next: (node) => `\`baremetal node power on ${node}\` boots the instance, \`baton rebuild ${node}\` writes it anew`,
+  },
+  rescue: {
+    restsIn: 'rescue failed',
+    next: (node) => `\`baton rescue ${node}\` tries again, \`baton unrescue ${node}\` brings the instance back`,
+  },
+  unrescue: {
+    restsIn: 'unrescue failed',
+    next: (node) => `\`baton unrescue ${node}\` tries again, \`baton rescue ${node}\` goes back to the ramdisk`,
+  },
+  adopt: {
+    restsIn: 'adopt failed',
+    next: (node) => `\`baton adopt ${node}\` tries again, \`baton manage ${node}\` goes on without`,
+  },
+  // possible in maintenance, too
+  teardown: { restsIn: 'error', next: (node) => `\`baton undeploy ${node}\` tries again`, inMaintenance: true },
+};
+
+function afterTheEnd(facts: AdviceFacts): string | null {
+  const { node, step } = facts;
+  const way = ways[facts.kind];
+  if (facts.provisionState !== way.restsIn) return null;
+  const leave =
+    facts.inMaintenance && !way.inMaintenance
+      ? `Take it out of maintenance: \`baton node maintenance unset ${node}\`.`
+      : '';
+  const next = `${facts.state === 'failed' ? 'Then ' : ''}${way.next(node)}.`;
+  return [
+    facts.state === 'failed' ? (lookFor(step?.name, step?.error) ?? 'Put right what the step says.') : '',
+    leave,
+    next,
+    facts.hasLogs ? `\`baton logs ${node}\` has the agent's logs.` : '',
+  ]
+    .filter((sentence) => sentence !== '')
+    .join(' ');
+}
+
+/** Causes by the words in which steps tell them, the first that fits. */
+const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonly look: string }[] = [
+  {
+    words: /other hardware manager/,
+    look: 'The ramdisk has changed between two boots: serve one ramdisk until the flow has ended, by all conductors.',
+  },
+  {
+    words: /first heartbeat|ramdisk to come back/,
+    look:
+      "The ramdisk has not called in: look at the machine's console, and whether it gets an address by DHCP, on the " +
+      'switch port and VLAN where this conductor answers.',
+  },
+  {
+    words: /agent is lost|agent to answer again/,
+    look: "The agent no longer answers: look at the machine's console and at its switch port.",
+  },
+  {
+    words: /gave up waiting for the agent to finish/,
+    look: 'The step took longer than BATON_STEP_TIMEOUT allows: a machine that needs longer needs a longer one.',
+  },
+  {
+    words: /plan is no longer the one/,
+    look: 'What would be done is not what was read: read `baton plan` again, and ask with its hash.',
+  },
+  {
+    words: /\bbmc\b|redfish|ipmi|driver_info/i,
+    look: "The BMC is the cause: look whether it answers, and at the node's driver_info.",
+  },
+  {
+    step: /\.write_image$/,
+    words: /sha\d+|md5|checksum|https?:/i,
+    look: 'Look at the image: its URL as the node reaches it, and its checksum.',
+  },
+];
+
+function lookFor(step: string | undefined, text: string | null | undefined): string | undefined {
+  if (!text) return undefined;
+  return causes.find((cause) => (cause.step?.test(step ?? '') ?? true) && cause.words.test(text))?.look;
+}
