@@ -164,6 +164,7 @@ describe('readInventory', () => {
         rotational: false,
         logical_sectors: 512,
         physical_sectors: 4096,
+        baton_removable: false,
         baton_contents: [
           { name: '/dev/vda', size: 10_737_418_240, type: 'gpt', label: null },
           { name: '/dev/vda1', size: 1_048_576, type: 'vfat', label: 'EFI ONE' },

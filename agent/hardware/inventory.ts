@@ -35,6 +35,8 @@ export interface DiskInfo {
   readonly logical_sectors: number;
   readonly physical_sectors: number;
   readonly tran: string | null;
+  /** Baton's own. */
+  readonly baton_removable: boolean;
   /** Baton's own: what stands on it; `null` when it can't be read. */
   readonly baton_contents: readonly DiskContent[] | null;
 }
@@ -113,6 +115,7 @@ function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null
     logical_sectors: device.logicalSectorBytes,
     physical_sectors: device.physicalSectorBytes,
     tran: device.tran,
+    baton_removable: device.removable,
     baton_contents: contents,
   };
 }

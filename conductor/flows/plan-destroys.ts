@@ -1,5 +1,12 @@
+import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
-import type { KnownDisk } from '#conductor/inspection/inventory-store.ts';
+import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { chooseRaidDisks, isRaidCandidate } from '#shared/raid/choose-raid-disks.ts';
+import { isSoftwareRaid } from '#shared/raid/software-raid.ts';
+import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 /** A disk whose contents the plan ends, as the inventory knows it. */
 export interface DestroyedDisk {
@@ -8,42 +15,181 @@ export interface DestroyedDisk {
   readonly by: readonly string[];
 }
 
-/** What each step overwrites: the root disk, or any disk that it finds. Steps that are not here are not known to. */
-const destroyers: Readonly<Record<string, 'root disk' | 'all disks'>> = {
-  'deploy.write_image': 'root disk',
-  'deploy.erase_devices': 'all disks',
-  'deploy.erase_devices_express': 'all disks',
-  'deploy.erase_devices_metadata': 'all disks',
-  'deploy.burnin_disk': 'all disks',
-  'raid.apply_configuration': 'all disks',
-  'raid.create_configuration': 'all disks',
-  'raid.delete_configuration': 'all disks',
+export interface PlanDestroys {
+  readonly disks: readonly DestroyedDisk[];
+  /** What can't be told, and why. */
+  readonly warnings: readonly string[];
+}
+
+/** What the agent goes by when it chooses disks. */
+interface NodeFields {
+  readonly properties: JsonObject;
+  readonly instanceInfo: JsonObject;
+  readonly targetRaidConfig: JsonObject;
+}
+
+/** The machine at one point of the plan. */
+interface Situation {
+  readonly disks: readonly KnownDisk[];
+  /** What an earlier step makes, and the image goes to: `the RAID volume "root" that …`. */
+  readonly rootVolume?: string;
+}
+
+interface Reach {
+  /** Names of the disks and volumes whose contents are lost. */
+  readonly hit: ReadonlySet<string>;
+  readonly after: Situation;
+  readonly warning?: string;
+}
+
+type Destroyer = (step: PlannedStep, before: Situation, node: NodeFields) => Reach;
+
+/** What each of the agent's steps overwrites. Steps that are not here are not known to. */
+const destroyers: Readonly<Record<string, Destroyer>> = {
+  'deploy.write_image': writeImage,
+  'deploy.erase_devices': eraseAll,
+  'deploy.erase_devices_express': eraseAll,
+  'deploy.erase_devices_metadata': eraseAll,
+  'deploy.burnin_disk': eraseAll,
+  'raid.apply_configuration': (step, before, node) =>
+    makeRaid(step, before, node, {
+      config: parseTargetRaidConfig(step.args['raid_config'], 'raid_config'),
+      deleteExisting: step.args['delete_existing'] !== false,
+    }),
+  'raid.create_configuration': (step, before, node) =>
+    makeRaid(step, before, node, {
+      config: parseTargetRaidConfig(node.targetRaidConfig),
+      deleteExisting: false,
+    }),
+  'raid.delete_configuration': deleteRaid,
 };
 
 /**
- * Which disks lose their contents (pure). `rootDisk`, the one that the agent would choose now, is `undefined` where
- * nobody can tell; then each disk may be it.
+ * Which disks lose their contents, by the rules by which the agent chooses them (pure). Where these can't be followed
+ * (no disk fits, hints that are wrong), the agent fails too: then there is a warning with the reason.
  */
 export function planDestroys(
   steps: readonly PlannedStep[],
-  machine: {
-    readonly disks: readonly KnownDisk[];
-    readonly rootDisk: string | undefined;
-    /** Names of those on the operator's skip list. */
-    readonly skipped: ReadonlySet<string>;
-  },
-): DestroyedDisk[] {
-  return machine.disks
-    .filter((disk) => !machine.skipped.has(disk.name))
-    .map((disk) => ({
-      disk,
-      by: steps
-        .filter((step) => step.inBand && hits(destroyers[stepKey(step)], disk.name, machine.rootDisk))
-        .map(stepKey),
-    }))
-    .filter(({ by }) => by.length > 0);
+  machine: { readonly disks: readonly KnownDisk[] | undefined; readonly node: NodeFields },
+): PlanDestroys {
+  if (machine.disks === undefined) return { disks: [], warnings: [] };
+  let situation: Situation = { disks: machine.disks };
+  const by = new Map<string, Set<string>>();
+  const warnings = new Set<string>();
+  for (const step of steps) {
+    const destroyer = step.inBand ? destroyers[stepKey(step)] : undefined;
+    if (destroyer === undefined) continue;
+    try {
+      const { hit, after, warning } = destroyer(step, situation, machine.node);
+      for (const name of hit) by.set(name, (by.get(name) ?? new Set()).add(stepKey(step)));
+      if (warning !== undefined) warnings.add(warning);
+      situation = after;
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      warnings.add(`Which disks ${stepKey(step)} overwrites can't be told: ${error.message}.`);
+    }
+  }
+  const destroyed = machine.disks.flatMap((disk) => {
+    const found = by.get(disk.name);
+    return found ? [{ disk, by: [...found] }] : [];
+  });
+  return { disks: destroyed, warnings: [...warnings] };
 }
 
-function hits(reach: 'root disk' | 'all disks' | undefined, disk: string, rootDisk: string | undefined): boolean {
-  return reach === 'all disks' || (reach === 'root disk' && (rootDisk === undefined || disk === rootDisk));
+function writeImage(step: PlannedStep, before: Situation, node: NodeFields): Reach {
+  const { disks, rootVolume } = before;
+  // the volume becomes the node's root device, which counts where the instance has no hints of its own
+  if (rootVolume !== undefined && !hasHints(node.instanceInfo)) {
+    return { hit: new Set(), after: before, warning: `${stepKey(step)} writes to ${rootVolume}.` };
+  }
+  const fields = { properties: node.properties, instance_info: node.instanceInfo };
+  const root = chooseRootDevice(disks, fields);
+  const unknown = disks.filter(({ contents }) => contents === null).map(({ name }) => name);
+  return {
+    hit: new Set([root.name, ...membersOf(root.name, disks)]),
+    after: before,
+    ...(unknown.length === 0
+      ? {}
+      : {
+          warning: `What uses ${unknown.join(', ')} is not known: ${root.name} is taken for the root disk as if nothing did.`,
+        }),
+  };
+}
+
+function hasHints(instanceInfo: JsonObject): boolean {
+  const hints = instanceInfo['root_device'];
+  return typeof hints === 'object' ? hints !== null && Object.keys(hints).length > 0 : hints !== undefined;
+}
+
+/** All disks but those on the skip list and what can be pulled out; volumes go with their members. */
+function eraseAll(_step: PlannedStep, before: Situation, node: NodeFields): Reach {
+  const isSkipped = readSkipList(node.properties);
+  return destroy(
+    before,
+    before.disks.filter((disk) => disk.type === 'disk' && !disk.removable && !isSkipped(disk)),
+  );
+}
+
+function deleteRaid(_step: PlannedStep, before: Situation, node: NodeFields): Reach {
+  return destroy(before, raidDisks(before, node).filter(mayHoldRaid));
+}
+
+function makeRaid(
+  step: PlannedStep,
+  before: Situation,
+  node: NodeFields,
+  { config, deleteExisting }: { readonly config: TargetRaidConfig; readonly deleteExisting: boolean },
+): Reach {
+  if (!isSoftwareRaid(config)) return { hit: new Set(), after: before };
+  const candidates = raidDisks(before, node);
+  const chosen = new Set(config.logical_disks.flatMap((volume, index) => chooseRaidDisks(volume, index, candidates)));
+  const { hit, after } = destroy(
+    before,
+    candidates.filter((disk) => chosen.has(disk) || (deleteExisting && mayHoldRaid(disk))),
+  );
+  const root = config.logical_disks.find((volume) => volume.is_root_volume) ?? config.logical_disks[0];
+  const name = root?.volume_name === undefined ? '' : ` "${root.volume_name}"`;
+  const rootVolume = `the RAID volume${name} that ${stepKey(step)} makes`;
+  const names = new Set([...chosen].map((disk) => disk.name));
+  return {
+    hit,
+    after: {
+      disks: after.disks.map((disk) => (names.has(disk.name) ? { ...disk, holders: [rootVolume] } : disk)),
+      rootVolume,
+    },
+  };
+}
+
+function raidDisks({ disks }: Situation, node: NodeFields): readonly KnownDisk[] {
+  const isSkipped = readSkipList(node.properties);
+  return disks.filter((disk) => isRaidCandidate(disk) && !isSkipped(disk));
+}
+
+function mayHoldRaid({ contents, holders }: KnownDisk): boolean {
+  const isMember = contents?.some(({ type }) => type === 'linux_raid_member') ?? true;
+  return isMember || holders.some((name) => /^\/dev\/md/.test(name));
+}
+
+/** These disks' contents are gone, and with them the volumes made of them. */
+function destroy(before: Situation, disks: readonly KnownDisk[]): Reach {
+  const hit = new Set(disks.map(({ name }) => name));
+  const above = before.disks.filter(({ type }) => type !== 'disk');
+  // a set that grows while it is walked: volumes stand on volumes
+  for (const name of hit) {
+    const { holders = [] } = before.disks.find((disk) => disk.name === name) ?? {};
+    for (const volume of above) if (holders.includes(volume.name)) hit.add(volume.name);
+  }
+  const gone = new Set(above.map(({ name }) => name).filter((name) => hit.has(name)));
+  if (before.rootVolume !== undefined) gone.add(before.rootVolume);
+  const left = before.disks
+    .filter(({ name }) => !gone.has(name))
+    .map((disk) => ({ ...disk, holders: disk.holders.filter((name) => !gone.has(name)) }));
+  return { hit, after: { disks: left } };
+}
+
+/** What a volume is made of, down to the disks. */
+function membersOf(volume: string, disks: readonly KnownDisk[]): Set<string> {
+  const found = new Set([volume]);
+  for (const name of found) for (const disk of disks) if (disk.holders.includes(name)) found.add(disk.name);
+  return found;
 }

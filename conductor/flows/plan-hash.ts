@@ -3,9 +3,13 @@ import type { PlannedStep } from '#conductor/flows/planned-step.ts';
 
 /**
  * What a plan comes to, in 64 hex digits: the steps with their arguments, in order, who runs them, and what they are
- * about. Why a step stands where it does is not part of it.
+ * about, the disks that lose their contents where these are known. Why a step stands where it does is not part of it.
  */
-export function planHash(steps: readonly PlannedStep[], subject: unknown): string {
+export function planHash(
+  steps: readonly PlannedStep[],
+  subject: unknown,
+  destroyedSerials: readonly string[] = [],
+): string {
   const rows = steps.map(({ interface: stepInterface, step, priority, args, inBand, rebootRequested }) => [
     stepInterface,
     step,
@@ -15,7 +19,7 @@ export function planHash(steps: readonly PlannedStep[], subject: unknown): strin
     rebootRequested,
   ]);
   return createHash('sha256')
-    .update(JSON.stringify([sorted(subject), rows]))
+    .update(JSON.stringify([sorted(subject), rows, ...(destroyedSerials.length > 0 ? [destroyedSerials] : [])]))
     .digest('hex');
 }
 

@@ -2,17 +2,24 @@ import { checkPlannedSettings } from '#conductor/bios/check-planned-settings.ts'
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { type PlanDestroys, planDestroys } from '#conductor/flows/plan-destroys.ts';
 import { planHash } from '#conductor/flows/plan-hash.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
 import type { PlanFacts, PlannedStep } from '#conductor/flows/planned-step.ts';
 import { type PlanRequest, readPlanFacts } from '#conductor/flows/read-plan-facts.ts';
+import { latestInventory } from '#conductor/inspection/inventory-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
 
 export interface Plan {
   readonly steps: readonly PlannedStep[];
-  /** Of the steps and of what they are about: another image or another root device is another plan. */
+  /** Of the steps, of what they are about and of the disks that they cost: another image or disk is another plan. */
   readonly hash: string;
+  /** What the hash is as long as the disks are not known. */
+  readonly hashWithoutDisks: string;
+  readonly destroys: PlanDestroys;
+  /** When the disks were looked at, if ever. */
+  readonly inventoriedAt: Date | undefined;
   readonly facts: PlanFacts;
   /** The agent's steps are known, be it from an earlier boot, or not needed. */
   readonly isComplete: boolean;
@@ -33,8 +40,24 @@ export async function readPlan(
   const facts = await readPlanFacts(context, node, request, fresh);
   const steps = planSteps(kind, facts);
   await checkPlannedSettings(context.db, node.uuid, steps);
+  const inventory = steps.some((step) => step.inBand) ? await latestInventory(context.db, node.uuid) : undefined;
+  const destroys = planDestroys(steps, { disks: inventory?.disks, node });
   const isComplete = !kind.inBand || facts.withoutAgent !== undefined || facts.advertised !== undefined;
-  return { steps, hash: planHash(steps, subjectOf(node, request)), facts, isComplete };
+  const subject = subjectOf(node, request);
+  return {
+    steps,
+    hash: planHash(steps, subject, serialsOf(destroys)),
+    hashWithoutDisks: planHash(steps, subject, []),
+    destroys,
+    inventoriedAt: inventory?.collectedAt,
+    facts,
+    isComplete,
+  };
+}
+
+/** Names of disks change from boot to boot. */
+function serialsOf({ disks }: PlanDestroys): string[] {
+  return disks.flatMap(({ disk }) => disk.serial ?? []).sort();
 }
 
 const imageKeys = ['image_source', 'image_checksum', 'image_os_hash_algo', 'image_os_hash_value', 'image_disk_format'];
@@ -49,9 +72,17 @@ function subjectOf(node: NodeRow, request: PlanRequest): unknown {
   };
 }
 
-/** @throws AppError `conflict` when the operator has read another plan than this one. */
-export function refuseOtherPlan(plan: Plan, wanted: string | null | undefined): void {
+/**
+ * @param disksAreNew the machine has just told its disks: a plan that was read before anybody knew them is still the one
+ * @throws AppError `conflict` when the operator has read another plan than this one.
+ */
+export function refuseOtherPlan(
+  plan: Plan,
+  wanted: string | null | undefined,
+  { disksAreNew = false }: { readonly disksAreNew?: boolean } = {},
+): void {
   if (wanted === undefined || wanted === null || wanted === plan.hash) return;
+  if (disksAreNew && wanted === plan.hashWithoutDisks) return;
   throw new AppError(
     'conflict',
     `plan_hash: the plan is no longer the one that was read: it is ${plan.hash} now. Read it again before you go on.`,

@@ -1,13 +1,13 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import { planDestroys } from '#conductor/flows/plan-destroys.ts';
 import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
 import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
 import { typicalSeconds } from '#conductor/flows/step-durations.ts';
-import { type KnownDisk, latestInventory } from '#conductor/inspection/inventory-store.ts';
+import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 
 /** `POST /v1/nodes/{node}/plan`: what would happen, and why. */
 export interface PlanView {
@@ -57,13 +57,8 @@ export async function viewPlan(
   request: PlanRequest,
 ): Promise<PlanView> {
   const plan = await readPlan(context, node, request);
-  const [seconds, inventory] = await Promise.all([
-    typicalSeconds(context.db, plan.steps),
-    latestInventory(context.db, node.uuid),
-  ]);
+  const seconds = await typicalSeconds(context.db, plan.steps);
   const known = plan.steps.map((step) => seconds.get(stepKey(step)));
-  const disks = inventory?.disks ?? [];
-  const destroyed = planDestroys(plan.steps, { disks, rootDisk: undefined, skipped: new Set() });
   return {
     node: node.uuid,
     kind: request.kind,
@@ -72,23 +67,31 @@ export async function viewPlan(
     boot_mode: bootModeOf(node),
     reboots: plan.steps.filter(isReboot).length,
     predicted_seconds: known.every((each) => each !== undefined) ? known.reduce((a, b) => a + b, 0) : null,
-    destroys: destroyed.map(({ disk, by }) => ({
+    destroys: plan.destroys.disks.map(({ disk, by }) => ({
       name: disk.name,
       serial: disk.serial,
       model: disk.model,
-      size_bytes: disk.sizeBytes,
+      size_bytes: disk.sizeBytes === 0 ? null : disk.sizeBytes,
       contents: describeContents(disk),
       by,
     })),
     steps: plan.steps.map((step, index) => viewStep(step, index + 1, known[index])),
-    warnings: warningsOf(plan, request, inventory?.collectedAt),
+    warnings: warningsOf(plan, request),
   };
 }
 
 const rebootSteps = new Set(['deploy', 'boot_ramdisk', 'reboot_ramdisk', 'boot_instance', 'reboot', 'power_on']);
 
 function isReboot(step: PlannedStep): boolean {
-  return !step.inBand && rebootSteps.has(step.step);
+  return !step.inBand && (step.interface === 'bios' ? !isAgentsOwn(step) : rebootSteps.has(step.step));
+}
+
+/** The BMC's settings take effect with a reset; those that only the agent has are set at once. */
+function isAgentsOwn({ args }: PlannedStep): boolean {
+  const { settings } = args;
+  const isOwn = (setting: unknown): boolean =>
+    typeof setting === 'object' && setting !== null && String(Reflect.get(setting, 'name')).startsWith(inBandPrefix);
+  return Array.isArray(settings) && settings.length > 0 && settings.every(isOwn);
 }
 
 function viewStep(step: PlannedStep, position: number, seconds: number | undefined): PlannedStepView {
@@ -115,8 +118,9 @@ function describeContents(disk: KnownDisk): string[] {
   );
 }
 
-function warningsOf(plan: Plan, request: PlanRequest, inventoried: Date | undefined): string[] {
+function warningsOf(plan: Plan, request: PlanRequest): string[] {
   const kind = flowKinds[request.kind];
+  const { inventoriedAt: inventoried } = plan;
   const usesDisks = plan.steps.some((step) => step.inBand);
   return [
     ...(plan.isComplete
@@ -129,5 +133,6 @@ function warningsOf(plan: Plan, request: PlanRequest, inventoried: Date | undefi
       ? ['The disks are not known: inspect or clean the node once to see what will be destroyed.']
       : []),
     ...(usesDisks && inventoried ? [`Disks as inventoried ${inventoried.toISOString()}.`] : []),
+    ...plan.destroys.warnings,
   ];
 }

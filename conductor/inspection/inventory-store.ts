@@ -3,7 +3,8 @@ import type { Queryable } from '#conductor/db/open.ts';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { type NodeInventoryRow, nodeInventory } from '#conductor/db/schema/node-inventory.ts';
 import { storableJson } from '#conductor/db/storable-json.ts';
-import { type DiskContent, InventoryDocument } from '#shared/wire/inventory.ts';
+import { type KnownDisk, toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 /** The node's inventory as its ramdisk gave it; `undefined` before the first. */
 export async function findInventory(db: Queryable, nodeUuid: string): Promise<NodeInventoryRow | undefined> {
@@ -31,16 +32,6 @@ export async function recordInventory(
     .onConflictDoUpdate({ target: nodeInventory.nodeUuid, set: { ...change, collectedAt: sql`now()` } });
 }
 
-/** A disk as last inventoried. */
-export interface KnownDisk {
-  readonly name: string;
-  readonly serial: string | null;
-  readonly model: string | null;
-  readonly sizeBytes: number | null;
-  /** What stands on it, the disk's own table or file system first; `null`: not known, `[]`: nothing. */
-  readonly contents: readonly DiskContent[] | null;
-}
-
 /** What the machine's disks were, and what was on them, when a ramdisk last looked. */
 export async function latestInventory(
   db: Queryable,
@@ -49,14 +40,5 @@ export async function latestInventory(
   const row = await findInventory(db, nodeUuid);
   const inventory = InventoryDocument.safeParse(row?.inventory);
   if (!row || !inventory.success) return undefined;
-  const disks = inventory.data.disks.map(
-    (disk): KnownDisk => ({
-      name: disk.name,
-      serial: disk.serial ?? null,
-      model: disk.model ?? null,
-      sizeBytes: disk.size ?? null,
-      contents: disk.baton_contents ?? null,
-    }),
-  );
-  return { collectedAt: row.collectedAt, disks };
+  return { collectedAt: row.collectedAt, disks: inventory.data.disks.map(toKnownDisk) };
 }

@@ -7,6 +7,7 @@ export const LldpTlv = z.tuple([z.number().int(), z.string().regex(/^([0-9a-f]{2
 export type LldpTlv = z.infer<typeof LldpTlv>;
 
 const text = z.string().nullish().catch(null);
+const flag = z.boolean().nullish().catch(null);
 const amount = z.number().nonnegative().nullish().catch(null);
 
 /** One thing that stands on a disk: a partition table, a file system, a member of an array or what is made of it. */
@@ -36,6 +37,16 @@ const InventoryDisk = z.looseObject({
   size: amount,
   serial: text,
   model: text,
+  vendor: text,
+  wwn: text,
+  wwn_with_extension: text,
+  wwn_vendor_extension: text,
+  hctl: text,
+  by_path: text,
+  tran: text,
+  rotational: flag,
+  /** Baton's own; what can be pulled out is neither erased nor chosen as root disk unnamed. */
+  baton_removable: flag,
   /** Baton's own; `null` or absent: not looked at, or it can't be read. */
   baton_contents: z.array(DiskContent).nullish().catch(null),
 });

@@ -25,7 +25,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   const { advertised, version } = await rememberSteps(context, kind.inBand.kind);
   const request = { kind: flow.kind, requested: flow.requestedSteps };
   const plan = await context.ask(readPlan(context, node, request, advertised));
-  refuseOtherPlan(plan, flow.planHash);
+  refuseOtherPlan(plan, flow.planHash, { disksAreNew: true });
   return {
     kind: 'done',
     output: { agent_steps: advertised.map(stepKey) },

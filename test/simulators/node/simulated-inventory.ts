@@ -54,6 +54,7 @@ export function simulatedInventory(
         logical_sectors: 512,
         physical_sectors: 512,
         tran: null,
+        baton_removable: false,
         baton_contents: [
           { name: '/dev/sda', size: 100 * gib, type: 'gpt', label: null },
           { name: '/dev/sda1', size: 99 * gib, type: 'ext4', label: 'old-system' },

@@ -1,0 +1,40 @@
+import type { Disk } from '#shared/disks/disk.ts';
+import type { DiskContent, InventoryDisk } from '#shared/wire/inventory.ts';
+
+/** A disk as last inventoried: what an inventory does not tell is taken to be as on most machines. */
+export interface KnownDisk extends Disk {
+  /** What stands on it, the disk's own table or file system first; `null`: not known, `[]`: nothing. */
+  readonly contents: readonly DiskContent[] | null;
+}
+
+export function toKnownDisk(disk: InventoryDisk): KnownDisk {
+  const contents = disk.baton_contents ?? null;
+  return {
+    name: disk.name,
+    // inventories name disks and RAID volumes alike, without a type
+    type: /^\/dev\/md/.test(disk.name) ? 'raid' : 'disk',
+    sizeBytes: disk.size ?? 0,
+    model: disk.model ?? null,
+    vendor: disk.vendor ?? null,
+    serial: disk.serial ?? null,
+    wwn: disk.wwn ?? null,
+    wwnWithExtension: disk.wwn_with_extension ?? null,
+    wwnVendorExtension: disk.wwn_vendor_extension ?? null,
+    hctl: disk.hctl ?? null,
+    byPath: disk.by_path ?? null,
+    rotational: disk.rotational ?? false,
+    tran: disk.tran ?? null,
+    readOnly: false,
+    removable: disk.baton_removable ?? false,
+    mountpoints: [],
+    // what is made of the disk's partitions is among its contents, under a name of its own
+    holders: (contents ?? []).map(({ name }) => name).filter((name) => !isPartOf(disk.name, name)),
+    contents,
+  };
+}
+
+/** The disk itself or a partition of it: `/dev/sda1` of `/dev/sda`, `/dev/md1p2` (and not `/dev/md12`) of `/dev/md1`. */
+function isPartOf(disk: string, name: string): boolean {
+  const rest = /\d$/.test(disk) ? /^p\d+$/ : /^\d+$/;
+  return name === disk || (name.startsWith(disk) && rest.test(name.slice(disk.length)));
+}
