@@ -32,8 +32,9 @@ export default defineConfig({
           include: ['test/interop/**/*.test.ts'],
           testTimeout: 900_000,
           hookTimeout: 900_000,
-          // each file has a machine of its own to run, on two cores
+          // after all others, and one at a time: two cores have to boot a machine and a whole Ironic
           maxWorkers: 1,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

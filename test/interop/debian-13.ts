@@ -95,6 +95,10 @@ async function finishTree(context: BuildContext, tree: string): Promise<readonly
   for (const place of ['var/lib/ironic', 'var/log/ironic', 'etc/ironic']) {
     await mkdir(join(tree, place), { recursive: true });
   }
+  // Ironic brings a hardware manager for HPE's machines, which would take over steps of the agent's own
+  const libraries = join(tree, 'usr/lib/python3/dist-packages');
+  const foreign = (await readdir(libraries)).filter((name) => /^proliantutils-.*-info$/.test(name));
+  for (const name of foreign) await rm(join(libraries, name, 'entry_points.txt'));
   await context.run('chroot', [tree, 'ldconfig']);
   await symlink('mawk', join(tree, 'usr/bin/awk'));
   await chmod(join(tree, 'tmp'), 0o1777);

@@ -111,6 +111,7 @@ host_ip = ${address}
 api_workers = 1
 [conductor]
 automated_clean = false
+disable_zstandard_decompression = true
 [database]
 connection = sqlite:////var/lib/ironic/ironic.sqlite
 [deploy]

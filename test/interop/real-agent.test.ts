@@ -1,11 +1,14 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FlowView } from '#conductor/flows/flow-view.ts';
+import { run } from '#shared/process/run.ts';
 import { type AgentMachine, createAgentMachine } from '#test/interop/agent-machine.ts';
 import { debian13 } from '#test/interop/debian-13.ts';
 import { serveMachine } from '#test/lab/bmc/machine-control.ts';
 import { startRedfishBmc } from '#test/lab/bmc/redfish-bmc.ts';
 import { type Lab, startLab } from '#test/lab/lab.ts';
+import { removeLab } from '#test/lab/lab-directory.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 /** The real ironic-python-agent 10.2 under our conductor: looked up, asked for its steps, cleaned, powered off. */
@@ -52,21 +55,63 @@ beforeAll(async () => {
 afterAll(() => lab?.close());
 
 test('is cleaned with a burn-in of two seconds, and powered off', async () => {
-  try {
+  await showingLogs(async () => {
     const started = performance.now();
     await provision('clean', { clean_steps: [{ interface: 'deploy', step: 'burnin_cpu' }] });
     const node = await rest('manageable', 120_000);
     say(`cleaned in ${Math.round(performance.now() - started)} ms`);
-    expect(node).toMatchObject({ power_state: 'power off', last_error: null, maintenance: false });
-  } catch (error) {
-    say(`${tail(lab.conductor.logFile)}\n${tail(machine.logFile)}`);
-    throw error;
-  }
+    expect(node).toMatchObject({ power_state: 'power off', maintenance: false });
+  });
   expect(machine.boots()).toBe(1);
   expect(machine.getPower()).toBe('off');
   const log = readFileSync(machine.logFile, 'utf8');
   expect(log).toContain("'stress-ng', '--cpu', 0, '--timeout', 2");
 });
+
+test('is cleaned by the steps of its own list, in the order of their priorities', async () => {
+  await lab.api.call('PATCH', `/v1/nodes/${name}`, [{ op: 'replace', path: '/automated_clean', value: true }]);
+  await showingLogs(async () => {
+    await provision('provide');
+    await rest('available', 120_000);
+  });
+  const { steps } = await lab.api.call<FlowView>('GET', `/v1/nodes/${name}/flow`);
+  expect(steps.map((step) => `${step.priority} ${step.step} ${step.state}`)).toEqual([
+    '0 boot_ramdisk succeeded',
+    '99 erase_devices_metadata succeeded',
+    '10 erase_devices succeeded',
+    '0 tear_down_agent succeeded',
+    '0 leave_network succeeded',
+  ]);
+  expect(machine.boots()).toBe(2);
+  expect(machine.getPower()).toBe('off');
+});
+
+test('nothing of it stays behind, even when nobody ends it', async () => {
+  const { namespace } = lab.directory;
+  machine.setBoot({ device: 'pxe', once: true, mode: 'uefi' });
+  await machine.setPower('on');
+  await waitUntil(
+    'the agent to log',
+    () => readFileSync(machine.logFile, 'utf8').split('# unshare').length === 4 || undefined,
+    { timeoutMs: 20_000 },
+  );
+  const pids = (await run('ip', ['netns', 'pids', namespace])).stdout.split('\n').filter(Boolean);
+  expect(pids.length).toBeGreaterThan(4);
+  // what the watchdog of a killed test does
+  await removeLab(lab.directory);
+  expect(pids.filter((pid) => existsSync(`/proc/${pid}/root/`))).toEqual([]);
+  expect(readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain('interop-packages');
+  expect((await run('ip', ['netns', 'list'])).stdout).not.toContain(namespace);
+});
+
+async function showingLogs(act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    say(`${tail(lab.conductor.logFile)}\n${tail(machine.logFile)}`);
+    throw error;
+  }
+}
 
 async function provision(target: string, more: object = {}): Promise<void> {
   await lab.api.call('PUT', `/v1/nodes/${name}/states/provision`, { target, ...more });
