@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
-import { bootWithoutDisk } from '#test/lab/boot-without-disk.ts';
+import { bootWithoutDisk, putDisksBack } from '#test/lab/boot-without-disk.ts';
 import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabNodeOptions, startLab } from '#test/lab/lab.ts';
@@ -52,6 +52,7 @@ beforeAll(async () => {
         degraded.push(await bootWithoutDisk(running, node, pulled, { before, timeoutMs: bootLimitMs }));
         say(`${node.name}: boots with disk ${pulled} pulled`);
       }
+      await putDisksBack(node);
       return { report, degraded };
     }),
   );
