@@ -167,7 +167,7 @@ function raidDisks({ disks }: Situation, node: NodeFields): readonly KnownDisk[]
 
 function mayHoldRaid({ contents, holders }: KnownDisk): boolean {
   const isMember = contents?.some(({ type }) => type === 'linux_raid_member') ?? true;
-  return isMember || holders.some((name) => /^\/dev\/md/.test(name));
+  return isMember || holders.some((name) => name.startsWith('/dev/md'));
 }
 
 /** These disks' contents are gone, and with them the volumes made of them. */

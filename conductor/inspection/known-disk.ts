@@ -12,7 +12,7 @@ export function toKnownDisk(disk: InventoryDisk): KnownDisk {
   return {
     name: disk.name,
     // inventories name disks and RAID volumes alike, without a type
-    type: /^\/dev\/md/.test(disk.name) ? 'raid' : 'disk',
+    type: disk.name.startsWith('/dev/md') ? 'raid' : 'disk',
     sizeBytes: disk.size ?? 0,
     model: disk.model ?? null,
     vendor: disk.vendor ?? null,

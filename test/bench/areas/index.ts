@@ -1,9 +1,10 @@
 import type { Area } from '#test/bench/area.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
+import { planArea } from '#test/bench/areas/plan.ts';
 import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
 import { stepArea } from '#test/bench/areas/step.ts';
 import { writeImageArea } from '#test/bench/areas/write-image.ts';
 
 /** Every area of `npm run bench`, one file each. */
-export const areas: readonly Area[] = [ramdiskArea, stepArea, conductorArea, deploysArea, writeImageArea];
+export const areas: readonly Area[] = [ramdiskArea, planArea, stepArea, conductorArea, deploysArea, writeImageArea];
