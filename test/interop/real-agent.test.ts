@@ -88,7 +88,7 @@ test('is cleaned by the steps of its own list, in the order of their priorities'
 
 test('nothing of it stays behind, even when nobody ends it', async () => {
   const { namespace } = lab.directory;
-  machine.setBoot({ device: 'pxe', once: true, mode: 'uefi' });
+  await machine.setBoot({ device: 'pxe', once: true, mode: 'uefi' });
   await machine.setPower('on');
   await waitUntil(
     'the agent to log',
