@@ -102,13 +102,21 @@ async function place(
   }
 }
 
+/** Each call to the device is a process of some milliseconds: several at a time keep them off the critical path. */
+const zeroingAtOnce = 4;
+
 async function zeroHoles(
   known: ReadMap | undefined,
   writer: PlacingWriter,
   state: { readonly stopped: boolean },
 ): Promise<void> {
-  for (const { guest, bytes } of known?.map.holes ?? []) {
-    if (state.stopped) return;
-    await writer.zero(guest, bytes);
-  }
+  const holes = (known?.map.holes ?? [])[Symbol.iterator]();
+  const work = async (): Promise<void> => {
+    for (let next = holes.next(); !next.done && !state.stopped; next = holes.next()) {
+      await writer.zero(next.value.guest, next.value.bytes);
+    }
+  };
+  const done = await Promise.allSettled(Array.from({ length: zeroingAtOnce }, work));
+  const failed = done.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
 }
