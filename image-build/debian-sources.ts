@@ -26,7 +26,7 @@ export async function debianSources(
 }
 
 /** The `deb` lines that a deb822 file of apt's comes to (sources.list(5)), with the options that choose keys and architectures. */
-export function oneLineForm(deb822: string): string {
+function oneLineForm(deb822: string): string {
   const stanzas = deb822.replaceAll(/^#.*\n?/gm, '').split(/\n\s*\n/);
   return stanzas
     .flatMap((stanza) => {

@@ -44,7 +44,7 @@ const packages = [
 const alone = ['ironic-common', 'ironic-python-agent'] as const;
 
 /** The versions that the interop tests are about: Debian 13's. */
-export const counterparts = { ironic: /^python3-ironic=1:29\.0\./, agent: /^ironic-python-agent=10\.2\./ } as const;
+const counterparts = { ironic: /^python3-ironic=1:29\.0\./, agent: /^ironic-python-agent=10\.2\./ } as const;
 
 const suite = 'trixie';
 const hostSuite = 'bookworm';
