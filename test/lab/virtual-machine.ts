@@ -54,13 +54,7 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
   let running: QemuRun | undefined;
   const hooks: PowerOnHook[] = [];
   const boots: (readonly BootSource[])[] = [];
-  // one action after another, in the order in which they were asked for
-  let queue: Promise<void> = Promise.resolve();
-  const inOrder = (action: () => Promise<void>): Promise<void> => {
-    const done = queue.then(action);
-    queue = done.catch(() => undefined); // whoever asked sees the failure
-    return done;
-  };
+  const inOrder = createQueue();
 
   const powerOn = async (): Promise<void> => {
     if (running || !wantsPower) return;
@@ -129,6 +123,16 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
       return running.execute(command, args);
     },
     close: () => actions.off(),
+  };
+}
+
+/** One action after another, in the order in which they were asked for. */
+function createQueue(): (action: () => Promise<void>) => Promise<void> {
+  let queue: Promise<void> = Promise.resolve();
+  return (action) => {
+    const done = queue.then(action);
+    queue = done.catch(() => undefined); // whoever asked sees the failure
+    return done;
   };
 }
 
