@@ -1,5 +1,5 @@
 import type { openInventory } from '#agent/agent-inventory.ts';
-import type { Inventory } from '#agent/hardware/inventory.ts';
+import type { DiskInfo, Inventory } from '#agent/hardware/inventory.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { LldpTlv } from '#shared/wire/inventory.ts';
 
@@ -11,14 +11,39 @@ export interface SimulatedSwitchPort {
   readonly switchName: string;
 }
 
+/** A disk beside the one that every simulated machine has; empty, and else like that one. */
+export type SimulatedDisk = Partial<DiskInfo> & Pick<DiskInfo, 'name' | 'serial'>;
+
 /** What a simulated machine is made of: one NIC, one disk with an old system on it, eight processors. */
 export function simulatedInventory(
   mac: string,
   switchPort: SimulatedSwitchPort | undefined,
   /** Why the machine can't be looked at, as long as there is a reason. */
   fault: () => string | undefined,
+  moreDisks: readonly SimulatedDisk[] = [],
 ): typeof openInventory {
   const gib = 1024 ** 3;
+  const disk: DiskInfo = {
+    name: '/dev/sda',
+    model: 'SIMULATED',
+    size: 100 * gib,
+    rotational: false,
+    wwn: null,
+    serial: `disk-of-${mac}`,
+    vendor: null,
+    wwn_with_extension: null,
+    wwn_vendor_extension: null,
+    hctl: null,
+    by_path: null,
+    logical_sectors: 512,
+    physical_sectors: 512,
+    tran: null,
+    baton_removable: false,
+    baton_contents: [
+      { name: '/dev/sda', size: 100 * gib, type: 'gpt', label: null },
+      { name: '/dev/sda1', size: 99 * gib, type: 'ext4', label: 'old-system' },
+    ],
+  };
   const inventory: Inventory = {
     interfaces: [
       {
@@ -38,29 +63,7 @@ export function simulatedInventory(
       },
     ],
     cpu: { model_name: 'Simulated', frequency: '', count: 8, architecture: 'x86_64', flags: [], socket_count: 1 },
-    disks: [
-      {
-        name: '/dev/sda',
-        model: 'SIMULATED',
-        size: 100 * gib,
-        rotational: false,
-        wwn: null,
-        serial: `disk-of-${mac}`,
-        vendor: null,
-        wwn_with_extension: null,
-        wwn_vendor_extension: null,
-        hctl: null,
-        by_path: null,
-        logical_sectors: 512,
-        physical_sectors: 512,
-        tran: null,
-        baton_removable: false,
-        baton_contents: [
-          { name: '/dev/sda', size: 100 * gib, type: 'gpt', label: null },
-          { name: '/dev/sda1', size: 99 * gib, type: 'ext4', label: 'old-system' },
-        ],
-      },
-    ],
+    disks: [disk, ...moreDisks.map((more) => ({ ...disk, baton_contents: [], ...more }))],
     memory: { total: 16 * gib, physical_mb: 16_384 },
     bmc_address: null,
     bmc_v6address: null,

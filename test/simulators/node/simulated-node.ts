@@ -12,7 +12,12 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
 import { type Run, run } from '#shared/process/run.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
-import { type SimulatedSwitchPort, simulatedInventory } from '#test/simulators/node/simulated-inventory.ts';
+import { type AgentFaults, createAgentFaults, startAgentProxy } from '#test/simulators/node/agent-proxy.ts';
+import {
+  type SimulatedDisk,
+  type SimulatedSwitchPort,
+  simulatedInventory,
+} from '#test/simulators/node/simulated-inventory.ts';
 import {
   createMemoryMachine,
   type SimulatedMachine,
@@ -25,10 +30,11 @@ import { freePort } from '#test/support/free-port.ts';
 export interface NodeFaults {
   /** Step name → the error that it ends with; taken away once it has struck when `once`. */
   failStep?: { readonly step: string; readonly message: string; readonly once?: boolean };
-  /** The agent's process dies when it begins this step (once), and init starts it again. */
+  /** The agent's process dies when it begins this step (once, unless `diesAgain`), and init starts it again. */
   dieInStep?: string;
+  diesAgain?: boolean;
   /** The version that the hardware manager then has. */
-  comesBackAs?: string;
+  comesBackAs?: string | (() => string);
   /** This step takes so long (ms) in place of `stepMs`. */
   slowStep?: { readonly step: string; readonly ms: number };
   /** The version of the hardware manager from the next start of the agent on; default 1. */
@@ -45,6 +51,8 @@ export interface SimulatedNode {
   readonly bmc: RedfishSimulator;
   readonly driverInfo: Record<string, unknown>;
   readonly faults: NodeFaults;
+  /** What is answered in the agent's place; needs `plainHttp`. */
+  readonly agentFaults: AgentFaults;
   /** `on` or `off`, and what the machine runs: the ramdisk, its own system, or nothing. */
   state(): { readonly power: 'on' | 'off'; readonly runs: 'ramdisk' | 'instance' | 'nothing' };
   /** How often it has been powered on or reset. */
@@ -78,8 +86,12 @@ export interface SimulatedNodeOptions {
   readonly openTerminal?: OpenTerminal;
   /** What its switch says; without it nothing is heard. */
   readonly switchPort?: SimulatedSwitchPort;
+  /** Beside `/dev/sda`, which has 100 GiB and an old system on it. */
+  readonly moreDisks?: readonly SimulatedDisk[];
   /** The ramdisk reports the machine by itself, as one does that is booted for an inspection. */
   readonly inspects?: boolean;
+  /** The agent serves without TLS, through a proxy that `agentFaults` are put into. */
+  readonly plainHttp?: boolean;
   readonly log?: Log;
 }
 
@@ -101,8 +113,9 @@ const credentials = { username: 'admin', password: 'simulated' };
 
 export async function startSimulatedNode(options: SimulatedNodeOptions): Promise<SimulatedNode> {
   const faults: NodeFaults = {};
+  const agentFaults = createAgentFaults();
   const record: StepRecord = { disk: [], stepTimes: [] };
-  const boot = createBoot(options, faults, record);
+  const boot = createBoot(options, { faults, agentFaults }, record);
   const machine = bootingMachine(boot);
   const bmc = await startRedfishSimulator({ machine, ...credentials });
   return {
@@ -114,9 +127,10 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
       redfish_password: credentials.password,
     },
     faults,
+    agentFaults,
     state: () => ({ power: boot.power(), runs: boot.runs() }),
-    boots: boot.count,
-    stopAgent: boot.stopAgent,
+    boots: () => boot.count(),
+    stopAgent: () => boot.stopAgent(),
     ...record,
     close: async () => {
       await boot.stop();
@@ -149,7 +163,12 @@ function bootingMachine(boot: Boot): SimulatedMachine {
   };
 }
 
-function createBoot(options: SimulatedNodeOptions, faults: NodeFaults, record: StepRecord): Boot {
+interface Faults {
+  readonly faults: NodeFaults;
+  readonly agentFaults: AgentFaults;
+}
+
+function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRecord): Boot {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
   let runs: 'ramdisk' | 'instance' | 'nothing' = 'nothing';
   let count = 0;
@@ -164,8 +183,8 @@ function createBoot(options: SimulatedNodeOptions, faults: NodeFaults, record: S
     start: (fromNetwork) => {
       const stop = new AbortController();
       count += 1;
-      runs = fromNetwork ? (faults.bootsNothing ? 'nothing' : 'ramdisk') : 'instance';
-      const ended = runs === 'ramdisk' ? ramdisk(options, faults, record, stop.signal) : Promise.resolve();
+      runs = fromNetwork ? (wrong.faults.bootsNothing ? 'nothing' : 'ramdisk') : 'instance';
+      const ended = runs === 'ramdisk' ? ramdisk(options, wrong, record, stop.signal) : Promise.resolve();
       running = { stop, ended };
     },
     stop: async () => {
@@ -181,39 +200,52 @@ function createBoot(options: SimulatedNodeOptions, faults: NodeFaults, record: S
 /** Init: starts the agent, and starts it again when its process dies, with what it kept in memory. */
 async function ramdisk(
   options: SimulatedNodeOptions,
-  faults: NodeFaults,
+  { faults, agentFaults }: Faults,
   record: StepRecord,
   powerOff: AbortSignal,
 ): Promise<void> {
   const stateDir = await mkdtemp(join(tmpdir(), 'baton-simulated-node-'));
   // an agent that is started again is where it was: on real machines always port 9999
   const port = await freePort();
+  const proxy = options.plainHttp ? await startAgentProxy(port, agentFaults) : undefined;
   try {
     while (!powerOff.aborted) {
       const death = new AbortController();
       const signal = AbortSignal.any([powerOff, death.signal]);
       await agentProcess(
         options,
-        { stateDir, port, faults },
+        { stateDir, port, faults, proxyPort: proxy?.port },
         simulatedHardware(options, faults, record, death),
         signal,
       );
     }
   } finally {
+    await proxy?.close();
     await rm(stateDir, { recursive: true, force: true });
   }
 }
 
 async function agentProcess(
   options: SimulatedNodeOptions,
-  { stateDir, port, faults }: { readonly stateDir: string; readonly port: number; readonly faults: NodeFaults },
+  {
+    stateDir,
+    port,
+    faults,
+    proxyPort,
+  }: {
+    readonly stateDir: string;
+    readonly port: number;
+    readonly faults: NodeFaults;
+    readonly proxyPort: number | undefined;
+  },
   hardware: HardwareManager,
   signal: AbortSignal,
 ): Promise<void> {
   const log = options.log ?? silentLog;
   const url = options.conductorUrl();
   const inspection = options.inspects ? ` ipa-inspection-callback-url=${url}/v1/continue_inspection` : '';
-  const config = readAgentConfig(`ipa-api-url=${url} ipa-lookup-interval=0.2${inspection}`, {
+  const proxied = proxyPort === undefined ? '' : ` ipa-advertise-protocol=http ipa-advertise-port=${proxyPort}`;
+  const config = readAgentConfig(`ipa-api-url=${url} ipa-lookup-interval=0.2${inspection}${proxied}`, {
     BATON_AGENT_ADDRESSES: options.mac,
     BATON_AGENT_STATE_DIR: stateDir,
     BATON_AGENT_LISTEN_HOST: '127.0.0.1',
@@ -225,7 +257,7 @@ async function agentProcess(
       ...dependencies,
       recentLog: () => '',
       hardwareManagers: [hardware],
-      openInventory: simulatedInventory(options.mac, options.switchPort, () => faults.noInventory),
+      openInventory: simulatedInventory(options.mac, options.switchPort, () => faults.noInventory, options.moreDisks),
       ...(options.openTerminal ? { openTerminal: options.openTerminal } : {}),
       signal,
     });
@@ -251,8 +283,9 @@ function simulatedHardware(
   const act = async (context: AgentContext, step: string, entry: string): Promise<StepOutcome> => {
     const startedAt = performance.now();
     if (faults.dieInStep === step) {
-      delete faults.dieInStep;
-      if (faults.comesBackAs !== undefined) faults.hardwareVersion = faults.comesBackAs;
+      if (!faults.diesAgain) delete faults.dieInStep;
+      const { comesBackAs } = faults;
+      if (comesBackAs) faults.hardwareVersion = typeof comesBackAs === 'string' ? comesBackAs : comesBackAs();
       death.abort(new Error('the agent dies'));
     }
     const ms = faults.slowStep?.step === step ? faults.slowStep.ms : (options.stepMs ?? 5);
