@@ -89,6 +89,12 @@ describe('several volumes', () => {
   });
 });
 
+test('a hint that fits many disks leaves to another the only one that fits it', () => {
+  const physical = [{ size: '>= 5' }, { size: '>= 5' }, { name: '/dev/sda' }];
+  const plan = planRaid({ logical_disks: [{ ...root, physical_disks: physical }] }, four, { bootMode: 'uefi' });
+  expect(plan.volumes[0]?.members).toEqual(['/dev/sda1', '/dev/sdb1', '/dev/sdc1']);
+});
+
 describe('refused', () => {
   test.each<[string, Parameters<typeof planRaid>[0], readonly ReturnType<typeof disk>[], RegExp]>([
     ['too few disks', { logical_disks: [root] }, [disk('/dev/vda')], /logical_disks\[0\] is of level 1, which needs 2/],
@@ -102,7 +108,7 @@ describe('refused', () => {
       'a hint whose disks are taken',
       { logical_disks: [{ ...root, physical_disks: [{ size: 10 }, { size: 10 }, { size: 10 }] }] },
       two,
-      /physical_disks\[2\].*all are taken/,
+      /physical_disks\[2\].*\/dev\/vda \(taken by another hint\)/,
     ],
     [
       'too large',
