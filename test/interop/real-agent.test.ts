@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+
+import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
 import { run } from '#shared/process/run.ts';
@@ -11,7 +13,7 @@ import { type Lab, startLab } from '#test/lab/lab.ts';
 import { removeLab } from '#test/lab/lab-directory.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
-/** The real ironic-python-agent 10.2 under our conductor: looked up, asked for its steps, cleaned, powered off. */
+/** The real ironic-python-agent 10.2 under our conductor: booted by our scripts, looked up, inspected, cleaned, powered off. */
 
 interface NodeView {
   readonly provision_state: string;
@@ -21,6 +23,15 @@ interface NodeView {
   readonly maintenance: boolean;
 }
 
+interface InventoryView {
+  readonly inventory: {
+    readonly interfaces: readonly unknown[];
+    readonly disks: readonly unknown[];
+    readonly memory: { readonly physical_mb: number };
+  };
+  readonly plugin_data: { readonly error: string | null };
+}
+
 const mac = '52:54:00:1a:a0:02';
 const name = 'real';
 let lab: Lab;
@@ -28,12 +39,20 @@ let machine: AgentMachine;
 
 beforeAll(async () => {
   const tree = await debian13(say);
-  lab = await startLab({ nodes: [], report: say, conductorSettings: { BATON_HEARTBEAT_TIMEOUT: '30' } });
+  // there is no disk to wait for
+  const conductorSettings = {
+    BATON_HEARTBEAT_TIMEOUT: '30',
+    BATON_KERNEL_PARAMS: 'ipa-debug=1 ipa-disk-wait-attempts=1',
+  };
+  lab = await startLab({ nodes: [], report: say, conductorSettings });
   machine = await createAgentMachine(lab.directory, {
     name,
     mac,
     tree,
-    kernelCommandLine: `ipa-api-url=${lab.conductor.url} ipa-debug=1 ipa-disk-wait-attempts=1 BOOTIF=${mac}`,
+    bootScript: async (address) => {
+      const answer = await request(`${lab.conductor.url}/boot/node.ipxe?mac=${address}`, { dispatcher: lab.gate });
+      return answer.body.text();
+    },
   });
   lab.defer(() => machine.close());
   const machineSocket = join(lab.directory.sockets, `${name}.machine`);
@@ -54,6 +73,18 @@ beforeAll(async () => {
 });
 afterAll(() => lab?.close());
 
+test('is inspected', async () => {
+  await showingLogs(async () => {
+    await provision('inspect');
+    await rest('manageable', 120_000);
+  });
+  const { inventory, plugin_data } = await lab.api.call<InventoryView>('GET', `/v1/nodes/${name}/inventory`);
+  expect(inventory.interfaces).toMatchObject([{ name, mac_address: mac, has_carrier: true }]);
+  expect(inventory.disks).toEqual([]);
+  expect(inventory.memory.physical_mb).toBeGreaterThan(0);
+  expect(plugin_data.error).toBeNull();
+});
+
 test('is cleaned with a burn-in of two seconds, and powered off', async () => {
   await showingLogs(async () => {
     const started = performance.now();
@@ -62,7 +93,7 @@ test('is cleaned with a burn-in of two seconds, and powered off', async () => {
     say(`cleaned in ${Math.round(performance.now() - started)} ms`);
     expect(node).toMatchObject({ power_state: 'power off', maintenance: false });
   });
-  expect(machine.boots()).toBe(1);
+  expect(machine.boots()).toBe(2);
   expect(machine.getPower()).toBe('off');
   const log = readFileSync(machine.logFile, 'utf8');
   expect(log).toContain("'stress-ng', '--cpu', 0, '--timeout', 2");
@@ -82,7 +113,7 @@ test('is cleaned by the steps of its own list, in the order of their priorities'
     '0 tear_down_agent succeeded',
     '0 leave_network succeeded',
   ]);
-  expect(machine.boots()).toBe(2);
+  expect(machine.boots()).toBe(3);
   expect(machine.getPower()).toBe('off');
 });
 
@@ -92,7 +123,7 @@ test('nothing of it stays behind, even when nobody ends it', async () => {
   await machine.setPower('on');
   await waitUntil(
     'the agent to log',
-    () => readFileSync(machine.logFile, 'utf8').split('# unshare').length === 4 || undefined,
+    () => readFileSync(machine.logFile, 'utf8').split('# unshare').length === 5 || undefined,
     { timeoutMs: 20_000 },
   );
   const pids = (await run('ip', ['netns', 'pids', namespace])).stdout.split('\n').filter(Boolean);
