@@ -7,6 +7,7 @@ import { storableJson } from '#conductor/db/storable-json.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** The node's flow that has not ended; there is at most one. */
 export async function findOpenFlow(db: Queryable, nodeUuid: string): Promise<FlowRow | undefined> {
@@ -106,7 +107,10 @@ export interface StepEventOptions {
   readonly retryUntil?: Date;
 }
 
-/** The only writer of step states: appends to the intent log and keeps the step's row in line with it. */
+/**
+ * The only writer of step states: appends to the intent log and keeps the step's row in line with it.
+ * @throws AppError `lease_lost` when the step has left `step.state` meanwhile: somebody else has moved it on.
+ */
 export async function recordStepEvent(
   tx: Transaction,
   step: Pick<FlowStepRow, 'uuid' | 'flowUuid' | 'state' | 'startedAt' | 'waitUntil' | 'retryUntil'>,
@@ -129,7 +133,7 @@ export async function recordStepEvent(
       })
       .returning({ id: flowEvents.id }),
   );
-  await tx
+  const rows = await tx
     .with(logged)
     .update(flowSteps)
     .set({
@@ -143,7 +147,9 @@ export async function recordStepEvent(
       ...(options.error === undefined ? {} : { error: options.error }),
       ...(options.output === undefined ? {} : { output: storableJson(options.output) }),
     })
-    .where(eq(flowSteps.uuid, step.uuid));
+    .where(and(eq(flowSteps.uuid, step.uuid), eq(flowSteps.state, step.state)))
+    .returning({ uuid: flowSteps.uuid });
+  if (rows.length === 0) throw new AppError('lease_lost', `step ${step.uuid} was moved on by somebody else`);
 }
 
 export type FlowChange = Partial<

@@ -68,6 +68,15 @@ const hooks: Readonly<Record<string, Hook>> = {
   'service raid.delete_configuration': forgetRaid,
 };
 
+function hookOf({ flow, step }: Pick<EndedStep, 'flow' | 'step'>): Hook | undefined {
+  return hooks[`${flow.kind === 'manual_clean' ? 'clean' : flow.kind} ${stepKey(step)}`];
+}
+
+/** The step's end changes the node, which has to be read again for the steps after it. */
+export function changesNode(ended: Pick<EndedStep, 'flow' | 'step'>): boolean {
+  return hookOf(ended) !== undefined;
+}
+
 /**
  * What a step's end means for the node, recorded with the end itself.
  * @throws AppError `agent_error`: the step has not answered what its hook needs, and has failed.
@@ -75,7 +84,6 @@ const hooks: Readonly<Record<string, Hook>> = {
 export async function applyPostStepHook(tx: Transaction, ended: EndedStep): Promise<void> {
   if (!ended.step.inBand) return;
   if (ended.step.interface === 'bios') await rememberInBandSettings(tx, { ...ended, nodeUuid: ended.node.uuid });
-  const list = ended.flow.kind === 'manual_clean' ? 'clean' : ended.flow.kind;
-  const hook = hooks[`${list} ${stepKey(ended.step)}`];
+  const hook = hookOf(ended);
   if (hook) await updateNode(tx, ended.node.uuid, hook(await getNode(tx, ended.node.uuid), ended));
 }

@@ -30,13 +30,15 @@ export async function recordOutcome(
   context: ConductorContext,
   record: StepRecord,
   outcome: ConductorStepOutcome,
+  /** Writes what belongs to a success, such as the start of the step after it. */
+  along?: (tx: Transaction) => Promise<void>,
 ): Promise<'goes on' | 'waits'> {
+  // Statements that need no answer of each other go out together, for a round trip costs more than they do: when the
+  // lease is lost, the transaction ends with them undone.
   const answer = await context.db.transaction(async (tx) => {
-    await holdStep(tx, record);
-    if (outcome.kind === 'hold') return recordHold(context, tx, record, outcome.reason);
-    return outcome.kind === 'wait' || outcome.kind === 'again'
-      ? recordWait(context, tx, record, outcome)
-      : recordSuccess(context, tx, record, outcome);
+    const held = holdStep(tx, record);
+    const [recorded] = await Promise.all([writeOutcome(context, tx, record, outcome, along), held]);
+    return recorded;
   });
   context.checkpoint('recorded');
   const { node, flow, step } = record;
@@ -46,22 +48,32 @@ export async function recordOutcome(
   return answer;
 }
 
+async function writeOutcome(
+  context: ConductorContext,
+  tx: Transaction,
+  record: StepRecord,
+  outcome: ConductorStepOutcome,
+  along: ((tx: Transaction) => Promise<void>) | undefined,
+): Promise<'goes on' | 'waits'> {
+  if (outcome.kind === 'hold') return recordHold(context, tx, record, outcome.reason);
+  if (outcome.kind === 'wait' || outcome.kind === 'again') return recordWait(context, tx, record, outcome);
+  const [answer] = await Promise.all([recordSuccess(context, tx, record, outcome), along?.(tx)]);
+  return answer;
+}
+
 /**
- * Locks the lease, and makes sure that flow and step still are what was acted on.
+ * Locks the lease, and makes sure that the flow still is what was acted on (the step's own writer looks at the step).
  * @throws AppError `lease_lost`: somebody has moved them on, and what came of acting is theirs no more.
  */
 export async function holdStep(tx: Transaction, { lease, flow, step }: StepRecord): Promise<void> {
   const [current] = await tx
-    .select({ flowState: flows.state, endedAt: flows.endedAt, stepState: flowSteps.state })
+    .select({ flowState: flows.state, endedAt: flows.endedAt })
     .from(nodeLeases)
     .innerJoin(flowSteps, eq(flowSteps.uuid, step.uuid))
     .innerJoin(flows, eq(flows.uuid, flowSteps.flowUuid))
     .where(isHeld(lease))
     .for('update', { of: nodeLeases });
-  const unchanged =
-    current?.endedAt === null &&
-    current.stepState === step.state &&
-    isCleaningUp(current.flowState) === isCleaningUp(flow.state);
+  const unchanged = current?.endedAt === null && isCleaningUp(current.flowState) === isCleaningUp(flow.state);
   if (!unchanged) throw new AppError('lease_lost', `step ${step.interface}.${step.step} was ended by somebody else`);
 }
 
@@ -136,20 +148,25 @@ async function recordWait(
   // looking again and finding the same is no event: the log would grow with every heartbeat
   const unchanged =
     step.state === 'waiting' && step.waitingFor === outcome.reason && step.runAgain === (outcome.kind === 'again');
-  if (!unchanged) {
-    await recordStepEvent(tx, step, 'waiting', {
-      conductor,
-      now,
-      waitingFor: outcome.reason,
-      [outcome.kind === 'again' ? 'retryUntil' : 'waitUntil']: new Date(now.getTime() + outcome.timeoutMs),
-    });
-    const { wait } = flowKinds[flow.kind].events;
-    if (wait && nextProvisionState(node.provisionState, wait)) await applyEvent(tx, node, wait, { conductor });
-  }
-  const nudges = await updateFlow(tx, flow.uuid, {
-    checkInMs: outcome.checkEveryMs,
+  const { wait } = flowKinds[flow.kind].events;
+  const logged = unchanged
+    ? undefined
+    : recordStepEvent(tx, step, 'waiting', {
+        conductor,
+        now,
+        waitingFor: outcome.reason,
+        [outcome.kind === 'again' ? 'retryUntil' : 'waitUntil']: new Date(now.getTime() + outcome.timeoutMs),
+      });
+  const begins = !unchanged && wait && nextProvisionState(node.provisionState, wait);
+  const moved = begins ? applyEvent(tx, node, wait, { conductor }) : undefined;
+  const limit = outcome.kind === 'again' ? step.retryUntil : step.waitUntil;
+  const leftMs = limit ? limit.getTime() - now.getTime() : outcome.timeoutMs;
+  const changed = updateFlow(tx, flow.uuid, {
+    // nobody waits longer than was said
+    checkInMs: Math.max(0, Math.min(outcome.checkEveryMs, leftMs)),
     ...(isCleaningUp(flow.state) ? {} : { state: 'waiting' }),
   });
+  const [nudges] = await Promise.all([changed, logged, moved]);
   // a heartbeat that came while we were at work would otherwise be noticed one period later
   return nudges !== flow.nudges && outcome.kind === 'wait' ? 'goes on' : 'waits';
 }

@@ -10,6 +10,7 @@ import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
+import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { type NodeWork, readWork } from '#conductor/flows/read-work.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { type ConductorStepOutcome, loadStepContext } from '#conductor/flows/step-context.ts';
@@ -19,9 +20,8 @@ import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
-/** A passing fault (a BMC that is away for a moment) is tried again this often, for this long. */
+/** A passing fault (a BMC that is away for a moment) is tried again this often. */
 const retryEveryMs = 5_000;
-const retryForMs = 5 * 60_000;
 
 /**
  * Takes the node's open flow as far as it goes now: claim (the caller's lease) → act on the outside world without a
@@ -64,8 +64,29 @@ export async function runFlow(
       await abortFlow(context, lease, flow);
       continue;
     }
-    if ((await actOnStep(work, action.kind, action.step)) === 'waits') return;
+    if ((await actOnSteps(work, action, steps)) === 'waits') return;
   }
+}
+
+/** The step, and after it the agent's steps that follow, as long as each ends at once. */
+async function actOnSteps(
+  work: Work,
+  action: { readonly kind: 'run' | 'resume'; readonly step: FlowStepRow },
+  steps: readonly FlowStepRow[],
+): Promise<'goes on' | 'waits'> {
+  let { kind: mode, step }: { kind: 'run' | 'resume' | 'started'; step: FlowStepRow } = action;
+  for (;;) {
+    const result = await actOnStep(work, mode, { step, next: nextOfAgent(steps, step) });
+    if (result === 'goes on' || result === 'waits') return result;
+    ({ mode, step } = { mode: 'started', step: result });
+  }
+}
+
+/** A step of the agent's that follows one of the agent's begins with the record of the other's success. */
+function nextOfAgent(steps: readonly FlowStepRow[], step: FlowStepRow): FlowStepRow | undefined {
+  const next = steps[steps.findIndex((each) => each.uuid === step.uuid) + 1];
+  const follows = next?.phase === 'main' && next.state === 'pending' && next.inBand && step.inBand;
+  return follows ? next : undefined;
 }
 
 /**
@@ -102,8 +123,15 @@ interface Work {
   readonly signal: AbortSignal;
 }
 
-/** Runs or resumes one step and records what came of it; answers whether the flow goes on at once. */
-async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): Promise<'goes on' | 'waits'> {
+/**
+ * Runs or resumes one step and records what came of it; answers whether the flow goes on at once, or with the next step,
+ * whose start is recorded already.
+ */
+async function actOnStep(
+  work: Work,
+  mode: 'run' | 'resume' | 'started',
+  { step: row, next }: { readonly step: FlowStepRow; readonly next: FlowStepRow | undefined },
+): Promise<'goes on' | 'waits' | FlowStepRow> {
   const { context, lease, flow, signal } = work;
   const { step, node } = mode === 'run' ? await recordStart(work, row) : { step: row, node: work.node };
   let outcome: ConductorStepOutcome;
@@ -129,14 +157,24 @@ async function actOnStep(work: Work, mode: 'run' | 'resume', row: FlowStepRow): 
     }
     outcome = {
       // what waits is asked again; only what was acting is run again
-      kind: mode === 'run' ? 'again' : 'wait',
+      kind: mode === 'resume' ? 'wait' : 'again',
       reason: `another try after: ${errorChain(error)}`,
-      timeoutMs: retryForMs,
+      timeoutMs: context.config.retryTimeoutMs,
       checkEveryMs: retryEveryMs,
     };
   }
   try {
-    return await recordOutcome(context, { lease, node, flow, step }, outcome);
+    // what a step asks for beyond its success decides anew what comes next
+    const isPlain = outcome.kind === 'done' && !('plan' in outcome) && !changesNode({ flow, step });
+    const startsNext = next && isPlain && flow.abortRequested === null;
+    if (!startsNext) return await recordOutcome(context, { lease, node, flow, step }, outcome);
+    const now = context.clock.now();
+    const options = { conductor: context.config.conductorName, now };
+    await recordOutcome(context, { lease, node, flow, step }, outcome, (tx) =>
+      recordStepEvent(tx, next, 'started', options),
+    );
+    context.checkpoint('started');
+    return { ...next, state: 'running', startedAt: now };
   } catch (error) {
     // what the agent answered is not what the step's hook needs
     if (errorCode(error) !== 'agent_error') throw error;
@@ -154,8 +192,9 @@ async function recordStart(
   let { node } = work;
   const now = context.clock.now();
   await context.db.transaction(async (tx) => {
-    await holdLease(tx, lease);
-    await recordStepEvent(tx, step, 'started', { conductor: context.config.conductorName, now });
+    const held = holdLease(tx, lease);
+    const logged = recordStepEvent(tx, step, 'started', { conductor: context.config.conductorName, now });
+    await Promise.all([held, logged]);
     // the agent's next step will wait as the one before did: no back and forth for moments
     if (step.inBand) return;
     const { resume } = flowKinds[flow.kind].events;

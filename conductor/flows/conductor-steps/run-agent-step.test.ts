@@ -79,6 +79,8 @@ test('an agent that can’t be reached is waited for while it may be alive, and 
     kind: 'wait',
     reason: expect.stringContaining('connect: refused') as unknown,
   });
+  const nonsense = () => Promise.reject(new AppError('agent_error', 'it answered 500: <html>'));
+  expect(await checkAgentStep(contextWith({ list: nonsense }))).toMatchObject({ kind: 'wait' });
   const longAgo = new Date(Date.now() - 61_000);
   await expect(checkAgentStep(contextWith({ list }, longAgo))).rejects.toThrow('the agent is lost');
 });

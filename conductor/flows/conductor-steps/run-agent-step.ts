@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
 import type { StepRequest } from '#shared/wire/step.ts';
 
@@ -73,7 +73,9 @@ export async function checkCommand(context: StepContext, name: string): Promise<
   try {
     commands = await context.agent().list();
   } catch (error) {
-    if (errorCode(error) !== 'unavailable' || agentIsLost(context)) throw giveUp(context, error);
+    // one answer without sense is no reason to stop what may have run for hours: the step's time limit holds
+    const mayPass = isRetryable(error) || errorCode(error) === 'agent_error';
+    if (!mayPass || agentIsLost(context)) throw giveUp(context, error);
     return wait(context, `the agent to answer again (${errorChain(error)})`);
   }
   const command = findCommand(commands, context, name);
@@ -153,5 +155,12 @@ function ownResult(result: unknown): unknown {
 }
 
 function wait(context: StepContext, reason: string): ConductorStepOutcome {
-  return { kind: 'wait', reason, timeoutMs: context.config.stepTimeoutMs, checkEveryMs };
+  const { stepTimeoutMs, callbackTimeoutMs } = context.config;
+  return {
+    kind: 'wait',
+    reason,
+    timeoutMs: stepTimeoutMs,
+    // an agent that is lost must be noticed, though nothing comes from it
+    checkEveryMs: Math.min(checkEveryMs, callbackTimeoutMs / 2),
+  };
 }
