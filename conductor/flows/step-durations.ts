@@ -1,10 +1,12 @@
-import { and, desc, eq, isNotNull, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
 import type { Queryable } from '#conductor/db/open.ts';
-import { flowSteps } from '#conductor/db/schema/flow.ts';
 import { stepKey } from '#conductor/flows/planned-step.ts';
 
 /** The last runs of a step, on whatever node, that its prediction is made from. */
 const lastRuns = 50;
+
+const Medians = z.array(z.object({ interface: z.string(), step: z.string(), median: z.number() }));
 
 /**
  * How long each of these steps usually takes: the median of its last successful runs, in seconds; steps that have never
@@ -14,27 +16,23 @@ export async function typicalSeconds(
   db: Queryable,
   steps: readonly { readonly interface: string; readonly step: string }[],
 ): Promise<Map<string, number>> {
-  const found = new Map<string, number>();
-  for (const step of new Map(steps.map((each) => [stepKey(each), each])).values()) {
-    const runs = db
-      .select({ seconds: sql<number>`extract(epoch from ${flowSteps.endedAt} - ${flowSteps.startedAt})`.as('seconds') })
-      .from(flowSteps)
-      .where(
-        and(
-          eq(flowSteps.interface, step.interface),
-          eq(flowSteps.step, step.step),
-          eq(flowSteps.state, 'succeeded'),
-          isNotNull(flowSteps.endedAt),
-          isNotNull(flowSteps.startedAt),
-        ),
-      )
-      .orderBy(desc(flowSteps.endedAt))
-      .limit(lastRuns)
-      .as('runs');
-    const [row] = await db
-      .select({ median: sql<number | null>`percentile_cont(0.5) within group (order by ${runs.seconds})::float8` })
-      .from(runs);
-    if (typeof row?.median === 'number') found.set(stepKey(step), row.median);
-  }
-  return found;
+  const wanted = [...new Map(steps.map((each) => [stepKey(each), each])).values()];
+  if (wanted.length === 0) return new Map();
+  const pairs = wanted.map((each) => sql`(${each.interface}::text, ${each.step}::text)`);
+  // an index answers each step's last runs; a window over the whole table would read years of them
+  const answer: unknown = await db.execute(sql`
+    select wanted.interface, wanted.step, percentile_cont(0.5) within group (order by runs.seconds)::float8 as median
+    from (values ${sql.join(pairs, sql`, `)}) as wanted(interface, step)
+    cross join lateral (
+      select extract(epoch from ended_at - started_at) as seconds from flow_steps
+      where interface = wanted.interface and step = wanted.step and state = 'succeeded' and ended_at is not null
+      order by ended_at desc limit ${lastRuns}
+    ) as runs
+    group by wanted.interface, wanted.step`);
+  return new Map(Medians.parse(rowsOf(answer)).map((row) => [stepKey(row), row.median]));
+}
+
+/** PGlite answers an object with the rows, PostgreSQL's client the rows themselves. */
+function rowsOf(answer: unknown): unknown {
+  return typeof answer === 'object' && answer !== null && 'rows' in answer ? answer.rows : answer;
 }
