@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { debian13 } from '#test/interop/debian-13.ts';
 import { type Ironic, ironicBootUrl, startIronic } from '#test/interop/ironic.ts';
+import { loggedErrors } from '#test/interop/logged-errors.ts';
 import { type LabNode, type LabSite, startSite } from '#test/lab/lab.ts';
 import { labAddresses } from '#test/lab/network.ts';
 import { readDemoImage } from '#test/lab/operator.ts';
@@ -63,6 +64,10 @@ test('a direct deploy with a config drive boots', async () => {
     say([ironic.logFile, node.machine.serialLog].map(tail).join('\n'));
     throw error;
   }
+});
+
+test('Ironic has met nothing that it does not understand', () => {
+  expect(loggedErrors(ironic.logFile)).toEqual([]);
 });
 
 async function enrol(instanceInfo: object): Promise<void> {
