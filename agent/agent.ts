@@ -97,7 +97,7 @@ async function lookUpAndServe(api: ApiClient, config: AgentConfig, dependencies:
   const address = await advertisedAddress(api, config, dependencies);
   const certificate = chooseCertificate(config, session.node, address, saved);
   const save = async (): Promise<void> => {
-    if (certificate) await saveIdentity(config.stateDir, toSaved(session.node, address, certificate));
+    await saveIdentity(config.stateDir, toSaved(session.node, address, certificate));
   };
   await save();
   await serve({ config, dependencies, looking, session, address, certificate, save });
@@ -204,18 +204,18 @@ function chooseCertificate(
   saved: SavedIdentity | undefined,
 ): ServerCertificate | undefined {
   if (node.apiVersion < microversions.agentVerifyCa || config.advertise.protocol === 'http') return undefined;
-  if (saved?.node_uuid === node.uuid && saved.address === address && saved.token === node.token) {
+  const isSame = saved?.node_uuid === node.uuid && saved.address === address && saved.token === node.token;
+  if (isSame && saved.certificate_pem !== undefined && saved.key_pem !== undefined) {
     return { certificatePem: saved.certificate_pem, keyPem: saved.key_pem };
   }
   return createServerCertificate({ address, hostName: hostname(), curve: config.tls.curve });
 }
 
-function toSaved(node: FoundNode, address: string, certificate: ServerCertificate): SavedIdentity {
+function toSaved(node: FoundNode, address: string, certificate: ServerCertificate | undefined): SavedIdentity {
   return {
     node_uuid: node.uuid,
     ...(node.token === undefined ? {} : { token: node.token }),
     address,
-    certificate_pem: certificate.certificatePem,
-    key_pem: certificate.keyPem,
+    ...(certificate ? { certificate_pem: certificate.certificatePem, key_pem: certificate.keyPem } : {}),
   };
 }

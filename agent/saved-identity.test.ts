@@ -22,6 +22,12 @@ describe('the saved identity', () => {
     expect((await stat(join(path, 'identity.json'))).mode & 0o777).toBe(0o600);
   });
 
+  test('is node and token where there is no certificate', async () => {
+    const plain = { node_uuid: 'n', token: 't', address: '192.0.2.1' };
+    await saveIdentity(directory, plain);
+    expect(await readSavedIdentity(directory, silentLog)).toEqual(plain);
+  });
+
   test('is nothing at the first start, nor when the file is damaged', async () => {
     expect(await readSavedIdentity(directory, silentLog)).toBeUndefined();
     await writeFile(join(directory, 'identity.json'), '{"node_uuid": 1');

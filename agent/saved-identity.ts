@@ -13,8 +13,9 @@ const SavedIdentity = z.object({
   node_uuid: z.string(),
   token: z.string().optional(),
   address: z.string(),
-  certificate_pem: z.string(),
-  key_pem: z.string(),
+  /** None where the agent serves plain HTTP. */
+  certificate_pem: z.string().optional(),
+  key_pem: z.string().optional(),
 });
 export type SavedIdentity = z.infer<typeof SavedIdentity>;
 

@@ -52,6 +52,9 @@ const Environment = z.object({
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents beat every 0.3 to 0.6 of it'),
   BATON_CALLBACK_TIMEOUT: seconds(1800).describe('seconds a step may wait for the agent'),
   BATON_STEP_TIMEOUT: seconds(7200).describe('seconds an in-band step may take'),
+  BATON_RETRY_TIMEOUT: seconds(300).describe(
+    'seconds for which a step is tried again after a passing fault, such as a BMC that does not answer',
+  ),
   BATON_POWER_TIMEOUT: seconds(120).describe(
     'seconds a flow gives a power action, or anybody a read of the power state',
   ),
@@ -98,6 +101,7 @@ export interface ConductorConfig {
   readonly heartbeatTimeout: number;
   readonly callbackTimeoutMs: number;
   readonly stepTimeoutMs: number;
+  readonly retryTimeoutMs: number;
   readonly powerTimeoutMs: number;
   readonly powerSyncIntervalMs: number;
   readonly leaseMs: number;
@@ -147,6 +151,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,
     callbackTimeoutMs: env.BATON_CALLBACK_TIMEOUT * 1000,
     stepTimeoutMs: env.BATON_STEP_TIMEOUT * 1000,
+    retryTimeoutMs: env.BATON_RETRY_TIMEOUT * 1000,
     powerTimeoutMs: env.BATON_POWER_TIMEOUT * 1000,
     powerSyncIntervalMs: env.BATON_POWER_SYNC_INTERVAL * 1000,
     leaseMs: env.BATON_LEASE_SECONDS * 1000,

@@ -28,6 +28,7 @@ export type LogSources = Pick<CommandServices, 'run' | 'recentLog'>;
 export const collectSystemLogs = defineCommand({
   kind: 'sync',
   params: z.strictObject({}),
+  whileBusy: true,
   run: async (services) => ({ system_logs: await packSystemLogs(services) }),
 });
 

@@ -24,6 +24,12 @@ function setUp() {
       sync_text: defineCommand({ kind: 'sync', params: z.strictObject({}), run: async () => 'written' }),
       nothing: defineCommand({ kind: 'sync', params: z.strictObject({}), run: async () => undefined }),
       strict: defineCommand({ kind: 'sync', params: z.strictObject({ size: z.number() }), run: async () => ({}) }),
+      look: defineCommand({
+        kind: 'sync',
+        params: z.strictObject({}),
+        whileBusy: true,
+        run: async () => undefined,
+      }),
       broken: defineCommand({
         kind: 'sync',
         params: z.strictObject({}),
@@ -69,7 +75,10 @@ describe('CommandRunner', () => {
     const [first, second] = await Promise.allSettled([runner.start('t.slow', {}), runner.start('t.slow', {})]);
     expect(first.status).toBe('fulfilled');
     expect(second).toMatchObject({ status: 'rejected', reason: { code: 409 } });
-    await expect(runner.start('t.nothing', {})).rejects.toThrow('Agent is busy: executing command slow');
+    const busy = 'Agent is busy: executing command slow';
+    await expect(runner.start('t.nothing', {})).rejects.toThrow(busy);
+    expect(await runner.start('t.look', {})).toMatchObject({ command_status: 'SUCCEEDED' });
+    await expect(runner.start('t.nothing', {}), 'what ran beside it frees nobody').rejects.toThrow(busy);
     expect(calls).toHaveLength(1);
     gate.resolve(null);
     await runner.wait(runner.list()[0]?.id ?? '');

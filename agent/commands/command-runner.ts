@@ -56,7 +56,7 @@ export class CommandRunner {
    * Starts `<extension>.<command>`. A synchronous one has ended when this resolves, an asynchronous one has begun. A
    * repeated request with the id of a known command (`params.step.baton_command_id`) gets that command, started or
    * ended.
-   * @throws AgentFault for an unknown name, bad parameters, or while a command runs.
+   * @throws AgentFault for an unknown name, bad parameters, or while a command runs beside which this one can't.
    */
   async start(name: string, params: Readonly<Record<string, unknown>>): Promise<CommandResult> {
     const turn = this.#turn.then(() => this.#startInTurn(name, params));
@@ -81,9 +81,9 @@ export class CommandRunner {
         `step.baton_command_id: ${wantedId} is the id of an earlier ${known.result.command_name}`,
       );
     }
-    const last = [...this.#entries.values()].at(-1);
-    if (last?.result.command_status === 'RUNNING') {
-      throw new AgentFault('AgentIsBusy', `executing command ${last.result.command_name}`);
+    const running = [...this.#entries.values()].find(({ result }) => result.command_status === 'RUNNING');
+    if (running && !definition.whileBusy) {
+      throw new AgentFault('AgentIsBusy', `executing command ${running.result.command_name}`);
     }
     const parsed = parseParams(definition.params, params);
     const id = wantedId ?? randomUUID();

@@ -44,6 +44,8 @@ export interface CommandServices {
 export interface CommandDefinition<Params = unknown> {
   readonly kind: 'sync' | 'async';
   readonly params: z.ZodType<Params>;
+  /** Disturbs nothing, and is wanted most while something hangs: run beside an asynchronous command. */
+  readonly whileBusy?: boolean;
   /** What it does, for the console, where the command's name doesn't say enough. */
   label?(params: Params): string;
   /** What it returns is the `command_result`; what it throws becomes the `command_error`. */

@@ -160,7 +160,8 @@ async function actOnStep(
       kind: mode === 'resume' ? 'wait' : 'again',
       reason: `another try after: ${errorChain(error)}`,
       timeoutMs: context.config.retryTimeoutMs,
-      checkEveryMs: retryEveryMs,
+      // within a short time limit there is more than one try too
+      checkEveryMs: Math.min(retryEveryMs, context.config.retryTimeoutMs / 4),
     };
   }
   try {

@@ -39,13 +39,24 @@ export const waitUntil = <T>(what: string, look: () => Promise<T | undefined> | 
 
 export const step = (name: string, more: object = {}) => ({ interface: 'deploy', step: name, ...more });
 
-export async function openStepNode(): Promise<StepNode> {
-  const conductor = await startConductorInProcess({ log: silentLog });
+export interface StepNodeOptions {
+  /** Of the conductor: `BATON_STEP_TIMEOUT`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** The agent serves plain HTTP, so that `machine.agentFaults` can be put before it. */
+  readonly plainHttp?: boolean;
+}
+
+export async function openStepNode({ settings = {}, plainHttp = false }: StepNodeOptions = {}): Promise<StepNode> {
+  const conductor = await startConductorInProcess({
+    log: silentLog,
+    settings: { ...(plainHttp ? { BATON_REQUIRE_AGENT_TLS: 'false' } : {}), ...settings },
+  });
   const operator = createOperator(conductor.url);
   const name = 'stepper';
   const machine = await startSimulatedNode({
     conductorUrl: () => conductor.url,
     mac: '52:54:00:00:03:11',
+    plainHttp,
     cleanSteps: [
       { step: 'wipe', priority: 50 },
       { step: 'flash', rebootRequested: true },
@@ -93,6 +104,8 @@ export async function openStepNode(): Promise<StepNode> {
     },
     heal: () => {
       for (const fault of Object.keys(machine.faults)) Reflect.deleteProperty(machine.faults, fault);
+      machine.agentFaults.clear();
+      machine.bmc.clearFaults();
     },
     close: async () => {
       await machine.close();

@@ -35,6 +35,8 @@ export interface RedfishSimulator {
   /** Every request in order, those hit by a fault included. */
   readonly requests: readonly SeenRequest[];
   inject(fault: Fault): void;
+  /** Takes back what was injected and has not struck. */
+  clearFaults(): void;
   /** From now on requests are taken and not answered until `thaw`. */
   freeze(): void;
   thaw(): void;
@@ -100,6 +102,7 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
     counters,
     requests,
     inject: (fault) => faults.inject(fault),
+    clearFaults: () => faults.clear(),
     freeze: () => {
       frozen ??= Promise.withResolvers<void>();
     },

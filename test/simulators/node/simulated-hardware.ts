@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import type { AgentContext } from '#agent/context.ts';
+import { type HardwareManager, hardwareSupport, type OfferedStep } from '#agent/hardware/hardware-manager.ts';
+import { systemClock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
+
+/** What a test may make go wrong. */
+export interface NodeFaults {
+  /** Step name → the error that it ends with; taken away once it has struck when `once`. */
+  failStep?: { readonly step: string; readonly message: string; readonly once?: boolean };
+  /** The agent's process dies when it begins this step (once, unless `diesAgain`), and init starts it again. */
+  dieInStep?: string;
+  diesAgain?: boolean;
+  /** The version that the hardware manager then has. */
+  comesBackAs?: string | (() => string);
+  /** This step takes so long (ms) in place of `stepMs`. */
+  slowStep?: { readonly step: string; readonly ms: number };
+  /** The version of the hardware manager from the next start of the agent on; default 1. */
+  hardwareVersion?: string;
+  /** Why the agent can't tell what the machine is made of. */
+  noInventory?: string;
+  /** The ramdisk never comes up. */
+  bootsNothing?: boolean;
+}
+
+export interface StepTime {
+  readonly step: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+export interface SimulatedHardwareOptions {
+  /** How long an in-band step takes; default 5. */
+  readonly stepMs?: number;
+  /** In-band deploy steps beside write_image, name → priority. */
+  readonly deploySteps?: Readonly<Record<string, number>>;
+  /** In-band clean and service steps; default one clean step, `erase_devices_metadata`. */
+  readonly cleanSteps?: readonly SimulatedStep[];
+  readonly serviceSteps?: readonly SimulatedStep[];
+}
+
+export interface SimulatedStep {
+  readonly step: string;
+  /** Default 0. */
+  readonly priority?: number;
+  readonly abortable?: boolean;
+  readonly rebootRequested?: boolean;
+}
+
+export interface StepRecord {
+  readonly disk: string[];
+  readonly stepTimes: StepTime[];
+}
+
+const standardSteps = { prepare_disks: 90, tune_image: 70 };
+
+/** A hardware manager whose steps do nothing but what the faults say, and are recorded. */
+export function simulatedHardware(
+  options: SimulatedHardwareOptions,
+  faults: NodeFaults,
+  record: StepRecord,
+  death: AbortController,
+): HardwareManager {
+  const act = async (context: AgentContext, step: string, entry: string): Promise<StepOutcome> => {
+    const startedAt = performance.now();
+    if (faults.dieInStep === step) {
+      if (!faults.diesAgain) delete faults.dieInStep;
+      const { comesBackAs } = faults;
+      if (comesBackAs) faults.hardwareVersion = typeof comesBackAs === 'string' ? comesBackAs : comesBackAs();
+      death.abort(new Error('the agent dies'));
+      // a dead process tells nobody that its step has failed
+      return new Promise<never>(() => undefined);
+    }
+    const ms = faults.slowStep?.step === step ? faults.slowStep.ms : (options.stepMs ?? 5);
+    await systemClock.sleep(ms, context.signal);
+    const failure = faults.failStep;
+    if (failure?.step === step) {
+      if (failure.once) delete faults.failStep;
+      throw new AppError('image_error', failure.message);
+    }
+    context.reportProgress({ phase: step, done_bytes: 1, total_bytes: 1 });
+    record.disk.push(entry);
+    record.stepTimes.push({ step, startedAt, endedAt: performance.now() });
+    return { kind: 'done', output: null };
+  };
+  const writeImage = defineStep({
+    interface: 'deploy',
+    step: 'write_image',
+    priority: 0,
+    description: 'pretends to write an image',
+    args: z.object({ image_info: z.looseObject({ id: z.string() }), configdrive: z.string().nullish() }),
+    run: (context: AgentContext, args) =>
+      act(context, 'write_image', `write_image ${args.image_info.id}${args.configdrive ? ' with config drive' : ''}`),
+  });
+  const plain = ({ step, priority = 0, ...more }: SimulatedStep): OfferedStep => ({
+    priority,
+    step: defineStep({
+      ...more,
+      interface: 'deploy',
+      step,
+      priority,
+      description: `pretends to ${step}`,
+      args: z.object({ note: z.string().optional() }),
+      run: (context: AgentContext) => act(context, step, step),
+    }),
+  });
+  return {
+    className: 'SimulatedHardwareManager',
+    name: 'simulated',
+    version: faults.hardwareVersion ?? '1',
+    evaluateSupport: () => Promise.resolve(hardwareSupport.generic),
+    steps: {
+      deploy: [
+        { step: writeImage, priority: 0 },
+        ...Object.entries(options.deploySteps ?? standardSteps).map(([step, priority]) => plain({ step, priority })),
+      ],
+      clean: (options.cleanSteps ?? [{ step: 'erase_devices_metadata', priority: 99 }]).map(plain),
+      service: (options.serviceSteps ?? []).map(plain),
+    },
+  };
+}
