@@ -1,5 +1,5 @@
 import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { z } from 'zod';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { fileDigest, hashOf, sourceHash } from '#image-build/hash.ts';
@@ -62,7 +62,7 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   await rm(join(output, 'manifest.json'), { force: true });
   const kernel = await kernelOf(tree.path);
   const base = await baseLayer(context, tree, kernel, await baseKey(inputs));
-  const top = await agentLayer(context, agent, extra);
+  const top = await agentLayer(context, agent, { output, extra });
   await joinLayers([base, top], join(output, 'initrd.img'));
   await copyFile(join(tree.path, 'boot', `vmlinuz-${kernel}`), join(output, 'vmlinuz'));
   const unpacked = base.unpackedSize + top.unpackedSize;
@@ -136,10 +136,15 @@ async function baseLayer(context: BuildContext, tree: PackageTree, kernel: strin
   return layer;
 }
 
-async function agentLayer(context: BuildContext, agent: AgentBundle, extra: readonly string[]): Promise<Layer> {
-  const stage = join(paths.cache, 'ramdisk-agent');
+/** Ramdisks for different outputs may be made at the same time: each has its own place. */
+async function agentLayer(
+  context: BuildContext,
+  agent: AgentBundle,
+  { output, extra }: { readonly output: string; readonly extra: readonly string[] },
+): Promise<Layer> {
+  const stage = join(paths.cache, `agent-${basename(output)}`);
   await stageAgent(agent, stage, extra);
-  const layer = await packLayer(context, stage, join(paths.cache, 'ramdisk-agent.cpio.zst'));
+  const layer = await packLayer(context, stage, `${stage}.cpio.zst`);
   await rm(stage, { recursive: true });
   return layer;
 }

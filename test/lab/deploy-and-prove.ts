@@ -1,19 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
+import type { PlanView } from '#conductor/flows/view-plan.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
 import { labAddresses } from '#test/lab/network.ts';
-import { type DemoImage, enrollNode, getFlow, getNode, requestDeploy } from '#test/lab/operator.ts';
+import {
+  type DemoImage,
+  type DeployOptions,
+  enrollNode,
+  getFlow,
+  getNode,
+  noteInstance,
+  readPlan,
+  requestDeploy,
+} from '#test/lab/operator.ts';
 import { type BeaconAnswer, tryBothNetworks, waitForBeacon } from '#test/lab/proofs/beacon.ts';
 import { compareImageBytes, comparePartitionTables } from '#test/lab/proofs/compare-disk.ts';
+import { lookBeforeBoot } from '#test/lab/proofs/look-before-boot.ts';
+import type { Proof } from '#test/lab/proofs/proof.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
-
-export interface Proof {
-  readonly what: string;
-  readonly holds: boolean;
-  /** What was seen. */
-  readonly seen: string;
-}
 
 export interface DeployReport {
   readonly node: string;
@@ -26,8 +31,15 @@ export interface DeployReport {
 }
 
 export interface DeployHooks {
-  /** Steps that the request adds. With a RAID among them, as with a partition image, the disk is not compared with the image. */
-  readonly deploySteps?: readonly { readonly interface: string; readonly step: string }[];
+  /** Steps that the request adds. */
+  readonly deploySteps?: DeployOptions['deploySteps'];
+  /**
+   * The look at the disks before the first boot from them, in place of the comparison with the image; `undefined` as long
+   * as no deployed system is on them.
+   */
+  readonly lookAtDisks?: () => Promise<readonly Proof[] | undefined>;
+  /** Told the plan before it runs. Then the machine is inspected first, and the deploy is asked for with the plan's hash. */
+  readonly onPlan?: (plan: PlanView) => void;
   /** Told about the flow whenever it has been looked at. */
   readonly onFlow?: (flow: FlowView) => void;
   /** Told in a line of text what happens outside of the flow. */
@@ -48,17 +60,28 @@ export async function deployAndProve(
   image: DemoImage,
   hooks: DeployHooks = {},
 ): Promise<DeployReport> {
+  await enrollNode(lab, node, { inspect: hooks.onPlan !== undefined });
+  hooks.report?.(`${node.name} is enrolled and available (${node.machine.firmware}, ${node.bmc.driver})`);
+  return deployEnrolled(lab, node, image, hooks);
+}
+
+/** The same for a node that is enrolled already, be it available or in `deploy failed`. */
+export async function deployEnrolled(
+  lab: Lab,
+  node: LabNode,
+  image: DemoImage,
+  hooks: DeployHooks = {},
+): Promise<DeployReport> {
   const report = hooks.report ?? (() => undefined);
-  await enrollNode(lab, node);
-  report(`${node.name} is enrolled and available (${node.machine.firmware}, ${node.bmc.driver})`);
-  const { deploySteps } = hooks;
-  const isRaid = deploySteps?.some((step) => step.interface === 'raid');
-  const isPartitionImage = image.instanceInfo?.['image_type'] === 'partition';
-  const diskProofs = isRaid || isPartitionImage ? () => Promise.resolve([]) : proveDiskBeforeBoot(node, image);
+  const diskProofs = proveDisks(node, image, hooks);
   const hostName = `${node.name}-${lab.directory.id}`;
   const instanceUuid = randomUUID();
+  const { deploySteps = [] } = hooks;
+  await noteInstance(lab, node, image, instanceUuid);
+  const plan = hooks.onPlan ? await readPlan(lab, node, deploySteps) : undefined;
+  if (plan) hooks.onPlan?.(plan);
   const started = performance.now();
-  await requestDeploy(lab, node, { image, hostName, instanceUuid, ...(deploySteps ? { deploySteps } : {}) });
+  await requestDeploy(lab, node, { hostName, instanceUuid, deploySteps, planHash: plan?.hash });
   const flow = await followDeploy(lab, node, hooks);
   const activeAfterMs = performance.now() - started;
   report(`${node.name} is active; waiting for its beacon on the tenant network`);
@@ -89,22 +112,13 @@ async function followDeploy(lab: Lab, node: LabNode, hooks: DeployHooks): Promis
   });
 }
 
-/**
- * The disk is looked at when the machine is powered on from it, before its system can change a byte: the launcher holds
- * the power-on back for that second or two.
- */
-function proveDiskBeforeBoot(node: LabNode, image: DemoImage): () => Promise<Proof[]> {
-  let proofs: Promise<Proof[]> | undefined;
+/** A partition image is not on the disk as it is in its file: only its system is asked. */
+function proveDisks(node: LabNode, image: DemoImage, { lookAtDisks }: DeployHooks): () => Promise<readonly Proof[]> {
+  if (!lookAtDisks && image.instanceInfo?.['image_type'] === 'partition') return () => Promise.resolve([]);
   const disk = node.machine.diskFiles[0] ?? '';
-  node.machine.onPowerOn(async (order) => {
-    if (order[0] !== 'disk' || proofs) return;
-    proofs = lookAtDisk(disk, image);
-    await proofs;
-  });
-  return async () =>
-    (await proofs) ?? [
-      { what: 'disk as written', holds: false, seen: 'the machine was never powered on from its disk' },
-    ];
+  const look = lookBeforeBoot(node.machine, lookAtDisks ?? (() => lookAtDisk(disk, image)));
+  const nothing = 'the machine was never powered on from a disk with a system';
+  return async () => (await look()) ?? [{ what: 'disk as written', holds: false, seen: nothing }];
 }
 
 async function lookAtDisk(disk: string, image: DemoImage): Promise<Proof[]> {

@@ -1,8 +1,13 @@
 import { formatDuration } from '#conductor/cli/render-flow.ts';
+import { renderPlan } from '#conductor/cli/render-plan.ts';
+import type { FlowView } from '#conductor/flows/flow-view.ts';
+import type { PlanView } from '#conductor/flows/view-plan.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';
 import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
+import { customSteps, deployOntoRaid1, raid1Disks } from '#test/lab/deploy-onto-raid1.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
-import { type Lab, startLab } from '#test/lab/lab.ts';
+import { type Lab, type LabOptions, startLab } from '#test/lab/lab.ts';
 import { type DemoImage, readDemoImage } from '#test/lab/operator.ts';
 import { type LabCommand, labUsage, parseLabCommand } from '#test/lab/options.ts';
 import { openScreen, type Screen } from '#test/lab/screen.ts';
@@ -20,15 +25,14 @@ async function main(): Promise<number> {
   const screen = openScreen(process.stdout, startedMs);
   try {
     const image = await readDemoImage();
-    const lab = await startLab({
-      nodes: Array.from({ length: command.nodes }, () => ({ firmware: command.firmware, bmc: command.bmc })),
-      report: (line) => screen.line(line),
-    });
+    const lab = await startLab(await labOptions(command, screen));
     try {
-      const reports = await orInterrupted(deployAll(lab, image, screen), interrupted.signal);
+      const reports = await orInterrupted(deployAll(lab, image, { command, screen }), interrupted.signal);
       screen.close();
       process.stdout.write(summary(reports, performance.now() - startedMs));
       if (command.keep) {
+        // the trials without a disk have left it off
+        if (command.raid1) for (const { machine } of lab.nodes) await machine.setPower('on');
         process.stdout.write(howToDrive(lab));
         await untilInterrupted(interrupted.signal);
       }
@@ -49,14 +53,32 @@ async function main(): Promise<number> {
   }
 }
 
-function deployAll(lab: Lab, image: DemoImage, screen: Screen): Promise<DeployReport[]> {
+async function labOptions(command: LabCommand, screen: Screen): Promise<LabOptions> {
+  const report = (line: string): void => screen.line(line);
+  const { firmware, bmc } = command;
+  const machine = { firmware, bmc, ...(command.raid1 ? { disks: raid1Disks } : {}) };
+  return {
+    nodes: Array.from({ length: command.nodes }, () => machine),
+    report,
+    ...(command.raid1 ? { ramdiskDirectory: await buildCustomRamdisk('ramdisk-custom', [customSteps], report) } : {}),
+  };
+}
+
+function deployAll(
+  lab: Lab,
+  image: DemoImage,
+  { command, screen }: { readonly command: LabCommand; readonly screen: Screen },
+): Promise<DeployReport[]> {
   return Promise.all(
-    lab.nodes.map((node) =>
-      deployAndProve(lab, node, image, {
-        onFlow: (flow) => screen.flow(node.name, flow),
-        report: (line) => screen.line(line),
-      }),
-    ),
+    lab.nodes.map((node) => {
+      const hooks = {
+        onFlow: (flow: FlowView): void => screen.flow(node.name, flow),
+        report: (line: string): void => screen.line(line),
+      };
+      if (!command.raid1) return deployAndProve(lab, node, image, hooks);
+      const onPlan = (plan: PlanView): void => screen.line(`${node.name}: the plan\n\n${renderPlan(plan)}`);
+      return deployOntoRaid1(lab, node, image, { ...hooks, onPlan });
+    }),
   );
 }
 
@@ -93,7 +115,7 @@ function summary(reports: readonly DeployReport[], totalMs: number): string {
   const lines = reports.flatMap((report) => [
     '',
     `${report.node}: active after ${formatDuration(report.activeAfterMs)}, beacon after ${formatDuration(report.beaconAfterMs)}`,
-    ...report.proofs.map((proof) => `  ${proof.holds ? 'proved' : 'FAILED'}  ${proof.what}: ${proof.seen}`),
+    ...report.proofs.map((proof) => `  ${proof.holds ? '✓' : '✗'} ${proof.what}: ${proof.seen}`),
   ]);
   const failed = reports.flatMap((report) => report.proofs).filter((proof) => !proof.holds).length;
   const verdict = failed === 0 ? 'every proof holds' : `${failed} proofs do NOT hold`;

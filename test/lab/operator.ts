@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
+import type { PlanView } from '#conductor/flows/view-plan.ts';
 import { readManifest } from '#image-build/manifest.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
@@ -57,8 +58,14 @@ export async function readDemoRootImage(rootGb: number, directory = 'build/os-im
   };
 }
 
-/** Enrolls a machine and takes it to `available`: node, port, manage, provide. */
-export async function enrollNode(lab: Lab, node: LabNode): Promise<NodeView> {
+const inspectLimitMs = 8 * 60_000;
+
+/** Enrolls a machine and takes it to `available`: node, port, manage, inspect if asked for, provide. */
+export async function enrollNode(
+  lab: Lab,
+  node: LabNode,
+  { inspect = false }: { readonly inspect?: boolean } = {},
+): Promise<NodeView> {
   const created = await lab.api.call<NodeView>('POST', '/v1/nodes', {
     name: node.name,
     driver: node.bmc.driver,
@@ -75,21 +82,16 @@ export async function enrollNode(lab: Lab, node: LabNode): Promise<NodeView> {
   });
   await provision(lab, node, 'manage');
   await waitForState(lab, node, 'manageable');
+  if (inspect) {
+    await provision(lab, node, 'inspect');
+    await waitForState(lab, node, 'manageable', inspectLimitMs);
+  }
   await provision(lab, node, 'provide');
   return waitForState(lab, node, 'available');
 }
 
-export interface DeployOptions {
-  readonly image: DemoImage;
-  readonly hostName: string;
-  readonly instanceUuid: string;
-  /** Beside the built-in ones: `{interface, step, priority, args}`. */
-  readonly deploySteps?: readonly object[];
-}
-
-/** Asks for `active`; returns when the request has been accepted. */
-export async function requestDeploy(lab: Lab, node: LabNode, options: DeployOptions): Promise<void> {
-  const { image, hostName, instanceUuid } = options;
+/** Says what the node is to become: the image, and the instance's UUID. */
+export async function noteInstance(lab: Lab, node: LabNode, image: DemoImage, instanceUuid: string): Promise<void> {
   await lab.api.call('PATCH', `/v1/nodes/${node.name}`, [
     { op: 'add', path: '/instance_uuid', value: instanceUuid },
     { op: 'add', path: '/instance_info/image_source', value: `${lab.conductor.url}${image.urlPath}` },
@@ -102,8 +104,35 @@ export async function requestDeploy(lab: Lab, node: LabNode, options: DeployOpti
       value,
     })),
   ]);
+}
+
+export interface RequestedDeployStep {
+  readonly interface: string;
+  readonly step: string;
+  readonly priority: number;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+/** What a deploy of the noted image would do. */
+export function readPlan(lab: Lab, node: LabNode, deploySteps: readonly RequestedDeployStep[]): Promise<PlanView> {
+  return lab.api.call('POST', `/v1/nodes/${node.name}/plan`, { target: 'active', deploy_steps: deploySteps });
+}
+
+export interface DeployOptions {
+  readonly hostName: string;
+  readonly instanceUuid: string;
+  /** Beside the built-in ones. */
+  readonly deploySteps?: readonly RequestedDeployStep[];
+  /** Of the plan that was read. */
+  readonly planHash?: string | undefined;
+}
+
+/** Asks for `active` with the image noted before; returns when the request has been accepted. */
+export async function requestDeploy(lab: Lab, node: LabNode, options: DeployOptions): Promise<void> {
+  const { hostName, instanceUuid, deploySteps = [], planHash } = options;
   await provision(lab, node, 'active', {
-    ...(options.deploySteps ? { deploy_steps: options.deploySteps } : {}),
+    ...(deploySteps.length > 0 ? { deploy_steps: deploySteps } : {}),
+    ...(planHash === undefined ? {} : { plan_hash: planHash }),
     configdrive: { meta_data: { uuid: instanceUuid, hostname: hostName, name: hostName, instance_uuid: instanceUuid } },
   });
 }

@@ -2,11 +2,19 @@ import { expect, test } from 'vitest';
 import { parseLabCommand } from '#test/lab/options.ts';
 
 test('defaults and flags', () => {
-  expect(parseLabCommand([])).toEqual({ firmware: 'uefi', bmc: 'redfish', nodes: 1, keep: false, help: false });
-  expect(parseLabCommand(['--firmware=bios', '--bmc', 'ipmi', '--nodes', '3', '--keep'])).toEqual({
+  expect(parseLabCommand([])).toEqual({
+    firmware: 'uefi',
+    bmc: 'redfish',
+    nodes: 1,
+    raid1: false,
+    keep: false,
+    help: false,
+  });
+  expect(parseLabCommand(['--firmware=bios', '--bmc', 'ipmi', '--nodes', '3', '--raid1', '--keep'])).toEqual({
     firmware: 'bios',
     bmc: 'ipmi',
     nodes: 3,
+    raid1: true,
     keep: true,
     help: false,
   });

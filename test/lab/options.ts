@@ -6,14 +6,17 @@ export interface LabCommand {
   readonly firmware: Firmware;
   readonly bmc: 'redfish' | 'ipmi';
   readonly nodes: number;
+  /** Onto software RAID, with a step of one's own and a change of BIOS settings. */
+  readonly raid1: boolean;
   readonly keep: boolean;
   readonly help: boolean;
 }
 
-export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--nodes 1..8] [--keep]
+export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--nodes 1..8] [--raid1] [--keep]
   --firmware  what the machines boot with (default uefi)
   --bmc       what their BMCs speak (default redfish)
   --nodes     how many machines are deployed at the same time (default 1)
+  --raid1     two disks: show the plan, deploy onto RAID 1 with a BIOS change and a custom step, then pull each disk
   --keep      leave everything up afterwards, until Ctrl-C`;
 
 /** @throws AppError `invalid_argument` naming the flag and what would be right. */
@@ -32,6 +35,7 @@ export function parseLabCommand(args: readonly string[]): LabCommand {
     firmware: oneOf('firmware', values.firmware, ['uefi', 'bios']),
     bmc: oneOf('bmc', values.bmc, ['redfish', 'ipmi']),
     nodes,
+    raid1: values.raid1,
     keep: values.keep,
     help: values.help,
   };
@@ -45,6 +49,7 @@ function parse(args: readonly string[]) {
         firmware: { type: 'string', default: 'uefi' },
         bmc: { type: 'string', default: 'redfish' },
         nodes: { type: 'string', default: '1' },
+        raid1: { type: 'boolean', default: false },
         keep: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },

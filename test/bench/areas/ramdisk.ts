@@ -4,7 +4,7 @@ import { readManifest } from '#image-build/manifest.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Area, type BenchContext, type Figure, round } from '#test/bench/area.ts';
 import { type LabNodeOptions, startLab } from '#test/lab/lab.ts';
-import { enrollNode, readDemoImage, requestDeploy } from '#test/lab/operator.ts';
+import { enrollNode, noteInstance, readDemoImage, requestDeploy } from '#test/lab/operator.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 const bootLimitMs = 300_000;
@@ -38,7 +38,9 @@ async function bootToHeartbeat(context: BenchContext, options: LabNodeOptions): 
     let poweredOn = Number.NaN;
     node.machine.onPowerOn(async () => void (poweredOn = performance.now()));
     const image = await readDemoImage();
-    await requestDeploy(lab, node, { image, hostName: 'bench', instanceUuid: randomUUID() });
+    const instanceUuid = randomUUID();
+    await noteInstance(lab, node, image, instanceUuid);
+    await requestDeploy(lab, node, { hostName: 'bench', instanceUuid });
     const accepted = /baton-agent: heartbeat accepted/;
     await waitUntil(
       'the first heartbeat',

@@ -16,13 +16,17 @@ export interface GptPartition {
 
 const sector = 512;
 
-/** The primary partition table in a disk's file. @throws AppError `storage_error` when there is none. */
-export function readGpt(file: string): GptPartition[] {
-  const header = readBytes(file, sector, sector);
+/**
+ * The primary partition table in a disk's file.
+ * @param at where that disk starts in the file, in bytes: an array's does not start with that of its member
+ * @throws AppError `storage_error` when there is none.
+ */
+export function readGpt(file: string, at = 0): GptPartition[] {
+  const header = readBytes(file, at + sector, sector);
   if (header.toString('latin1', 0, 8) !== 'EFI PART') {
     throw new AppError('storage_error', `${file} has no GUID partition table`);
   }
-  const entriesAt = Number(header.readBigUInt64LE(72)) * sector;
+  const entriesAt = at + Number(header.readBigUInt64LE(72)) * sector;
   const count = header.readUInt32LE(80);
   const size = header.readUInt32LE(84);
   return parseGptEntries(readBytes(file, entriesAt, count * size), size);

@@ -1,0 +1,71 @@
+import { biosChangeFor } from '#test/lab/bios-change.ts';
+import { bootWithoutDisk, putDisksBack } from '#test/lab/boot-without-disk.ts';
+import { type DeployHooks, type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
+import type { Lab, LabNode } from '#test/lab/lab.ts';
+import type { DemoImage, RequestedDeployStep } from '#test/lab/operator.ts';
+import type { BeaconAnswer } from '#test/lab/proofs/beacon.ts';
+import { lookAtRaid1 } from '#test/lab/proofs/look-at-raid1.ts';
+import type { Proof } from '#test/lab/proofs/proof.ts';
+
+/**
+ * `npm run lab -- --raid1`: software RAID 1 over two disks, a change of BIOS settings and a step of one's own in one
+ * deploy, then each disk pulled in turn. The ramdisk must have `agent/custom/example`.
+ */
+export const raid1Disks = [
+  { bus: 'virtio', gib: 6 },
+  { bus: 'virtio', gib: 6 },
+] as const;
+
+export const customSteps = 'agent/custom/example';
+
+const motd = 'Deployed onto RAID 1 by Baton.';
+const bootLimitMs = 8 * 60_000;
+
+const raidStep: RequestedDeployStep = {
+  interface: 'raid',
+  step: 'apply_configuration',
+  priority: 90,
+  args: {
+    raid_config: {
+      logical_disks: [{ size_gb: 'MAX', raid_level: '1', controller: 'software', is_root_volume: true }],
+    },
+  },
+};
+const motdStep: RequestedDeployStep = { interface: 'deploy', step: 'write_motd', priority: 70, args: { text: motd } };
+
+/** As `deployAndProve`; the proofs of the boots without a disk among the others. Leaves the machine off, with both disks. */
+export async function deployOntoRaid1(
+  lab: Lab,
+  node: LabNode,
+  image: DemoImage,
+  hooks: Omit<DeployHooks, 'deploySteps' | 'lookAtDisks'> = {},
+): Promise<DeployReport> {
+  const report = hooks.report ?? (() => undefined);
+  const bios = biosChangeFor(lab, node);
+  if (!bios)
+    report(`${node.name}: no BIOS change: its BMC speaks IPMI, its firmware is no UEFI, so nobody has settings`);
+  const deployed = await deployAndProve(lab, node, image, {
+    ...hooks,
+    deploySteps: [...(bios ? [bios.step] : []), raidStep, motdStep],
+    lookAtDisks: () => lookAtRaid1({ rawImage: image.rawFile, diskFiles: node.machine.diskFiles, motd }),
+  });
+  const proofs = [...deployed.proofs, ...(bios ? [await bios.prove()] : [])];
+  let before = deployed.beacon;
+  for (const [index] of raid1Disks.entries()) {
+    report(`${node.name}: powered off, disk ${index} pulled, powered on`);
+    const beacon = await bootWithoutDisk(lab, node, index, { before, timeoutMs: bootLimitMs });
+    proofs.push(proveBoot(index, before, beacon));
+    before = beacon;
+  }
+  await putDisksBack(node);
+  return { ...deployed, proofs };
+}
+
+/** The same instance, in a boot of its own. */
+function proveBoot(pulled: number, before: BeaconAnswer, beacon: BeaconAnswer): Proof {
+  return {
+    what: `its system boots with disk ${pulled} pulled`,
+    holds: beacon.bootId !== before.bootId && beacon.instanceUuid === before.instanceUuid,
+    seen: `${beacon.hostname} at ${beacon.address}, boot ${beacon.bootId}`,
+  };
+}
