@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
@@ -20,7 +22,15 @@ const name = 'everyman';
 beforeAll(async () => {
   conductor = await startConductorInProcess({ log: silentLog });
   operator = createOperator(conductor.url);
-  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: '52:54:00:00:03:01' });
+  machine = await startSimulatedNode({
+    conductorUrl: () => conductor.url,
+    mac: '52:54:00:00:03:01',
+    cleanSteps: [
+      { step: 'erase_devices_metadata', priority: 99 },
+      { step: 'flash', rebootRequested: true },
+    ],
+    serviceSteps: [{ step: 'check' }],
+  });
   await enrolSimulatedNode(operator, machine, name);
 });
 afterAll(async () => {
@@ -29,59 +39,142 @@ afterAll(async () => {
 });
 
 interface Scenario {
-  readonly flow: string;
+  readonly flow: FlowKindName;
   /** Brings the node to where the flow starts. */
   readonly prepare: () => Promise<void>;
   readonly start: () => Promise<void>;
   readonly ends: string;
   readonly fails: string;
   readonly machineAtEnd: Readonly<Record<'power' | 'runs', string>>;
+  /** Default: off. A kind without clean-up leaves the machine as it is. */
+  readonly machineAfterFailure?: 'as it is';
   /** What the flow does to the disk, each entry once or again. */
   readonly disk: readonly string[];
+  /** Steps at the least; default 3. */
+  readonly steps?: number;
 }
 
 const off = { power: 'off', runs: 'nothing' };
+const running = { power: 'on', runs: 'instance' };
 const setAutomatedClean = (value: boolean) =>
   operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/automated_clean', value }]);
+const stateNow = async () => String((await operator.node(name))['provision_state']);
 
-/** From wherever an earlier test left it to `available`, without cleaning and with the instance's wishes in place. */
+/** Until the flow has ended: one that brings an instance back shows in no target. */
+const rest = () =>
+  waitUntil(
+    'the flow to end and the node to rest',
+    async () => {
+      const { ended_at: endedAt } = await operator.call('GET', `/v1/nodes/${name}/flow`);
+      const node = await operator.node(name);
+      return endedAt !== null && node['target_provision_state'] === null ? node : undefined;
+    },
+    { timeoutMs: 30_000, everyMs: 50 },
+  );
+
+async function ask(verb: string, more: Record<string, unknown> = {}): Promise<void> {
+  await operator.provision(name, verb, more);
+  await rest();
+}
+
+/** From where a test has left the node to `available`, without cleaning and with the instance's wishes in place. */
 async function makeAvailable(): Promise<void> {
-  conductor.atCheckpoints(() => 'go on');
-  const state = (await operator.node(name))['provision_state'];
-  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
-  await setAutomatedClean(false);
-  if (state === 'active' || state === 'deploy failed' || state === 'error') await operator.provision(name, 'deleted');
-  if (state === 'clean failed' || state === 'inspect failed' || state === 'enroll') {
-    await operator.provision(name, 'manage');
-    await operator.waitForState(name, 'manageable');
+  await heal();
+  const verbs: Readonly<Record<string, string>> = { manageable: 'provide', enroll: 'manage' };
+  const taken = ['active', 'error', 'deploy failed', 'service failed', 'rescue failed', 'unrescue failed'];
+  for (let state = await stateNow(); state !== 'available'; state = await stateNow()) {
+    await ask(verbs[state] ?? (taken.includes(state) ? 'deleted' : 'manage'));
   }
-  if ((await operator.node(name))['provision_state'] === 'manageable') await operator.provision(name, 'provide');
-  await operator.waitForState(name, 'available');
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
 }
 
-async function makeActive(): Promise<void> {
-  await makeAvailable();
-  await operator.provision(name, 'active');
-  await operator.waitForState(name, 'active');
+async function heal(): Promise<void> {
+  conductor.atCheckpoints(() => 'go on');
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  await setAutomatedClean(false);
 }
+
+async function makeManageable(): Promise<void> {
+  await makeAvailable();
+  await ask('manage');
+}
+
+async function makeActive(): Promise<void> {
+  await heal();
+  const state = await stateNow();
+  if (state === 'service failed') await ask('abort');
+  if (state === 'rescue failed' || state === 'unrescue failed') await ask('unrescue');
+  if ((await stateNow()) === 'active' && machine.state().runs === 'instance') return;
+  await makeAvailable();
+  await ask('active');
+}
+
+/** Enrolled anew: no verb leads back. */
+async function enrol(): Promise<void> {
+  await makeAvailable();
+  const node = await operator.node(name);
+  await operator.call('DELETE', `/v1/nodes/${name}`);
+  const { driver, properties, network_interface } = node;
+  const body = { name, driver, properties, network_interface, driver_info: machine.driverInfo };
+  const { uuid } = await operator.call('POST', '/v1/nodes', body);
+  await operator.call('POST', '/v1/ports', { node_uuid: uuid, address: machine.mac });
+}
+
+const serviceSteps = [{ interface: 'deploy', step: 'check' }];
+// the simulated ramdisk has nobody to hand the machine over to, and says so
+const askForRescue = () => operator.provision(name, 'rescue', { rescue_password: 'open sesame' });
 
 const scenarios: readonly Scenario[] = [
   {
-    flow: 'deploy',
-    prepare: makeAvailable,
-    start: () => operator.provision(name, 'active'),
+    flow: 'verify',
+    prepare: enrol,
+    start: () => operator.provision(name, 'manage'),
+    ends: 'manageable',
+    fails: 'enroll',
+    machineAtEnd: off,
+    disk: [],
+    steps: 1,
+  },
+  {
+    flow: 'adopt',
+    prepare: makeManageable,
+    start: () => operator.provision(name, 'adopt'),
     ends: 'active',
-    fails: 'deploy failed',
-    machineAtEnd: { power: 'on', runs: 'instance' },
-    disk: ['prepare_disks', 'write_image demo.raw', 'tune_image'],
+    fails: 'adopt failed',
+    machineAtEnd: off,
+    disk: [],
+    steps: 1,
+  },
+  {
+    flow: 'inspect',
+    prepare: makeManageable,
+    start: () => operator.provision(name, 'inspect'),
+    ends: 'manageable',
+    fails: 'inspect failed',
+    machineAtEnd: off,
+    disk: [],
+  },
+  {
+    flow: 'manual_clean',
+    prepare: makeManageable,
+    start: () =>
+      operator.provision(name, 'clean', {
+        clean_steps: [
+          { interface: 'bios', step: 'factory_reset' },
+          { interface: 'deploy', step: 'flash' },
+          { interface: 'deploy', step: 'erase_devices_metadata' },
+        ],
+      }),
+    ends: 'manageable',
+    fails: 'clean failed',
+    machineAtEnd: off,
+    disk: ['flash', 'erase_devices_metadata'],
+    steps: 7,
   },
   {
     flow: 'clean',
     prepare: async () => {
-      await makeAvailable();
-      await operator.provision(name, 'manage');
-      await operator.waitForState(name, 'manageable');
+      await makeManageable();
       await setAutomatedClean(true);
     },
     start: () => operator.provision(name, 'provide'),
@@ -91,16 +184,61 @@ const scenarios: readonly Scenario[] = [
     disk: ['erase_devices_metadata'],
   },
   {
-    flow: 'inspect',
+    flow: 'deploy',
+    prepare: makeAvailable,
+    start: () => operator.provision(name, 'active'),
+    ends: 'active',
+    fails: 'deploy failed',
+    machineAtEnd: running,
+    disk: ['prepare_disks', 'write_image demo.raw', 'tune_image'],
+  },
+  {
+    flow: 'service',
+    prepare: makeActive,
+    start: () => operator.provision(name, 'service', { service_steps: serviceSteps }),
+    ends: 'active',
+    fails: 'service failed',
+    machineAtEnd: running,
+    disk: ['check'],
+    steps: 5,
+  },
+  {
+    flow: 'restore',
     prepare: async () => {
-      await makeAvailable();
-      await operator.provision(name, 'manage');
-      await operator.waitForState(name, 'manageable');
+      await makeActive();
+      machine.faults.failStep = { step: 'check', message: 'the card is dead', once: true };
+      await ask('service', { service_steps: serviceSteps });
+      await heal();
     },
-    start: () => operator.provision(name, 'inspect'),
-    ends: 'manageable',
-    fails: 'inspect failed',
+    start: () => operator.provision(name, 'abort'),
+    ends: 'active',
+    fails: 'active',
+    machineAtEnd: running,
+    machineAfterFailure: 'as it is',
+    disk: [],
+  },
+  {
+    flow: 'rescue',
+    prepare: makeActive,
+    start: askForRescue,
+    ends: 'rescue failed',
+    fails: 'rescue failed',
     machineAtEnd: off,
+    disk: [],
+  },
+  {
+    flow: 'unrescue',
+    prepare: async () => {
+      await heal();
+      if ((await stateNow()).endsWith('rescue failed')) return;
+      await makeActive();
+      await askForRescue();
+      await rest();
+    },
+    start: () => operator.provision(name, 'unrescue'),
+    ends: 'active',
+    fails: 'unrescue failed',
+    machineAtEnd: running,
     disk: [],
   },
   {
@@ -114,7 +252,17 @@ const scenarios: readonly Scenario[] = [
   },
 ];
 
+test('no kind of flow is left out', () => {
+  expect(scenarios.map(({ flow }) => flow).toSorted()).toEqual(Object.keys(flowKinds).toSorted());
+});
+
+async function flowKind(): Promise<unknown> {
+  return (await operator.call('GET', `/v1/nodes/${name}/flow`))['kind'];
+}
+
 describe.each(scenarios)('$flow', (scenario) => {
+  const { steps = 3 } = scenario;
+
   test('a conductor that dies at any checkpoint ends in the same state', async () => {
     const before = conductor.deaths();
     let struck = true;
@@ -128,15 +276,27 @@ describe.each(scenarios)('$flow', (scenario) => {
         return 'die';
       });
       await scenario.start();
-      await operator.waitForState(name, scenario.ends);
-      expect(machine.state(), `died at checkpoint ${checkpoint}`).toEqual(scenario.machineAtEnd);
-      expect([...new Set(machine.disk.slice(disk))], `died at checkpoint ${checkpoint}`).toEqual(scenario.disk);
+      const node = await rest();
+      const end = {
+        state: node['provision_state'],
+        flow: await flowKind(),
+        reservation: node['reservation'],
+        machine: machine.state(),
+        disk: [...new Set(machine.disk.slice(disk))],
+      };
+      expect(end, `died at checkpoint ${checkpoint}`).toEqual({
+        state: scenario.ends,
+        flow: scenario.flow,
+        reservation: null,
+        machine: scenario.machineAtEnd,
+        disk: scenario.disk,
+      });
     }
-    // at the least: three steps, each started, acted, recorded
-    expect(conductor.deaths() - before).toBeGreaterThanOrEqual(9);
+    // each step is started, acts, and is recorded
+    expect(conductor.deaths() - before).toBeGreaterThanOrEqual(3 * steps);
   });
 
-  test('a failure of any step ends in the failed state, machine off', async () => {
+  test('a failure of any step ends in the failed state, the machine made safe', async () => {
     let failures = 0;
     let struck = true;
     for (let action = 1; struck; action += 1) {
@@ -150,18 +310,19 @@ describe.each(scenarios)('$flow', (scenario) => {
         return new AppError('bmc_error', 'struck by the test');
       });
       await scenario.start();
-      await waitUntil(
-        'the blow, or the end of the flow',
-        async () => struck || (await operator.node(name))['target_provision_state'] === null || undefined,
-        { timeoutMs: 30_000 },
-      );
+      const node = await rest();
       if (!struck) break;
       failures += 1;
-      const node = await operator.waitForState(name, scenario.fails);
+      expect(node, `action ${action}`).toMatchObject({ provision_state: scenario.fails, reservation: null });
       expect(node['last_error'], `action ${action}`).toContain('struck by the test');
-      expect(node['reservation'], `action ${action}`).toBeNull();
-      expect(machine.state(), `action ${action}`).toEqual(off);
+      const flow = await operator.call('GET', `/v1/nodes/${name}/flow`);
+      expect(flow, `action ${action}`).toMatchObject({
+        state: 'failed',
+        advice: expect.stringContaining('`ba') as unknown,
+      });
+      const safe = scenario.machineAfterFailure ? machine.state() : off;
+      expect(machine.state(), `action ${action}`).toEqual(safe);
     }
-    expect(failures).toBeGreaterThanOrEqual(3);
+    expect(failures).toBeGreaterThanOrEqual(steps);
   });
 });
