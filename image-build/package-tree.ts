@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { debianSources } from '#image-build/debian-sources.ts';
-import { hashOf } from '#image-build/hash.ts';
+import { fileDigest, hashOf } from '#image-build/hash.ts';
 import { paths } from '#image-build/paths.ts';
 import { readIfPresent } from '#image-build/read-if-present.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -21,6 +21,8 @@ export interface PackageTreeRecipe {
   readonly format: 'tree' | 'tar';
   /** Called with the new tree before it counts as complete; returns `name=version` of the packages in it. */
   readonly finish: (context: BuildContext, path: string) => Promise<readonly string[]>;
+  /** The file that `finish` is in: another one makes another tree. */
+  readonly finishFile: string;
 }
 
 export interface PackageTree {
@@ -36,7 +38,9 @@ export interface PackageTree {
  */
 export async function packageTree(context: BuildContext, recipe: PackageTreeRecipe): Promise<PackageTree> {
   const { name, suite, packages, options, format } = recipe;
-  const key = hashOf({ suite, packages, options, format, finish: recipe.finish.toString() }).slice(0, 16);
+  // its file, since a function's own text differs between Node and vitest, which would each remove the other's tree
+  const finish = (await fileDigest(recipe.finishFile)).sha256;
+  const key = hashOf({ suite, packages, options, format, finish }).slice(0, 16);
   const directory = join(paths.cache, `${name}-packages-${key}`);
   const path = join(directory, format === 'tar' ? 'tree.tar' : 'tree');
   const list = join(directory, 'packages.json');

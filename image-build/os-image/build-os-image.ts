@@ -32,6 +32,7 @@ export async function buildOsImage(context: BuildContext, options: OsImageOption
     options: mmdebstrapOptions,
     format: 'tar',
     finish: listInstalled,
+    finishFile: join(import.meta.dirname, 'list-installed.ts'),
   });
   const inputs = {
     recipe_sha256: await sourceHash(join(import.meta.dirname, '..'), /^ramdisk\//),

@@ -48,6 +48,7 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
       '--aptopt=APT::Install-Recommends "false"',
     ],
     finish: finishTree,
+    finishFile: join(import.meta.dirname, 'finish-tree.ts'),
   });
   const extra = [...extraDirectories, ...(options.extra ?? [])];
   const agent = await bundleAgent(options.agentEntry ?? paths.agentEntry, await listCustomManagers(extra));

@@ -72,6 +72,7 @@ export async function debian13(say: (line: string) => void): Promise<string> {
       `--extract-hook=cd "$1/var/cache/apt/archives" && APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get download ${alone.join(' ')} && for name in ${alone.join(' ')}; do dpkg-deb --extract "$name"_*.deb "$1"; done`,
     ],
     finish: finishTree,
+    finishFile: import.meta.filename,
   });
   for (const [name, wanted] of Object.entries(counterparts)) {
     if (tree.packages.some((installed) => wanted.test(installed))) continue;
