@@ -1,6 +1,6 @@
 import { isNotNull } from 'drizzle-orm';
 import { workOnNode } from '#conductor/background/node-worker.ts';
-import { createTurns, type NudgeOrigin } from '#conductor/background/turns.ts';
+import { createTurns, type NudgeOrigin, youngMs } from '#conductor/background/turns.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { listDueNodes } from '#conductor/flows/flow-store.ts';
@@ -27,17 +27,20 @@ export interface SchedulerOptions {
 
 export function createScheduler({ context, tellOthers }: SchedulerOptions): Scheduler {
   const stopping = new AbortController();
-  /** Nodes at work; `true` = nudged meanwhile, look again afterwards. */
-  const busy = new Map<string, boolean>();
+  /** Nodes at work since then; `again` = nudged meanwhile, look once more afterwards. */
+  const busy = new Map<string, { again: boolean; readonly since: number }>();
+  const begins = (nodeUuid: string): void => {
+    busy.set(nodeUuid, { again: false, since: performance.now() });
+  };
   const running = new Set<Promise<void>>();
 
   const work = async (nodeUuid: string, origin: NudgeOrigin): Promise<void> => {
     try {
       do {
-        busy.set(nodeUuid, false);
+        begins(nodeUuid);
         const done = await workOnNode(context(), nodeUuid, stopping.signal);
         if (done === 'held by another' && origin !== 'another conductor') tellOthers(nodeUuid);
-      } while (busy.get(nodeUuid) === true && !stopping.signal.aborted);
+      } while (busy.get(nodeUuid)?.again && !stopping.signal.aborted);
     } catch (error) {
       context().log.error({ node: nodeUuid, err: error }, 'work on node failed; it is tried again next period');
     } finally {
@@ -47,8 +50,12 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
   const turns = createTurns({
     clock: systemClock,
     hasRoom: () => !stopping.signal.aborted && busy.size < context().config.maxActiveNodes,
+    youngAtWork: () => {
+      const youngSince = performance.now() - youngMs;
+      return [...busy.values()].filter(({ since }) => since > youngSince).length;
+    },
     begin: (nodeUuid, origin) => {
-      busy.set(nodeUuid, false);
+      begins(nodeUuid);
       const job: Promise<void> = work(nodeUuid, origin).finally(() => {
         running.delete(job);
         turns.next();
@@ -58,7 +65,8 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
   });
   return {
     nudge: (nodeUuid, origin) => {
-      if (busy.has(nodeUuid)) busy.set(nodeUuid, true);
+      const atWork = busy.get(nodeUuid);
+      if (atWork) atWork.again = true;
       else turns.take(nodeUuid, origin);
     },
     reconcile: async () => {

@@ -17,10 +17,11 @@ function setUp() {
       }),
   };
   const begun: string[] = [];
-  const room = { free: 100 };
+  const room = { free: 100, young: 0 };
   const turns = createTurns({
     clock,
     hasRoom: () => room.free > 0,
+    youngAtWork: () => room.young,
     begin: (nodeUuid, origin) => begun.push(`${nodeUuid} ${origin}`),
   });
   const tick = async (): Promise<void> => {
@@ -63,6 +64,20 @@ test('without room everybody waits, agents first', async () => {
   turns.next();
   await tick();
   expect(begun).toEqual(['waiting agent', 'new operator']);
+});
+
+test('what has just begun is served before more begins, operators before what is merely due', async () => {
+  const { turns, begun, room, tick } = setUp();
+  turns.take('due', 'another conductor');
+  turns.take('wanted', 'operator');
+  await tick();
+  expect(begun).toEqual(['wanted operator']);
+  room.young = 6;
+  await tick();
+  expect(begun).toHaveLength(1);
+  room.young = 5;
+  await tick();
+  expect(begun).toEqual(['wanted operator', 'due another conductor']);
 });
 
 test('a closed queue begins nothing', async () => {

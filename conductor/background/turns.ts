@@ -8,6 +8,9 @@ export type NudgeOrigin = 'agent' | 'operator' | 'another conductor';
 
 /** A timer that is this late says that the process has more to do than it can. */
 const lateMs = 20;
+/** So many at work at once are served in time; whoever is at it for longer waits for something outside. */
+const maxYoung = 6;
+export const youngMs = 500;
 const paceMs = 4;
 /** New work begins this often even then. */
 const atLeastEveryMs = 1_000;
@@ -21,18 +24,21 @@ export interface Turns {
 }
 
 /**
- * Agents that wait come first; whatever else is to be done begins one after the other, as long as the process keeps up.
- * So five hundred deploys asked for at once are begun as fast as they can be served, and the steps of those that are
- * under way do not queue behind those that have not begun.
+ * Agents that wait come first; whatever else is to be done begins one after the other, operators' requests before what
+ * is merely due, as long as the process keeps up. So five hundred deploys asked for at once are begun as fast as they can
+ * be served, and the steps of those that are under way do not queue behind those that have not begun.
  */
 export function createTurns(options: {
   readonly clock: Clock;
   readonly hasRoom: () => boolean;
+  /** Nodes whose work has begun within the last `youngMs`. */
+  readonly youngAtWork: () => number;
   readonly begin: (nodeUuid: string, origin: NudgeOrigin) => void;
 }): Turns {
-  const { clock, hasRoom, begin } = options;
+  const { clock, hasRoom, youngAtWork, begin } = options;
   const urgent = new Set<string>();
-  const others = new Map<string, NudgeOrigin>();
+  const asked = new Set<string>();
+  const due = new Set<string>();
   const state = { isPacing: false, isClosed: false };
 
   const beginUrgent = (): void => {
@@ -43,19 +49,25 @@ export function createTurns(options: {
     }
   };
   const beginOther = (): void => {
-    for (const [nodeUuid, origin] of others) {
-      others.delete(nodeUuid);
-      begin(nodeUuid, origin);
+    for (const [queue, origin] of [
+      [asked, 'operator'],
+      [due, 'another conductor'],
+    ] as const) {
+      const [next] = queue;
+      if (next === undefined) continue;
+      asked.delete(next);
+      due.delete(next);
+      begin(next, origin);
       return;
     }
   };
   const pace = async (): Promise<void> => {
     let begunAt = Number.NEGATIVE_INFINITY;
-    while (others.size > 0 && !state.isClosed) {
+    while (asked.size + due.size > 0 && !state.isClosed) {
       const before = clock.now().getTime();
       await clock.sleep(paceMs);
       const now = clock.now().getTime();
-      const keepsUp = now - before - paceMs < lateMs && urgent.size === 0;
+      const keepsUp = now - before - paceMs < lateMs && urgent.size === 0 && youngAtWork() < maxYoung;
       if (!hasRoom() || (!keepsUp && now - begunAt < atLeastEveryMs)) continue;
       beginOther();
       begunAt = now;
@@ -65,13 +77,14 @@ export function createTurns(options: {
   return {
     take: (nodeUuid, origin) => {
       if (origin === 'agent') {
-        others.delete(nodeUuid);
+        asked.delete(nodeUuid);
+        due.delete(nodeUuid);
         urgent.add(nodeUuid);
         beginUrgent();
         return;
       }
       if (urgent.has(nodeUuid)) return;
-      others.set(nodeUuid, origin);
+      (origin === 'operator' ? asked : due).add(nodeUuid);
       if (state.isPacing || state.isClosed) return;
       state.isPacing = true;
       void pace();
@@ -80,7 +93,8 @@ export function createTurns(options: {
     close: () => {
       state.isClosed = true;
       urgent.clear();
-      others.clear();
+      asked.clear();
+      due.clear();
     },
   };
 }

@@ -3,6 +3,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { type NodeRow, nodeLeases } from '#conductor/db/schema/node.ts';
+import { together } from '#conductor/db/together.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { listSteps, recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
@@ -33,11 +34,9 @@ export async function recordOutcome(
   /** Writes what belongs to a success, such as the start of the step after it. */
   along?: (tx: Transaction) => Promise<void>,
 ): Promise<'goes on' | 'waits'> {
-  // Statements that need no answer of each other go out together, for a round trip costs more than they do: when the
-  // lease is lost, the transaction ends with them undone.
   const answer = await context.db.transaction(async (tx) => {
-    const held = holdStep(tx, record);
-    const [recorded] = await Promise.all([writeOutcome(context, tx, record, outcome, along), held]);
+    // when the lease is lost, all of it is undone
+    const [, recorded] = await together([holdStep(tx, record), writeOutcome(context, tx, record, outcome, along)]);
     return recorded;
   });
   context.checkpoint('recorded');
@@ -57,7 +56,7 @@ async function writeOutcome(
 ): Promise<'goes on' | 'waits'> {
   if (outcome.kind === 'hold') return recordHold(context, tx, record, outcome.reason);
   if (outcome.kind === 'wait' || outcome.kind === 'again') return recordWait(context, tx, record, outcome);
-  const [answer] = await Promise.all([recordSuccess(context, tx, record, outcome), along?.(tx)]);
+  const [answer] = await together([recordSuccess(context, tx, record, outcome), along?.(tx) ?? Promise.resolve()]);
   return answer;
 }
 
@@ -150,7 +149,7 @@ async function recordWait(
     step.state === 'waiting' && step.waitingFor === outcome.reason && step.runAgain === (outcome.kind === 'again');
   const { wait } = flowKinds[flow.kind].events;
   const logged = unchanged
-    ? undefined
+    ? Promise.resolve()
     : recordStepEvent(tx, step, 'waiting', {
         conductor,
         now,
@@ -158,7 +157,7 @@ async function recordWait(
         [outcome.kind === 'again' ? 'retryUntil' : 'waitUntil']: new Date(now.getTime() + outcome.timeoutMs),
       });
   const begins = !unchanged && wait && nextProvisionState(node.provisionState, wait);
-  const moved = begins ? applyEvent(tx, node, wait, { conductor }) : undefined;
+  const moved = begins ? applyEvent(tx, node, wait, { conductor }) : Promise.resolve();
   const limit = outcome.kind === 'again' ? step.retryUntil : step.waitUntil;
   const leftMs = limit ? limit.getTime() - now.getTime() : outcome.timeoutMs;
   const changed = updateFlow(tx, flow.uuid, {
@@ -166,7 +165,7 @@ async function recordWait(
     checkInMs: Math.max(0, Math.min(outcome.checkEveryMs, leftMs)),
     ...(isCleaningUp(flow.state) ? {} : { state: 'waiting' }),
   });
-  const [nudges] = await Promise.all([changed, logged, moved]);
+  const [nudges] = await together([changed, logged, moved]);
   // a heartbeat that came while we were at work would otherwise be noticed one period later
   return nudges !== flow.nudges && outcome.kind === 'wait' ? 'goes on' : 'waits';
 }

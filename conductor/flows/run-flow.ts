@@ -3,6 +3,7 @@ import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
+import { together } from '#conductor/db/together.ts';
 import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
 import { conductorStep } from '#conductor/flows/conductor-steps/index.ts';
 import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
@@ -195,7 +196,7 @@ async function recordStart(
   await context.db.transaction(async (tx) => {
     const held = holdLease(tx, lease);
     const logged = recordStepEvent(tx, step, 'started', { conductor: context.config.conductorName, now });
-    await Promise.all([held, logged]);
+    await together([held, logged]);
     // the agent's next step will wait as the one before did: no back and forth for moments
     if (step.inBand) return;
     const { resume } = flowKinds[flow.kind].events;

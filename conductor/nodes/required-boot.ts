@@ -10,6 +10,7 @@ const ramdiskStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
   'inspect wait',
   'rescuing',
   'rescue wait',
+  'servicing',
   'service wait',
 ]);
 

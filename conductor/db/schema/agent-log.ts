@@ -17,6 +17,6 @@ export const agentLogs = pgTable(
     content: bytes().notNull(),
     collectedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
   },
-  (table) => [index().on(table.nodeUuid)],
+  (table) => [index().on(table.nodeUuid), index().on(table.flowUuid)],
 );
 export type AgentLogRow = typeof agentLogs.$inferSelect;
