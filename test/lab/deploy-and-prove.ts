@@ -38,6 +38,8 @@ export interface DeployHooks {
    * as no deployed system is on them.
    */
   readonly lookAtDisks?: () => Promise<readonly Proof[] | undefined>;
+  /** Of the instance to be; default a new one. A node whose deploy has failed keeps the one it has. */
+  readonly instanceUuid?: string;
   /** Told the plan before it runs. Then the machine is inspected first, and the deploy is asked for with the plan's hash. */
   readonly onPlan?: (plan: PlanView) => void;
   /** Told about the flow whenever it has been looked at. */
@@ -75,8 +77,7 @@ export async function deployEnrolled(
   const report = hooks.report ?? (() => undefined);
   const diskProofs = proveDisks(node, image, hooks);
   const hostName = `${node.name}-${lab.directory.id}`;
-  const instanceUuid = randomUUID();
-  const { deploySteps = [] } = hooks;
+  const { deploySteps = [], instanceUuid = randomUUID() } = hooks;
   await noteInstance(lab, node, image, instanceUuid);
   const plan = hooks.onPlan ? await readPlan(lab, node, deploySteps) : undefined;
   if (plan) hooks.onPlan?.(plan);

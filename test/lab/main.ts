@@ -60,7 +60,7 @@ async function labOptions(command: LabCommand, screen: Screen): Promise<LabOptio
   return {
     nodes: Array.from({ length: command.nodes }, () => machine),
     report,
-    ...(command.raid1 ? { ramdiskDirectory: await buildCustomRamdisk('ramdisk-custom', [customSteps], report) } : {}),
+    ...(command.raid1 ? { ramdiskDirectory: await buildCustomRamdisk('ramdisk-raid1', [customSteps], report) } : {}),
   };
 }
 

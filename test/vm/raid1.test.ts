@@ -19,7 +19,7 @@ let outcomes: ReadonlyMap<string, PromiseSettledResult<DeployReport>> = new Map(
 
 beforeAll(async () => {
   const image = await readDemoImage();
-  const ramdiskDirectory = await buildCustomRamdisk('ramdisk-custom', [customSteps], say);
+  const ramdiskDirectory = await buildCustomRamdisk('ramdisk-raid1', [customSteps], say);
   lab = await startLab({ nodes: machines, report: say, ramdiskDirectory });
   const running = lab;
   const settled = await Promise.allSettled(
