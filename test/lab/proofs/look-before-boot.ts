@@ -7,7 +7,7 @@ import type { VirtualMachine } from '#test/lab/virtual-machine.ts';
  * @returns gives what was found, `undefined` before; what `look` threw is thrown there.
  */
 export function lookBeforeBoot<T>(
-  machine: VirtualMachine,
+  machine: Pick<VirtualMachine, 'onPowerOn'>,
   look: () => Promise<T | undefined> | T | undefined,
 ): () => Promise<T | undefined> {
   let found: Promise<T | undefined> = Promise.resolve(undefined);
