@@ -155,7 +155,15 @@ export async function recordStepEvent(
 export type FlowChange = Partial<
   Pick<
     FlowRow,
-    'state' | 'endedAt' | 'error' | 'held' | 'hardwareManagerVersion' | 'onHold' | 'abortRequested' | 'restarts'
+    | 'state'
+    | 'endedAt'
+    | 'error'
+    | 'held'
+    | 'heldSince'
+    | 'hardwareManagerVersion'
+    | 'onHold'
+    | 'abortRequested'
+    | 'restarts'
   >
 > & {
   /** Milliseconds until a conductor looks again. */
@@ -199,4 +207,13 @@ export async function listDueNodes(db: Queryable, limit: number): Promise<string
     .orderBy(flows.nextCheckAt)
     .limit(limit);
   return rows.map((row) => row.nodeUuid);
+}
+
+/** Moves the limits of a flow's waiting steps: the time for which it was held was nobody's. */
+export async function prolongWaits(tx: Transaction, flowUuid: string, ms: number): Promise<void> {
+  const longer = sql`make_interval(secs => ${ms / 1000})`;
+  await tx
+    .update(flowSteps)
+    .set({ waitUntil: sql`${flowSteps.waitUntil} + ${longer}`, retryUntil: sql`${flowSteps.retryUntil} + ${longer}` })
+    .where(and(eq(flowSteps.flowUuid, flowUuid), eq(flowSteps.state, 'waiting')));
 }

@@ -9,7 +9,7 @@ import { conductorStep } from '#conductor/flows/conductor-steps/index.ts';
 import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
-import { listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { listSteps, prolongWaits, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { type NodeWork, readWork } from '#conductor/flows/read-work.ts';
@@ -43,7 +43,9 @@ export async function runFlow(
   ) {
     const { node, flow, session } = current;
     const steps = await listSteps(context.db, flow.uuid);
-    if (flow.onHold !== null || (await holdInMaintenance(context, { lease, node, flow }))) return;
+    const hold = await holdInMaintenance(context, { lease, node, flow });
+    if (flow.onHold !== null || hold === 'held') return;
+    if (hold === 'released') continue;
     const work = { context, lease, node, flow, session, ports, signal };
     const action = nextAction(flow, steps, context.clock.now());
     if (action.kind === 'finish') {
@@ -90,22 +92,32 @@ function nextOfAgent(steps: readonly FlowStepRow[], step: FlowStepRow): FlowStep
   return follows ? next : undefined;
 }
 
+/** Verbs that are possible in maintenance. */
+const askedFor: ReadonlySet<FlowRow['kind']> = new Set(['teardown', 'restore']);
+
 /**
  * In maintenance a person may have their hands in the machine: nothing is done and no time runs out, but for what
- * makes a node safe (clean-up) and what the person has asked for (teardown).
+ * makes a node safe (clean-up) and what the person has asked for (teardown, bringing an instance back).
  */
 async function holdInMaintenance(
   context: ConductorContext,
   { lease, node, flow }: { readonly lease: Lease; readonly node: NodeRow; readonly flow: FlowRow },
-): Promise<boolean> {
-  const holds = node.maintenance && flow.kind !== 'teardown' && !isCleaningUp(flow.state);
-  if (!holds && flow.held === null) return false;
+): Promise<'held' | 'released' | 'not held'> {
+  const holds = node.maintenance && !askedFor.has(flow.kind) && !isCleaningUp(flow.state);
+  if (!holds && flow.held === null) return 'not held';
+  const now = context.clock.now();
   await context.db.transaction(async (tx) => {
     await holdLease(tx, lease);
     const held = holds ? `node is in maintenance${node.maintenanceReason ? `: ${node.maintenanceReason}` : ''}` : null;
-    await updateFlow(tx, flow.uuid, { held, ...(holds ? { checkInMs: context.config.reconcileIntervalMs } : {}) });
+    if (holds) {
+      const heldSince = flow.heldSince ?? now;
+      await updateFlow(tx, flow.uuid, { held, heldSince, checkInMs: context.config.reconcileIntervalMs });
+    } else {
+      await prolongWaits(tx, flow.uuid, now.getTime() - (flow.heldSince ?? now).getTime());
+      await updateFlow(tx, flow.uuid, { held, heldSince: null, checkInMs: 0 });
+    }
   });
-  return holds;
+  return holds ? 'held' : 'released';
 }
 
 /** A node's ports don't change while a conductor works on it, and most steps need none. */

@@ -6,7 +6,10 @@ import { requiredBoot } from '#conductor/nodes/required-boot.ts';
 test('whoever boots a ramdisk boots it in the working state too: the BMC may confirm power long after the machine asks', () => {
   const states = ['inspecting', 'cleaning', 'deploying', 'servicing', 'rescuing'] as const;
   for (const provisionState of states) {
-    expect(requiredBoot({ provisionState, currentStep: 'deploy.boot_ramdisk' }), provisionState).toBe('ramdisk');
+    expect([provisionState, requiredBoot({ provisionState, currentStep: 'deploy.boot_ramdisk' })]).toEqual([
+      provisionState,
+      'ramdisk',
+    ]);
     const waiting = nextProvisionState(provisionState, 'wait');
     expect(waiting && requiredBoot({ provisionState: waiting, currentStep: undefined })).toBe('ramdisk');
   }

@@ -45,6 +45,8 @@ export const flows = pgTable(
     error: text(),
     /** Why nobody works on it although it is due: `node is in maintenance`. */
     held: text(),
+    /** Since when; that time counts for no limit. */
+    heldSince: timestamp({ withTimezone: true, precision: 3 }),
     /** When a conductor should look at it again. */
     nextCheckAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     /** Grows with each heartbeat and request: a nudge that comes while a conductor works on the flow is not lost. */

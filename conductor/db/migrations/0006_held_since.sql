@@ -1,0 +1,1 @@
+ALTER TABLE "flows" ADD COLUMN "held_since" timestamp (3) with time zone;
