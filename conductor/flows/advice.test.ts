@@ -36,7 +36,6 @@ const failed = (error: string, more: Partial<AdviceFacts> = {}) =>
     }),
   );
 
-/** At work; a restored node is `active` already, as in Ironic. */
 const workingStates: Readonly<Record<FlowKindName, ProvisionState>> = {
   verify: 'verifying',
   inspect: 'inspecting',
@@ -44,7 +43,7 @@ const workingStates: Readonly<Record<FlowKindName, ProvisionState>> = {
   manual_clean: 'cleaning',
   deploy: 'deploying',
   service: 'servicing',
-  restore: 'active',
+  restore: 'servicing',
   rescue: 'rescuing',
   unrescue: 'unrescuing',
   adopt: 'adopting',

@@ -85,8 +85,9 @@ const ways: Readonly<
     next: (node) => `\`baton abort ${node}\` brings the instance back, \`baton service ${node}\` tries again`,
   },
   restore: {
-    restsIn: 'active',
-    next: (node) => `\`baremetal node power on ${node}\` boots the instance, \`baton rebuild ${node}\` writes it anew`,
+    restsIn: 'service failed',
+    next: (node) => `\`baton abort ${node}\` tries again to bring the instance back`,
+    inMaintenance: true,
   },
   rescue: {
     restsIn: 'rescue failed',

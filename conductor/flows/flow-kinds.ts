@@ -149,11 +149,11 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   // what brings an instance back whose service has failed or was aborted
   restore: {
     ...common,
-    events: {},
+    events: { done: 'done', fail: 'fail' },
     target: 'active',
     opening: [powerStep('power_off'), ...bootInstance],
     closing: [],
-    cleanup: [],
+    cleanup: makeSafe,
   },
   rescue: {
     ...common,

@@ -136,7 +136,7 @@ async function startWork(
   const plan = kind ? await planRequested({ ...context, db: tx }, node, kind, work) : undefined;
   const moved = await applyEvent(tx, node, work.event, {
     ...options,
-    target: kind && kind !== 'restore' ? flowKinds[kind].target : null,
+    target: kind ? flowKinds[kind].target : null,
     ...(kind ? { lastError: null } : {}),
   });
   if (kind === 'clean' && !(node.automatedClean ?? context.config.automatedClean)) {

@@ -62,7 +62,8 @@ export type ProvisionEvent = VerbEvent | (typeof internalEvents)[number];
 
 /**
  * `cleaned` leaves cleaning for manageable (manual cleaning, retired nodes); Ironic calls that event `manage`, which
- * here stays the operator's verb. `clean` out of `deleting` is the conductor's own.
+ * here stays the operator's verb. `clean` out of `deleting` is the conductor's own. `abort` out of `service failed` leads
+ * to `servicing`, and to `active` when the instance runs again: Ironic calls the node `active` while it is still off.
  */
 export const provisionTransitions = {
   enroll: { manage: 'verifying' },
@@ -112,7 +113,7 @@ export const provisionTransitions = {
     wait: 'service wait',
     hold: 'service hold',
     delete: 'deleting',
-    abort: 'active',
+    abort: 'servicing',
   },
 } as const satisfies Record<ProvisionState, Partial<Record<ProvisionEvent, ProvisionState>>>;
 
