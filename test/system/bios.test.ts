@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { flowEvents } from '#conductor/db/schema/flow.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -144,6 +145,61 @@ test('a firmware that takes its time is waited for', async () => {
   await operator.waitForState(name, 'active');
   expect(await cached('NumCores')).toBe('4');
 });
+
+test('a password alone is set by a reset, and its value is told to nobody', async () => {
+  const secret = 'a-pass-word';
+  const password = apply(85, { settings: [{ name: 'SetupPassword', value: secret }] });
+  await operator.provision(name, 'active', { deploy_steps: [password] });
+  await operator.waitForState(name, 'active');
+  expect(patches().map(({ body }) => body)).toEqual([expect.stringContaining(secret)]);
+  // ramdisk, ramdisk again, instance
+  expect(powerOns()).toBe(3);
+
+  machine.bmc.quirks.biosFailsAtReset = { NumCores: `Too few cores, and '${secret}' is too long.` };
+  const both = [
+    { name: 'SetupPassword', value: secret },
+    { name: 'NumCores', value: 4 },
+  ];
+  await operator.provision(name, 'rebuild', { deploy_steps: [apply(85, { settings: both })] });
+  expect((await operator.waitForState(name, 'deploy failed'))['last_error']).toContain(
+    "NumCores = 4 (now 8): Too few cores, and '******' is too long.",
+  );
+  machine.bmc.quirks.biosRefuses = { SetupPassword: `The value '${secret}' is not acceptable.` };
+  await operator.provision(name, 'active', { deploy_steps: [password] });
+  expect((await operator.waitForState(name, 'deploy failed'))['last_error']).toContain(
+    "The value '******' is not acceptable.",
+  );
+  await expectUntold(secret);
+});
+
+test('a BMC that names no types: what it reads as null is not polled, no value is told', async () => {
+  const secret = 'a-pass-word';
+  machine.bmc.quirks.noAttributeRegistry = true;
+  machine.bmc.quirks.biosAppliesAfterMs = 1500;
+  const both = [
+    { name: 'SetupPassword', value: secret },
+    { name: 'SysProfile', value: 'Performance' },
+  ];
+  await operator.provision(name, 'active', { deploy_steps: [apply(110, { settings: both })] });
+  await expect
+    .poll(async () => (await steps()).map(({ waiting_for }) => waiting_for), { timeout: 10_000 })
+    .toContain('the firmware to take the BIOS settings SysProfile');
+  await operator.waitForState(name, 'active');
+  expect(patches()).toHaveLength(1);
+  await expectUntold(secret);
+});
+
+/** Not in the node, its flow, its history, the events of its steps. */
+async function expectUntold(secret: string): Promise<void> {
+  const { db } = conductor.context();
+  const shown = [
+    await operator.node(name),
+    await operator.call('GET', `/v1/nodes/${name}/flow`),
+    await operator.call('GET', `/v1/nodes/${name}/history?detail=true`),
+    await db.select().from(flowEvents),
+  ];
+  expect(JSON.stringify(shown)).not.toContain(secret);
+}
 
 test("a BMC without BIOS settings leaves it to the agent, as does an EFI variable's name", async () => {
   const efi = apply(85, { settings: [{ name: 'efi.boot_timeout', value: 3 }] });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { listBiosSettings, settingOfRow } from '#conductor/bios/bios-store.ts';
 import { cacheBiosSettings, rememberBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
+import { describeWishes, errorWithoutSecrets, isUnreadable, withoutSecrets } from '#conductor/bios/describe-wishes.ts';
 import { rememberInBandSettings } from '#conductor/bios/remember-in-band-settings.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
@@ -10,7 +11,12 @@ import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts
 import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { BiosSettingsArgument, inBandPrefix, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import {
+  type BiosSetting,
+  BiosSettingsArgument,
+  inBandPrefix,
+  type WantedBiosSetting,
+} from '#shared/bios/bios-setting.ts';
 import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
@@ -105,30 +111,34 @@ async function runApply(context: StepContext): Promise<ConductorStepOutcome> {
   const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
   // an earlier try of this step may have done it all, with the machine still on its way back
   if (different.length === 0) return finish(context);
-  await bios.applySettings(different, { signal });
+  try {
+    await bios.applySettings(different, { signal });
+  } catch (error) {
+    throw errorWithoutSecrets(error, wanted, byName);
+  }
   const { missing } = await compare(context);
-  return missing.length === 0 ? finish(context) : resetMachine(context, resumeApply);
+  // of what can't be read nothing tells whether it waits for a reset
+  const isBlind = different.some(({ name }) => isUnreadable(byName.get(name)));
+  return !isBlind && missing.length === 0 ? finish(context) : resetMachine(context, resumeApply);
 }
 
 async function resumeApply(context: StepContext): Promise<ConductorStepOutcome> {
-  const { missing, progress } = await compare(context);
+  const { missing, progress, describe, hide } = await compare(context);
   if (missing.length === 0) return finish(context);
   const ramdisk = await ramdiskIsUp(context);
   const booted = !ramdisk || hasCalledIn(context);
   const pending = new Set(progress.pending.map(({ name }) => name));
   const lost = missing.filter(({ name }) => !pending.has(name));
-  const shown = (some: readonly WantedBiosSetting[]): string =>
-    some.map(({ name, value }) => `${name} = ${value} (now ${progress.values.get(name) ?? 'unknown'})`).join(', ');
   if (booted && lost.length > 0 && progress.failures.length > 0) {
     throw new AppError(
       'bmc_error',
-      `the firmware did not take the BIOS settings ${shown(lost)}: ${progress.failures.join(' ')}`,
+      `the firmware did not take the BIOS settings ${describe(lost)}: ${hide(progress.failures.join(' '))}`,
     );
   }
   const late = ramdisk && booted && lost.length > 0;
   return {
     kind: 'wait',
-    reason: `the firmware to take the BIOS settings ${shown(missing)}${late ? ', though the machine has booted' : ''}`,
+    reason: `the firmware to take the BIOS settings ${describe(missing)}${late ? ', though the machine has booted' : ''}`,
     timeoutMs: late ? staleMs : context.config.callbackTimeoutMs,
     checkEveryMs: pollMs,
   };
@@ -145,20 +155,35 @@ async function resumeReset(context: StepContext): Promise<ConductorStepOutcome> 
   };
 }
 
-/** What is not as wanted. A password can't be read: it is taken as soon as it no longer waits. */
-async function compare(
-  context: StepContext,
-): Promise<{ readonly missing: readonly WantedBiosSetting[]; readonly progress: BiosProgress }> {
+interface Comparison {
+  readonly missing: readonly WantedBiosSetting[];
+  readonly progress: BiosProgress;
+  /** For operators, the log and the node's history. */
+  readonly describe: (settings: readonly WantedBiosSetting[]) => string;
+  readonly hide: (text: string) => string;
+}
+
+/** What is not as wanted. What can't be read is taken as soon as it is not known to wait. */
+async function compare(context: StepContext): Promise<Comparison> {
   const progress = await biosOf(context).getProgress({ signal: context.signal });
   const rows = await context.ask(listBiosSettings(context.db, context.node.uuid));
   const known = new Map(rows.map((row) => [row.name, settingOfRow(row)]));
   const pending = new Set(progress.pending.map(({ name }) => name));
-  const missing = wantedSettings(context).filter(({ name, value }) => {
+  const wanted = wantedSettings(context);
+  const now = (name: string): BiosSetting | undefined => {
     const setting = known.get(name);
-    if (setting?.attribute_type === 'Password') return pending.has(name);
-    return !setting || !hasValue({ ...setting, value: progress.values.get(name) ?? null }, value);
+    return setting && { ...setting, value: progress.values.get(name) ?? null };
+  };
+  const missing = wanted.filter(({ name, value }) => {
+    const isTold = progress.values.has(name);
+    return isTold && isUnreadable(now(name)) ? pending.has(name) : !hasValue(now(name), value);
   });
-  return { missing, progress };
+  return {
+    missing,
+    progress,
+    describe: (some) => describeWishes(some, now),
+    hide: (text) => withoutSecrets(text, wanted, known),
+  };
 }
 
 /**

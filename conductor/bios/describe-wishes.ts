@@ -1,0 +1,50 @@
+import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+
+/** BMCs answer null for passwords, some for more. */
+export function isUnreadable(setting: BiosSetting | undefined): boolean {
+  return setting?.attribute_type === 'Password' || setting?.value === null;
+}
+
+/**
+ * `SysProfile = Performance (now PerfPerWatt), SetupPassword`: what is asked for, in words that operators, the log and
+ * the node's history may keep. Values stand there only where the setting is known not to be a password.
+ */
+export function describeWishes(
+  wanted: readonly WantedBiosSetting[],
+  now: (name: string) => BiosSetting | undefined,
+): string {
+  return wanted
+    .map(({ name, value }) => {
+      const setting = now(name);
+      return mayBeSecret(setting) ? name : `${name} = ${value} (now ${setting?.value ?? 'unknown'})`;
+    })
+    .join(', ');
+}
+
+/** A BMC's own words without the passwords that it repeats. */
+export function withoutSecrets(
+  text: string,
+  wanted: readonly WantedBiosSetting[],
+  known: ReadonlyMap<string, BiosSetting>,
+): string {
+  return wanted
+    .filter(({ name, value }) => value !== '' && mayBeSecret(known.get(name)))
+    .reduce((words, { value }) => words.replaceAll(value, '******'), text);
+}
+
+/** The same error, or one of the same code in its place where some layer of it repeats a password. */
+export function errorWithoutSecrets(
+  error: unknown,
+  wanted: readonly WantedBiosSetting[],
+  known: ReadonlyMap<string, BiosSetting>,
+): unknown {
+  const chain = errorChain(error);
+  const told = withoutSecrets(chain, wanted, known);
+  return told === chain ? error : new AppError(errorCode(error), told, { retryable: isRetryable(error) });
+}
+
+/** Without a registry nobody knows which settings are passwords. */
+function mayBeSecret(setting: BiosSetting | undefined): boolean {
+  return (setting?.attribute_type ?? 'Password') === 'Password';
+}
