@@ -29,7 +29,7 @@ export function changeNode(
 
 /** Out of service until a person says otherwise; possible at any time, also while a conductor works on the node. */
 export async function setMaintenance(
-  context: Pick<ConductorContext, 'db' | 'config'>,
+  context: Pick<ConductorContext, 'db' | 'config' | 'nudge'>,
   nodeUuid: string,
   maintenance: { readonly on: true; readonly reason: string | undefined } | { readonly on: false },
 ): Promise<void> {
@@ -49,4 +49,6 @@ export async function setMaintenance(
       conductor: context.config.conductorName,
     });
   });
+  // a flow under way is held, or goes on
+  context.nudge(nodeUuid);
 }
