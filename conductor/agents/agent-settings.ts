@@ -17,6 +17,19 @@ export function agentSettings(driverInfo: JsonObject): JsonObject {
   );
 }
 
+/** Ironic's names that do not say so: a config drive is full of keys and passwords, a temporary URL opens the image. */
+const secretFields: ReadonlySet<string> = new Set(['configdrive', 'image_url']);
+
+/**
+ * `instance_info` as every command carries it, of which in-band steps read hints and capabilities: without passwords,
+ * config drive, and URLs with a login. What writes an image is given those by its own argument, `image_info`.
+ */
+export function agentInstanceInfo(instanceInfo: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(instanceInfo).filter(([key, value]) => !secretFields.has(key) && !holdsSecret(key, value)),
+  );
+}
+
 function holdsSecret(key: string, value: unknown): boolean {
   if (secretName.test(key)) return true;
   if (typeof value === 'string') return /:\/\/[^/\s]*@/.test(value);

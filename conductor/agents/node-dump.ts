@@ -1,4 +1,4 @@
-import { agentSettings } from '#conductor/agents/agent-settings.ts';
+import { agentInstanceInfo, agentSettings } from '#conductor/agents/agent-settings.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 
@@ -28,7 +28,7 @@ export function dumpNode(
       agent_erase_skip_read_only: true,
       hardware_manager_version: hardwareManagerVersion ?? {},
     },
-    instance_info: node.instanceInfo,
+    instance_info: agentInstanceInfo(node.instanceInfo),
     properties: node.properties,
     extra: node.extra,
     provision_state: node.provisionState,

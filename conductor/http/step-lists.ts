@@ -7,10 +7,32 @@ import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 /** Their order is that of the priorities. */
 const deploySteps = z.array(DeployStep);
 
+const noChildren = 'must be false or absent: steps on the children of a node are not supported';
+const OrderedStep = DeployStep.omit({ priority: true }).extend({
+  args: DeployStep.shape.args.default({}),
+  /** Of a runbook's steps, which clients copy with it; the list has that order already. */
+  order: z.number({ error: 'must be an integer of 0 or more' }).int().min(0).nullish(),
+  execute_on_child_nodes: z.literal(false, { error: noChildren }).nullish(),
+  limit_child_node_execution: z.array(z.never(), { error: 'must be a list' }).max(0, noChildren).nullish(),
+});
+
 /** Manual cleaning and service: the order is the list's. */
 const orderedSteps = z
-  .array(DeployStep.omit({ priority: true }).extend({ args: DeployStep.shape.args.default({}) }))
-  .min(1, 'must have at least one step');
+  .array(OrderedStep)
+  .min(1, 'must have at least one step')
+  .superRefine((steps, context) => {
+    const orders = steps.flatMap(({ order }) => order ?? []);
+    const isSorted = orders.every((order, index) => index === 0 || order >= (orders[index - 1] ?? 0));
+    if (!isSorted) {
+      context.addIssue({
+        code: 'custom',
+        message: `the steps run in the order of the list, so that order (${orders.join(', ')}) must not fall`,
+      });
+    }
+  })
+  .transform((steps) =>
+    steps.map(({ interface: stepInterface, step, args }) => ({ interface: stepInterface, step, args })),
+  );
 
 export const stepLists = {
   deploy_steps: deploySteps.nullish(),
