@@ -13,7 +13,7 @@ const OrderedStep = DeployStep.omit({ priority: true }).extend({
   /** Of a runbook's steps, which clients copy with it; the list has that order already. */
   order: z.number({ error: 'must be an integer of 0 or more' }).int().min(0).nullish(),
   execute_on_child_nodes: z.literal(false, { error: noChildren }).nullish(),
-  limit_child_node_execution: z.array(z.never(), { error: 'must be a list' }).max(0, noChildren).nullish(),
+  limit_child_node_execution: z.array(z.string(), { error: 'must be a list' }).max(0, noChildren).nullish(),
 });
 
 /** Manual cleaning and service: the order is the list's. */
