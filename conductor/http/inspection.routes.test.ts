@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { applyInspection } from '#conductor/inspection/apply-inspection.ts';
 import { findInventory, latestInventory, recordInventory } from '#conductor/inspection/inventory-store.ts';
@@ -84,6 +84,20 @@ describe('POST /v1/continue_inspection', () => {
     expect((await send(report, '', '?node_uuid=11111111-1111-4111-8111-111111111111')).status).toBe(404);
     await inState('manageable');
     expect((await send()).status).toBe(404);
+  });
+
+  test('strangers don’t make the conductor read whole nodes', async () => {
+    const wholeNodes = () => select.mock.calls.filter((columns: readonly unknown[]) => columns.length === 0).length;
+    const select = vi.spyOn(api.context.db, 'select');
+    try {
+      const stranger = { interfaces: [{ name: 'eth0', mac_address: '52:54:00:00:00:99' }], bmc_address: '192.0.2.7' };
+      expect((await send({ inventory: stranger })).status).toBe(404);
+      expect([select.mock.calls.length, wholeNodes()]).toEqual([1, 0]);
+      expect((await send()).status).toBe(202);
+      expect(wholeNodes()).toBe(1);
+    } finally {
+      select.mockRestore();
+    }
   });
 
   test('refuses what nobody can be known by, naming the field', async () => {

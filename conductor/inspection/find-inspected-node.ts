@@ -1,4 +1,4 @@
-import { and, inArray } from 'drizzle-orm';
+import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
 import { ports } from '#conductor/db/schema/port.ts';
@@ -18,44 +18,46 @@ export interface InspectedMachine {
  * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
  */
 export async function findInspectedNode(db: Queryable, machine: InspectedMachine): Promise<NodeRow> {
-  const inspected = await db
-    .select()
-    .from(nodes)
-    .where(inArray(nodes.provisionState, ['inspecting', 'inspect wait']));
-  const byPort = await nodesWithPorts(db, inspected, machine.addresses);
-  const candidates = byPort.length > 0 ? byPort : inspected.filter((node) => hasBmc(node, machine.bmcAddresses));
-  const [node, ...others] =
-    machine.nodeUuid === undefined ? candidates : candidates.filter(({ uuid }) => uuid === machine.nodeUuid);
-  if (node && others.length === 0) return node;
+  const byPort = await nodesWithPorts(db, machine.addresses);
+  const candidates = byPort.length > 0 ? byPort : await nodesWithBmc(db, machine.bmcAddresses);
+  const [uuid, ...others] =
+    machine.nodeUuid === undefined ? candidates : candidates.filter((each) => each === machine.nodeUuid);
+  const rows = uuid !== undefined && others.length === 0 ? await db.select().from(nodes).where(isInspected(uuid)) : [];
+  if (rows[0]) return rows[0];
   throw new AppError('not_found', 'Resource could not be found.');
 }
 
-async function nodesWithPorts(
-  db: Queryable,
-  inspected: readonly NodeRow[],
-  addresses: readonly string[],
-): Promise<NodeRow[]> {
-  if (inspected.length === 0 || addresses.length === 0) return [];
-  const rows = await db
-    .selectDistinct({ nodeUuid: ports.nodeUuid })
-    .from(ports)
-    .where(
-      and(
-        inArray(ports.address, [...addresses]),
-        inArray(
-          ports.nodeUuid,
-          inspected.map(({ uuid }) => uuid),
-        ),
-      ),
-    );
-  const found = new Set(rows.map(({ nodeUuid }) => nodeUuid));
-  return inspected.filter(({ uuid }) => found.has(uuid));
+function isInspected(uuid?: string): SQL | undefined {
+  const inState = inArray(nodes.provisionState, ['inspecting', 'inspect wait']);
+  return uuid === undefined ? inState : and(eq(nodes.uuid, uuid), inState);
 }
 
-function hasBmc({ driverInfo }: NodeRow, bmcAddresses: readonly string[]): boolean {
-  return [driverInfo['redfish_address'], driverInfo['ipmi_address']].some(
-    (address) => typeof address === 'string' && bmcAddresses.includes(hostOf(address)),
-  );
+async function nodesWithPorts(db: Queryable, addresses: readonly string[]): Promise<string[]> {
+  if (addresses.length === 0) return [];
+  const rows = await db
+    .selectDistinct({ uuid: nodes.uuid })
+    .from(ports)
+    .innerJoin(nodes, eq(nodes.uuid, ports.nodeUuid))
+    .where(and(inArray(ports.address, [...addresses]), isInspected()));
+  return rows.map(({ uuid }) => uuid);
+}
+
+/** Anybody may ask, so that no more is read than it takes. */
+async function nodesWithBmc(db: Queryable, bmcAddresses: readonly string[]): Promise<string[]> {
+  if (bmcAddresses.length === 0) return [];
+  const rows = await db
+    .select({
+      uuid: nodes.uuid,
+      redfish: sql<string | null>`${nodes.driverInfo} ->> 'redfish_address'`,
+      ipmi: sql<string | null>`${nodes.driverInfo} ->> 'ipmi_address'`,
+    })
+    .from(nodes)
+    .where(isInspected());
+  return rows
+    .filter(({ redfish, ipmi }) =>
+      [redfish, ipmi].some((address) => address !== null && bmcAddresses.includes(hostOf(address))),
+    )
+    .map(({ uuid }) => uuid);
 }
 
 /** `https://192.0.2.1:8000` and `192.0.2.1` → `192.0.2.1` */
