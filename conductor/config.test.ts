@@ -34,3 +34,18 @@ test('describes each setting for the docs', () => {
   expect(settings.length).toBeGreaterThan(15);
   expect(settings.filter((setting) => setting.meaning === '')).toEqual([]);
 });
+
+test('reads the priorities of cleaning steps; a step may take as long as its agent lives', () => {
+  const text = 'deploy.erase_devices:0,deploy.erase_devices_metadata:99';
+  expect([...readConfig({ BATON_CLEAN_STEP_PRIORITIES: text }).cleanStepPriorities]).toEqual([
+    ['deploy.erase_devices', 0],
+    ['deploy.erase_devices_metadata', 99],
+  ]);
+  for (const wrong of ['erase_devices:0', 'deploy.erase_devices', 'deploy.erase_devices:-1', 'deploy.a:1;deploy.b:2']) {
+    expect(() => readConfig({ BATON_CLEAN_STEP_PRIORITIES: wrong })).toThrow(
+      'BATON_CLEAN_STEP_PRIORITIES: must be like',
+    );
+  }
+  expect(readConfig({}).stepTimeoutMs).toBe(Infinity);
+  expect(readConfig({ BATON_STEP_TIMEOUT: '60' }).stepTimeoutMs).toBe(60_000);
+});

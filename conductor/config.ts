@@ -50,8 +50,25 @@ const Environment = z.object({
   ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents beat every 0.3 to 0.6 of it'),
-  BATON_CALLBACK_TIMEOUT: seconds(1800).describe('seconds a step may wait for the agent'),
-  BATON_STEP_TIMEOUT: seconds(7200).describe('seconds an in-band step may take'),
+  BATON_CALLBACK_TIMEOUT: seconds(1800).describe(
+    'seconds a step may wait for the agent to call in; one that does not answer is lost so long after its last heartbeat',
+  ),
+  BATON_CLEAN_STEP_PRIORITIES: z
+    .string()
+    .regex(/^([a-z_]+\.\w+:\d+(,|$))*$/, 'must be like deploy.erase_devices:0,deploy.erase_devices_metadata:99')
+    .default('')
+    .describe(
+      'priorities of steps in automated cleaning in place of those that agent and drivers offer, 0 leaves out: ' +
+        '`deploy.erase_devices:0,deploy.erase_devices_metadata:99`',
+    ),
+  BATON_STEP_TIMEOUT: z.coerce
+    .number()
+    .min(0)
+    .default(0)
+    .describe(
+      'seconds an in-band step may take at the most; 0 = as long as its agent answers, or was heard of within ' +
+        '`BATON_CALLBACK_TIMEOUT`',
+    ),
   BATON_RETRY_TIMEOUT: seconds(300).describe(
     'seconds for which a step is tried again after a passing fault, such as a BMC that does not answer',
   ),
@@ -100,6 +117,9 @@ export interface ConductorConfig {
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
   readonly callbackTimeoutMs: number;
+  /** By `interface.step`. */
+  readonly cleanStepPriorities: ReadonlyMap<string, number>;
+  /** `Infinity` = no limit. */
   readonly stepTimeoutMs: number;
   readonly retryTimeoutMs: number;
   readonly powerTimeoutMs: number;
@@ -150,7 +170,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     requireAgentTls: env.BATON_REQUIRE_AGENT_TLS,
     heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,
     callbackTimeoutMs: env.BATON_CALLBACK_TIMEOUT * 1000,
-    stepTimeoutMs: env.BATON_STEP_TIMEOUT * 1000,
+    cleanStepPriorities: stepPriorities(env.BATON_CLEAN_STEP_PRIORITIES),
+    stepTimeoutMs: env.BATON_STEP_TIMEOUT === 0 ? Infinity : env.BATON_STEP_TIMEOUT * 1000,
     retryTimeoutMs: env.BATON_RETRY_TIMEOUT * 1000,
     powerTimeoutMs: env.BATON_POWER_TIMEOUT * 1000,
     powerSyncIntervalMs: env.BATON_POWER_SYNC_INTERVAL * 1000,
@@ -174,6 +195,16 @@ export function describeSettings(): { name: string; meaning: string; default: st
       default: isHostName ? 'the host name' : value === undefined || value === '' ? '' : String(value),
     };
   });
+}
+
+function stepPriorities(text: string): Map<string, number> {
+  const entries = text.split(',').filter((entry) => entry !== '');
+  return new Map(
+    entries.map((entry) => {
+      const [step = '', priority] = entry.split(':');
+      return [step, Number(priority)];
+    }),
+  );
 }
 
 /** Nodes are told the public URL: an address that means "all of mine" leads them nowhere. */

@@ -52,8 +52,8 @@ export function adviceFor(facts: AdviceFacts): string | null {
   return lookFor(step.name, step.waitingFor) ?? null;
 }
 
-function waitsTooLong({ waitedMs, limitMs }: AdviceStep): boolean {
-  return limitMs !== undefined && waitedMs > Math.min(patienceMs, limitMs / 2);
+function waitsTooLong({ waitedMs, limitMs = Infinity }: AdviceStep): boolean {
+  return waitedMs > Math.min(patienceMs, limitMs / 2);
 }
 
 /** Where a failed flow leaves its node, and what leads on from there. */

@@ -101,7 +101,7 @@ export interface StepEventOptions {
   readonly error?: string;
   readonly output?: unknown;
   readonly waitingFor?: string;
-  /** A wait for something to come. */
+  /** A wait for something to come; none = without limit. */
   readonly waitUntil?: Date;
   /** A passing fault: the step is run again until then. */
   readonly retryUntil?: Date;
@@ -143,7 +143,8 @@ export async function recordStepEvent(
       waitingFor: event === 'waiting' ? (options.waitingFor ?? null) : null,
       waitUntil: ended ? null : (step.waitUntil ?? options.waitUntil ?? null),
       runAgain: options.retryUntil !== undefined,
-      retryUntil: ended || options.waitUntil ? null : (step.retryUntil ?? options.retryUntil ?? null),
+      retryUntil:
+        ended || (event === 'waiting' && !options.retryUntil) ? null : (step.retryUntil ?? options.retryUntil ?? null),
       ...(options.error === undefined ? {} : { error: options.error }),
       ...(options.output === undefined ? {} : { output: storableJson(options.output) }),
     })

@@ -10,7 +10,7 @@ import {
   rebootAfter,
   stepKey,
 } from '#conductor/flows/planned-step.ts';
-import { reservedInterface } from '#conductor/flows/reserved-steps.ts';
+import { checkReservedArgs, reservedInterface } from '#conductor/flows/reserved-steps.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 
@@ -33,11 +33,22 @@ export function mergeSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     const hides = merged.has(stepKey(step)) ? ", in place of the agent's step of that name" : '';
     merged.set(stepKey(step), plannedDriver(step, `the driver offers it at priority ${step.priority}${hides}`));
   }
+  for (const [key, step] of merged) merged.set(key, withSetPriority(step, facts));
   for (const step of kind.sorted) merged.set(stepKey(step), plannedCore(step));
   for (const { asker, steps } of askersOf(facts)) {
     for (const step of steps) applyRequest(kind, facts, merged, { asker, step });
   }
   return [...merged.values()];
+}
+
+function withSetPriority(step: PlannedStep, { priorities }: PlanFacts): PlannedStep {
+  const priority = priorities?.get(stepKey(step));
+  if (priority === undefined) return step;
+  return {
+    ...step,
+    priority,
+    reason: `BATON_CLEAN_STEP_PRIORITIES puts it at priority ${priority}; overrides: ${step.reason}`,
+  };
 }
 
 function askersOf(facts: PlanFacts): { readonly asker: Asker; readonly steps: readonly RequestedStep[] }[] {
@@ -81,8 +92,8 @@ function applyRequest(
   const key = reserved ? `${reserved}.${step.step}` : stepKey(step);
   const known = merged.get(key);
   const asked = { priority: step.priority, args: step.args, origin: asker.origin };
+  checkArgs(facts, asker, step);
   if (known) {
-    checkArgs(facts, asker, step);
     // reboot_requested and abortable stay the step's own: Ironic loses them here
     const overrides = `; overrides: ${known.reason}`;
     merged.set(key, {
@@ -110,7 +121,8 @@ function checkArgs(facts: PlanFacts, asker: Asker, step: RequestedStep): void {
   const driver = facts.drivers?.find((each) => stepKey(each) === stepKey(step));
   const advertised = facts.advertised?.find((each) => stepKey(each) === stepKey(step));
   try {
-    if (driver) {
+    if (reservedInterface(step.step, { inDeploy: true })) checkReservedArgs(step.step, step.args);
+    else if (driver) {
       if (step.priority > 0) parseStepArgs(driver, step.args);
     } else if (advertised && step.step !== 'write_image') {
       checkArgsInfo(step, advertised.argsinfo, { mayBeDisabled: true });

@@ -115,10 +115,69 @@ test('cleaning opens and closes around the agent’s steps, whatever their prior
   ]);
 });
 
+describe('steps in the order asked for', () => {
+  const ask = (...requested: readonly ReturnType<typeof request>[]) =>
+    planSteps(flowKinds.manual_clean, { advertised: [advertise('wipe', 0)], requested });
+  const plain = (step: string, args = {}) => ({ ...request(step, 0), args });
+
+  test.each([
+    [[plain('power_off'), plain('wipe')], 'step 2 of the request, deploy.wipe, needs the agent, but step 1 powers'],
+    [[plain('power_on'), plain('power_off'), plain('hold'), plain('wipe')], 'step 4 of the request'],
+    [[plain('power_off'), plain('wait')], 'step 2 of the request, deploy.wait, needs the agent'],
+  ])('the agent is not asked while the machine is off: %j', (requested, fault) => {
+    expect(() => ask(...requested)).toThrow(fault);
+  });
+
+  test.each([['power_on'], ['reboot']])('%s brings it back', (step) => {
+    const steps = [plain('power_off'), plain('wait', { seconds: 5 }), plain(step), plain('wipe')];
+    expect(names(ask(...steps)).slice(1, 5)).toEqual([
+      'power.power_off',
+      'deploy.wait',
+      `power.${step}`,
+      'deploy.wipe',
+    ]);
+  });
+
+  test.each([
+    [plain('wait', { seconds: 'x' }), 'step deploy.wait got bad arguments: seconds'],
+    [plain('wait', { minutes: 1 }), 'Unrecognized key: "minutes"'],
+    [plain('reboot', { hard: true }), 'step power.reboot got bad arguments'],
+    [plain('hold', { x: 1 }), 'step deploy.hold got bad arguments'],
+  ])('arguments of %j are refused when it is asked for', (step, fault) => {
+    expect(() => ask(step)).toThrow(fault);
+  });
+
+  test('a deploy checks those of its hold too', () => {
+    const plan = () => planSteps(flowKinds.deploy, { requested: [{ ...plain('hold', { x: 1 }), priority: 90 }] });
+    expect(plan).toThrow('deploy_steps: step deploy.hold got bad arguments');
+  });
+});
+
 test('a failed deploy leaves the machine off and off every network', () => {
   expect(names(planCleanup(flowKinds.deploy))).toEqual([
     'deploy.collect_logs',
     'power.power_off',
     'deploy.leave_network',
   ]);
+});
+
+test('the conductor’s setting overrides priorities of agent’s and drivers’ steps, and says so; 0 leaves out', () => {
+  const advertised = [advertise('erase_devices', 10), advertise('erase_devices_metadata', 0), advertise('check', 50)];
+  const priorities = new Map([
+    ['deploy.erase_devices', 0],
+    ['deploy.erase_devices_metadata', 99],
+    ['deploy.boot_ramdisk', 5],
+    ['raid.nobody_has_it', 5],
+  ]);
+  const plan = planSteps(flowKinds.clean, { advertised, requested: [], priorities });
+  expect(names(plan)).toEqual([
+    'deploy.boot_ramdisk',
+    'deploy.erase_devices_metadata',
+    'deploy.check',
+    'deploy.tear_down_agent',
+    'deploy.leave_network',
+  ]);
+  expect(plan[1]?.reason).toBe(
+    'BATON_CLEAN_STEP_PRIORITIES puts it at priority 99; overrides: the agent offers it at priority 0',
+  );
 });

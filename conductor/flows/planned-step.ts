@@ -45,6 +45,8 @@ export interface PlanFacts {
   /** The list is that of an earlier boot: what it lacks may be there now. */
   readonly isStale?: boolean;
   readonly drivers?: readonly OfferedDriverStep[];
+  /** By `interface.step`: the conductor's setting in place of the priorities of offered steps. */
+  readonly priorities?: ReadonlyMap<string, number>;
   /** Those whose names are among the instance's traits, by name. */
   readonly templates?: readonly { readonly name: string; readonly steps: readonly RequestedStep[] }[];
   readonly requested: readonly RequestedStep[];

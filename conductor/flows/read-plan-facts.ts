@@ -25,7 +25,7 @@ export interface PlanRequest {
  * @throws AppError `invalid_argument` naming a wrong trait or driver_info property.
  */
 export async function readPlanFacts(
-  context: Pick<ConductorContext, 'db' | 'drivers'>,
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'config'>,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],
@@ -36,6 +36,7 @@ export async function readPlanFacts(
     advertised: fresh ?? cached?.steps,
     isStale: fresh === undefined,
     drivers: inBand ? readDriverSteps(context, node, inBand.kind) : [],
+    ...(request.kind === 'clean' ? { priorities: context.config.cleanStepPriorities } : {}),
     templates: request.kind === 'deploy' ? await readTemplates(context, node) : [],
     requested: request.requested,
     withoutAgent: await reasonForNoAgent(context, node, request),

@@ -31,7 +31,7 @@ export interface Plan {
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function readPlan(
-  context: Pick<ConductorContext, 'db' | 'drivers'>,
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'config'>,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],

@@ -154,7 +154,9 @@ async function recordWait(
         conductor,
         now,
         waitingFor: outcome.reason,
-        [outcome.kind === 'again' ? 'retryUntil' : 'waitUntil']: new Date(now.getTime() + outcome.timeoutMs),
+        ...(outcome.timeoutMs === Infinity
+          ? {}
+          : { [outcome.kind === 'again' ? 'retryUntil' : 'waitUntil']: new Date(now.getTime() + outcome.timeoutMs) }),
       });
   const begins = !unchanged && wait && nextProvisionState(node.provisionState, wait);
   const moved = begins ? applyEvent(tx, node, wait, { conductor }) : Promise.resolve();

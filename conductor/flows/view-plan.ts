@@ -52,7 +52,7 @@ interface PlannedStepView {
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function viewPlan(
-  context: Pick<ConductorContext, 'db' | 'drivers'>,
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'config'>,
   node: NodeRow,
   request: PlanRequest,
 ): Promise<PlanView> {

@@ -9,7 +9,7 @@ export type StepOutcome =
       readonly kind: 'wait';
       /** What is awaited, as the operator reads it: `first heartbeat of the ramdisk`. */
       readonly reason: string;
-      /** Milliseconds from now until the step fails with a timeout. */
+      /** Milliseconds from now until the step fails with a timeout; `Infinity` = never. */
       readonly timeoutMs: number;
       /** Milliseconds until `resume` looks again even without a nudge. */
       readonly checkEveryMs: number;

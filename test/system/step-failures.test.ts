@@ -242,6 +242,20 @@ describe('a step takes too long', () => {
   });
 });
 
+describe('a step takes longer than an agent may be silent', () => {
+  withSettings({ BATON_CALLBACK_TIMEOUT: '4' });
+
+  test('without limit while its agent beats, though it does not answer', async () => {
+    node.machine.faults.slowStep = { step: 'write_image', ms: 6_000 };
+    await startDeploy();
+    await node.runs('write_image');
+    node.machine.agentFaults.inject({ path: /commands/, status: 500, body: 'Traceback', times: 2 });
+    const { steps } = await node.operator.call('GET', `/v1/nodes/${node.name}/flow`);
+    expect(steps).toContainEqual(expect.objectContaining({ step: 'write_image', wait_until: null }));
+    expect(await isActive()).toBe(true);
+  });
+});
+
 describe('nothing is heard any more', () => {
   withSettings({ BATON_CALLBACK_TIMEOUT: '5' });
 

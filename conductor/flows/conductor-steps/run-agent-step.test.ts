@@ -38,7 +38,7 @@ function contextWith(agent: Partial<AgentClient>, lastHeartbeatAt = new Date()):
     ports: [],
     session: { lastHeartbeatAt },
     clock: { now: () => new Date() },
-    config: { stepTimeoutMs: 1000, callbackTimeoutMs: 60_000 },
+    config: { stepTimeoutMs: Infinity, callbackTimeoutMs: 60_000 },
   } as unknown as StepContext;
 }
 const check = (list: CommandResult[]) => checkAgentStep(contextWith({ list: () => Promise.resolve(list) }));

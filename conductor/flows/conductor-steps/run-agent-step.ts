@@ -73,7 +73,7 @@ export async function checkCommand(context: StepContext, name: string): Promise<
   try {
     commands = await context.agent().list();
   } catch (error) {
-    // one answer without sense is no reason to stop what may have run for hours: the step's time limit holds
+    // one answer without sense is no reason to stop what may have run for days: heartbeats say that it lives
     const mayPass = isRetryable(error) || errorCode(error) === 'agent_error';
     if (!mayPass || agentIsLost(context)) throw giveUp(context, error);
     return wait(context, `the agent to answer again (${errorChain(error)})`);
