@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
+import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import { AdvertisedStep } from '#shared/wire/step.ts';
 
 const advertise = (step: string, priority: number, more: Record<string, unknown> = {}) =>
@@ -116,7 +117,7 @@ test('cleaning opens and closes around the agent’s steps, whatever their prior
 });
 
 describe('steps in the order asked for', () => {
-  const ask = (...requested: readonly ReturnType<typeof request>[]) =>
+  const ask = (...requested: readonly RequestedStep[]) =>
     planSteps(flowKinds.manual_clean, { advertised: [advertise('wipe', 0)], requested });
   const plain = (step: string, args = {}) => ({ ...request(step, 0), args });
 

@@ -11,7 +11,7 @@ import {
   rebootAfter,
   stepKey,
 } from '#conductor/flows/planned-step.ts';
-import { reservedInterface } from '#conductor/flows/reserved-steps.ts';
+import { checkReservedArgs, reservedInterface } from '#conductor/flows/reserved-steps.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 
@@ -70,7 +70,7 @@ function checkWindow(kind: FlowKind, step: PlannedStep): void {
 
 /** Manual cleaning and service: what the operator lists, in that order. */
 function inRequestedOrder(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
-  return facts.requested.map((request, index) => {
+  const steps = facts.requested.map((request, index): PlannedStep => {
     const place = {
       priority: 0,
       args: request.args,
@@ -79,6 +79,7 @@ function inRequestedOrder(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     } as const;
     const reserved = reservedInterface(request.step, { inDeploy: false });
     if (reserved) {
+      checkReservedArgs(request.step, request.args);
       return {
         ...plannedCore({ interface: 'deploy', step: request.step, priority: 0 }),
         interface: reserved,
@@ -98,6 +99,25 @@ function inRequestedOrder(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     if ((facts.advertised && !facts.isStale) || !kind.inBand) throw unknownStep(request, facts);
     return { ...plannedAdvertised({ ...request, reboot_requested: false }, false), ...place };
   });
+  refuseUnpowered(steps);
+  return steps;
+}
+
+/** A machine that is off has no agent, and nothing else brings it back before the flow's end. */
+function refuseUnpowered(steps: readonly PlannedStep[]): void {
+  let offSince: number | undefined;
+  for (const [index, step] of steps.entries()) {
+    const key = stepKey(step);
+    if (key === 'power.power_off') offSince ??= index + 1;
+    else if (key === 'power.power_on' || key === 'power.reboot') offSince = undefined;
+    else if (offSince !== undefined && (step.inBand || (key === 'deploy.wait' && step.args['seconds'] === undefined))) {
+      throw new AppError(
+        'invalid_argument',
+        `step ${index + 1} of the request, ${key}, needs the agent, but step ${offSince} powers the machine off: ` +
+          'put power_on or reboot between them',
+      );
+    }
+  }
 }
 
 function unknownStep(step: RequestedStep, { advertised = [], drivers = [] }: PlanFacts): AppError {

@@ -1,13 +1,9 @@
-import { z } from 'zod';
+import { waitArgs } from '#conductor/flows/reserved-steps.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 
-const args = z.strictObject({
-  seconds: z.number().positive().max(86_400).optional().describe('how long; without it until the next heartbeat'),
-});
-
 function look(context: StepContext): ConductorStepOutcome {
-  const { seconds } = parseStepArgs({ interface: 'deploy', step: 'wait', args }, context.step.args);
+  const { seconds } = parseStepArgs({ interface: 'deploy', step: 'wait', args: waitArgs }, context.step.args);
   const startedAt = context.step.startedAt?.getTime() ?? context.clock.now().getTime();
   if (seconds === undefined) {
     const beat = context.session?.lastHeartbeatAt?.getTime() ?? 0;
