@@ -8,6 +8,7 @@ import { planSteps } from '#conductor/flows/plan-steps.ts';
 import type { PlanFacts, PlannedStep } from '#conductor/flows/planned-step.ts';
 import { type PlanRequest, readPlanFacts } from '#conductor/flows/read-plan-facts.ts';
 import { latestInventory } from '#conductor/inspection/inventory-store.ts';
+import { readConfigDrive } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
 
@@ -43,7 +44,7 @@ export async function readPlan(
   const inventory = steps.some((step) => step.inBand) ? await latestInventory(context.db, node.uuid) : undefined;
   const destroys = planDestroys(steps, { disks: inventory?.disks, node });
   const isComplete = !kind.inBand || facts.withoutAgent !== undefined || facts.advertised !== undefined;
-  const subject = subjectOf(node, request);
+  const subject = subjectOf(node, request, await readConfigDrive(context.db, node.uuid));
   return {
     steps,
     hash: planHash(steps, subject, serialsOf(destroys)),
@@ -60,15 +61,21 @@ function serialsOf({ disks }: PlanDestroys): string[] {
   return disks.flatMap(({ disk }) => disk.serial ?? []).sort();
 }
 
-const imageKeys = ['image_source', 'image_checksum', 'image_os_hash_algo', 'image_os_hash_value', 'image_disk_format'];
-
-function subjectOf(node: NodeRow, request: PlanRequest): unknown {
-  if (request.kind !== 'deploy') return { node: node.uuid, kind: request.kind };
-  return {
+/** All that decides what the steps do beside their arguments: the whole instance, for more of it may count some day. */
+function subjectOf(node: NodeRow, request: PlanRequest, configDrive: string | undefined): unknown {
+  const subject = {
     node: node.uuid,
     kind: request.kind,
-    image: imageKeys.map((key) => node.instanceInfo[key] ?? null),
-    root_device: node.instanceInfo['root_device'] ?? node.properties['root_device'] ?? null,
+    target_raid_config: node.targetRaidConfig,
+    skip_block_devices: node.properties['skip_block_devices'] ?? null,
+  };
+  if (request.kind !== 'deploy') return subject;
+  const { hashed_rescue_password: _, ...instance } = node.instanceInfo;
+  return {
+    ...subject,
+    instance,
+    root_device: node.properties['root_device'] ?? null,
+    config_drive: configDrive ?? null,
   };
 }
 

@@ -1,7 +1,9 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import { flows } from '#conductor/db/schema/flow.ts';
 import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
-import { readConfigDrive } from '#conductor/nodes/node-store.ts';
+import { deleteConfigDrive, readConfigDrive, saveConfigDrive } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -70,5 +72,52 @@ describe('the config drive', () => {
     expect(await deployAgain()).toBe('http://x/patched');
     expect(await deployAgain({ configdrive: 'http://x/requested' })).toBe('http://x/requested');
     expect(await deployAgain()).toBe('http://x/requested');
+  });
+});
+
+describe('a plan that was read', () => {
+  const read = async () => String((await api.call('POST', '/v1/nodes/n1/plan', {})).body['hash']);
+  const image = {
+    image_source: 'http://x/demo.raw',
+    image_os_hash_algo: 'sha256',
+    image_os_hash_value: 'a'.repeat(64),
+  };
+  const askAgent = () =>
+    saveAgentSteps(api.context.db, { nodeUuid: uuid, kind: 'deploy', steps: [], hardwareManagerVersion: {} });
+  beforeEach(() => set({ instanceInfo: image, provisionState: 'available' }));
+
+  test('before the ramdisk was asked is not complete, and refused with words', async () => {
+    expect(await ask('active', { plan_hash: await read() })).toMatchObject({
+      status: 409,
+      fault: expect.stringMatching(/no plan of it is complete. Inspect or clean the node first/) as unknown,
+    });
+    expect(await state()).toBe('available');
+  });
+
+  test.each<[string, Partial<NodeInsert>]>([
+    ['the size of a partition', { instanceInfo: { ...image, root_gb: 10 } }],
+    ['the type of the image', { instanceInfo: { ...image, image_type: 'partition' } }],
+    ['what is preserved', { instanceInfo: { ...image, preserve_ephemeral: true } }],
+    ['its kernel', { instanceInfo: { ...image, kernel: 'http://x/vmlinuz' } }],
+    ['a config drive in the instance', { instanceInfo: { ...image, configdrive: 'http://x/theirs' } }],
+    ['the target RAID', { targetRaidConfig: { logical_disks: [{ size_gb: 'MAX', raid_level: '1' }] } }],
+    ['the skip list', { properties: { capabilities: 'boot_mode:bios', skip_block_devices: [{ name: '/dev/sda' }] } }],
+  ])('is another when %s has changed since', async (_, change) => {
+    await askAgent();
+    const hash = await read();
+    await set(change);
+    expect(await read()).not.toBe(hash);
+  });
+
+  test('is another when somebody has left a config drive; the request’s own is no change', async () => {
+    await askAgent();
+    const hash = await read();
+    await saveConfigDrive(api.context.db, uuid, 'http://x/theirs');
+    expect(await ask('active', { plan_hash: hash })).toMatchObject({ status: 409 });
+    await deleteConfigDrive(api.context.db, uuid);
+    expect(await ask('active', { plan_hash: hash, configdrive: 'http://x/mine' })).toMatchObject({ status: 202 });
+    const [flow] = await api.context.db.select().from(flows);
+    // what the ramdisk's plan is compared with has the config drive in it
+    expect(flow?.planHash).toBe(await read());
   });
 });

@@ -60,6 +60,7 @@ export async function requestProvision(
   await changeUnlocked(context, node.uuid, async (tx, current) => {
     refuseImpossible(current, request.verb);
     refuseForbidden(current, request.verb);
+    await refuseUnreadPlan({ ...context, db: tx }, current, { ...request, event });
     // one given earlier stays until the instance is released: a repeated deploy is of the same instance
     if (configDrive !== undefined) await saveConfigDrive(tx, node.uuid, configDrive);
     const instanceInfo = changedInstanceInfo(current, request);
@@ -150,24 +151,38 @@ async function startWork(
     kind,
     requestedBy: work.user,
     requestedSteps: [...(work.steps ?? [])],
-    planHash: plan.isComplete ? work.planHash : undefined,
+    // with what this request itself has changed: its sender knows of that
+    planHash: work.planHash === undefined ? undefined : plan.hash,
     steps: plan.steps,
   });
 }
 
-async function planRequested(
+function planRequested(
   context: ConductorContext,
   node: NodeRow,
   kind: FlowKindName,
   work: ProvisionRequest,
 ): Promise<Plan> {
-  const plan = await readPlan(context, node, {
-    kind,
-    requested: work.steps ?? [],
-    disableRamdisk: work.disableRamdisk,
-  });
+  return readPlan(context, node, { kind, requested: work.steps ?? [], disableRamdisk: work.disableRamdisk });
+}
+
+/** @throws AppError `conflict` when the node as it is now has another plan than the operator's, or none that is whole. */
+async function refuseUnreadPlan(
+  context: ConductorContext,
+  node: NodeRow,
+  work: ProvisionRequest & { readonly event: VerbEvent },
+): Promise<void> {
+  const kind = kindToStart(node, work.event);
+  if (work.planHash === undefined || !kind) return;
+  const plan = await planRequested(context, node, kind, work);
+  if (!plan.isComplete) {
+    throw new AppError(
+      'conflict',
+      "plan_hash: this node's ramdisk has not been asked for its steps yet, so that no plan of it is complete. " +
+        'Inspect or clean the node first, or go on without plan_hash.',
+    );
+  }
   refuseOtherPlan(plan, work.planHash);
-  return plan;
 }
 
 function kindToStart(node: NodeRow, event: VerbEvent): FlowKindName | undefined {

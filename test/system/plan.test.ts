@@ -4,7 +4,7 @@ import { run } from '#shared/process/run.ts';
 import type { SimulatedDisk } from '#test/simulators/node/simulated-inventory.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
-import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /** What a plan says of disks, over HTTP and by the real `baton`: inventories come from inspections. */
@@ -192,6 +192,30 @@ test('a plan whose disk has been replaced since is refused', async () => {
     await expect(operator.provision(name, 'active', { plan_hash: hash })).rejects.toThrow(/409.*plan_hash/);
     await operator.provision(name, 'active', { plan_hash: now.hash });
     await operator.waitForState(name, 'active');
+  } finally {
+    await other.close();
+  }
+});
+
+test('a deploy onto disks that nobody has looked at since fails before anything is written', async () => {
+  await patch('/driver_info', machine.driverInfo);
+  await operator.provision(name, 'deleted');
+  await operator.waitForState(name, 'available');
+  await patch('/instance_info', demoInstance);
+  const { hash } = await plan();
+  const other = await startMachine([{ ...small, serial: 'replaced-again' }]);
+  try {
+    await patch('/driver_info', other.driverInfo);
+    await operator.provision(name, 'active', { plan_hash: hash, configdrive: { user_data: '#cloud-config' } });
+    const failed = await operator.waitForState(name, 'deploy failed');
+    expect(failed['last_error']).toContain('the plan is no longer the one that was read');
+    expect(other.disk).toEqual([]);
+    await operator.provision(name, 'active', {
+      plan_hash: (await plan()).hash,
+      configdrive: { user_data: '#!/bin/sh' },
+    });
+    await operator.waitForState(name, 'active');
+    expect(other.disk).not.toEqual([]);
   } finally {
     await other.close();
   }

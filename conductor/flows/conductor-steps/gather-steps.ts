@@ -19,8 +19,10 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
     ? ['deploy', 'clean', 'service']
     : [];
   for (const each of others) if (each !== kind.inBand?.kind) await rememberSteps(context, each);
+  // what was read is compared with the disks that are there now
+  if (flow.planHash !== null) await refreshInventory(context);
   // an inspection has a step of its own for it
-  if (others.length > 0 && flow.kind !== 'inspect') await rememberInventory(context);
+  else if (others.length > 0 && flow.kind !== 'inspect') await rememberInventory(context);
   if (!kind.inBand) return { kind: 'done' };
   const { advertised, version } = await rememberSteps(context, kind.inBand.kind);
   const request = { kind: flow.kind, requested: flow.requestedSteps };
@@ -50,12 +52,16 @@ async function rememberSteps(context: StepContext, kind: StepKind): ReturnType<t
 /** What is on the disks before they are cleaned; a machine that can't tell is cleaned all the same. */
 async function rememberInventory(context: StepContext): Promise<void> {
   try {
-    const inventory = await askForInventory(context.agent());
-    await context.record((tx) => recordInventory(tx, { nodeUuid: context.node.uuid, inventory }));
+    await refreshInventory(context);
   } catch (error) {
     if (errorCode(error) !== 'agent_error') throw error;
     context.log.warn({ err: error }, 'inventory not refreshed');
   }
+}
+
+async function refreshInventory(context: StepContext): Promise<void> {
+  const inventory = await askForInventory(context.agent());
+  await context.record((tx) => recordInventory(tx, { nodeUuid: context.node.uuid, inventory }));
 }
 
 /** Without this step, what opened the flow before it, and what ran before the ramdisk booted. */
