@@ -4,6 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { steps as agentSteps } from '#agent/steps/index.ts';
 import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { planDestroys } from '#conductor/flows/plan-destroys.ts';
+import { plannedAdvertised } from '#conductor/flows/planned-step.ts';
 import { reservedStepNames } from '#conductor/flows/reserved-steps.ts';
 
 /** DESIGN.md's rules on who may import whom, as a program. */
@@ -147,6 +149,16 @@ describe('tables match their folders', () => {
   test('in-band steps: one file each', async () => {
     const names = agentSteps.map((step) => `${step.interface}-${step.step.replaceAll('_', '-')}.ts`);
     expect(names.sort()).toEqual((await stepFiles('agent/steps')).sort());
+  });
+
+  test('plans know of every step of the generic agent what it does to disks', () => {
+    const planned = agentSteps.map((step) => plannedAdvertised({ ...step, reboot_requested: false }, true));
+    const { warnings } = planDestroys(planned, {
+      disks: undefined,
+      node: { properties: {}, instanceInfo: {}, targetRaidConfig: {} },
+    });
+    expect(planned.length).toBeGreaterThan(10);
+    expect(warnings).toEqual([]);
   });
 
   test('every step of every flow kind, and only those, has something that runs it', () => {

@@ -139,6 +139,21 @@ describe('erase steps', () => {
   });
 });
 
+describe('steps of the ramdisk’s own', () => {
+  const warning = "What vendor.flash does to the disks is not known: it is a step of this ramdisk's own.";
+
+  test('are warned of, once, whether the disks are known or not', () => {
+    const flash = step('vendor.flash');
+    expect(destroys([flash, write, flash], plain)).toEqual({ by: { sdb: 'deploy.write_image' }, warnings: [warning] });
+    expect(destroys([flash], undefined)).toEqual({ by: {}, warnings: [warning] });
+  });
+
+  test('other than what is known to do no harm, or runs out of band', () => {
+    const steps = [step('deploy.burnin_cpu'), step('bios.apply_configuration'), step('deploy.prepare_instance_boot')];
+    expect(destroys([...steps, { ...step('vendor.flash'), inBand: false }], plain).warnings).toEqual([]);
+  });
+});
+
 describe('RAID', () => {
   const apply = (volume: object, more: JsonObject = {}) =>
     step('raid.apply_configuration', { raid_config: { logical_disks: [{ ...raid1, ...volume }] }, ...more });

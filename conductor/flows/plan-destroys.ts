@@ -44,7 +44,7 @@ interface Reach {
 
 type Destroyer = (step: PlannedStep, before: Situation, node: NodeFields) => Reach;
 
-/** What each of the agent's steps overwrites. Steps that are not here are not known to. */
+/** What each of the agent's steps overwrites. */
 const destroyers: Readonly<Record<string, Destroyer>> = {
   'deploy.write_image': writeImage,
   'deploy.erase_devices': eraseAll,
@@ -64,6 +64,20 @@ const destroyers: Readonly<Record<string, Destroyer>> = {
   'raid.delete_configuration': deleteRaid,
 };
 
+/** In-band steps that leave the contents of disks alone but for what they are asked to write (files, boot loaders). */
+const harmless: ReadonlySet<string> = new Set([
+  'deploy.prepare_instance_boot',
+  'deploy.inject_files',
+  'deploy.clean_uefi_nvram',
+  'deploy.erase_pstore',
+  'deploy.burnin_cpu',
+  'deploy.burnin_gpu',
+  'deploy.burnin_memory',
+  'deploy.burnin_network',
+  'bios.apply_configuration',
+  'bios.factory_reset',
+]);
+
 /**
  * Which disks lose their contents, by the rules by which the agent chooses them (pure). Where these can't be followed
  * (no disk fits, hints that are wrong), the agent fails too: then there is a warning with the reason.
@@ -72,12 +86,14 @@ export function planDestroys(
   steps: readonly PlannedStep[],
   machine: { readonly disks: readonly KnownDisk[] | undefined; readonly node: NodeFields },
 ): PlanDestroys {
-  if (machine.disks === undefined) return { disks: [], warnings: [] };
+  const unknown = warnOfUnknown(steps);
+  if (machine.disks === undefined) return { disks: [], warnings: unknown };
   let situation: Situation = { disks: machine.disks };
   const by = new Map<string, Set<string>>();
-  const warnings = new Set<string>();
+  const warnings = new Set<string>(unknown);
   for (const step of steps) {
-    const destroyer = step.inBand ? destroyers[stepKey(step)] : undefined;
+    const key = stepKey(step);
+    const destroyer = step.inBand && Object.hasOwn(destroyers, key) ? destroyers[key] : undefined;
     if (destroyer === undefined) continue;
     try {
       const { hit, after, warning } = destroyer(step, situation, machine.node);
@@ -94,6 +110,15 @@ export function planDestroys(
     return found ? [{ disk, by: [...found] }] : [];
   });
   return { disks: destroyed, warnings: [...warnings] };
+}
+
+/** Steps of a ramdisk's own hardware managers and scripts may do anything. */
+function warnOfUnknown(steps: readonly PlannedStep[]): string[] {
+  const isKnown = (key: string): boolean => harmless.has(key) || Object.hasOwn(destroyers, key);
+  const unknown = new Set(steps.filter((step) => step.inBand).map(stepKey));
+  return [...unknown]
+    .filter((key) => !isKnown(key))
+    .map((key) => `What ${key} does to the disks is not known: it is a step of this ramdisk's own.`);
 }
 
 function writeImage(step: PlannedStep, before: Situation, node: NodeFields): Reach {

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Queryable } from '#conductor/db/open.ts';
-import { stepKey } from '#conductor/flows/planned-step.ts';
+import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 
 /** The last runs of a step, on whatever node, that its prediction is made from. */
 const lastRuns = 50;
@@ -30,6 +30,21 @@ export async function typicalSeconds(
     ) as runs
     group by wanted.interface, wanted.step`);
   return new Map(Medians.parse(rowsOf(answer)).map((row) => [stepKey(row), row.median]));
+}
+
+/** `hold` and `wait`: as long as the operator says, which others' runs tell nothing of. */
+export function takesAnyTime(step: Pick<PlannedStep, 'interface' | 'step' | 'inBand'>): boolean {
+  return !step.inBand && ['deploy.hold', 'deploy.wait'].includes(stepKey(step));
+}
+
+/** What `typicalSeconds` means for a plan, rests not counted; null = not known. */
+export function predictSeconds(
+  steps: readonly Pick<PlannedStep, 'interface' | 'step' | 'inBand'>[],
+  typical: ReadonlyMap<string, number>,
+): { readonly total: number | null; readonly each: readonly (number | null)[] } {
+  const each = steps.map((step) => (takesAnyTime(step) ? null : (typical.get(stepKey(step)) ?? null)));
+  const isKnown = steps.every((step, index) => takesAnyTime(step) || each[index] !== null);
+  return { total: isKnown ? each.reduce<number>((sum, seconds) => sum + (seconds ?? 0), 0) : null, each };
 }
 
 /** PGlite answers an object with the rows, PostgreSQL's client the rows themselves. */

@@ -1,12 +1,13 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
-import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
+import { planWarnings } from '#conductor/flows/plan-warnings.ts';
+import type { PlannedStep } from '#conductor/flows/planned-step.ts';
+import { readPlan } from '#conductor/flows/read-plan.ts';
 import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
-import { typicalSeconds } from '#conductor/flows/step-durations.ts';
+import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
 import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 
 /** `POST /v1/nodes/{node}/plan`: what would happen, and why. */
@@ -19,7 +20,7 @@ export interface PlanView {
   readonly complete: boolean;
   readonly boot_mode: string;
   readonly reboots: number;
-  /** From the last runs of these steps anywhere; null when one has never run. */
+  /** From the last runs of these steps anywhere, without `hold` and `wait`; null when one has never run. */
   readonly predicted_seconds: number | null;
   readonly destroys: readonly {
     readonly name: string;
@@ -57,8 +58,7 @@ export async function viewPlan(
   request: PlanRequest,
 ): Promise<PlanView> {
   const plan = await readPlan(context, node, request);
-  const seconds = await typicalSeconds(context.db, plan.steps);
-  const known = plan.steps.map((step) => seconds.get(stepKey(step)));
+  const seconds = predictSeconds(plan.steps, await typicalSeconds(context.db, plan.steps));
   return {
     node: node.uuid,
     kind: request.kind,
@@ -66,7 +66,7 @@ export async function viewPlan(
     complete: plan.isComplete,
     boot_mode: bootModeOf(node),
     reboots: plan.steps.filter(isReboot).length,
-    predicted_seconds: known.every((each) => each !== undefined) ? known.reduce((a, b) => a + b, 0) : null,
+    predicted_seconds: seconds.total,
     destroys: plan.destroys.disks.map(({ disk, by }) => ({
       name: disk.name,
       serial: disk.serial,
@@ -75,8 +75,8 @@ export async function viewPlan(
       contents: describeContents(disk),
       by,
     })),
-    steps: plan.steps.map((step, index) => viewStep(step, index + 1, known[index])),
-    warnings: warningsOf(plan, request),
+    steps: plan.steps.map((step, index) => viewStep(step, index + 1, seconds.each[index] ?? null)),
+    warnings: planWarnings(plan, request, { isFastTracked: isFastTracked(context.config, node) }),
   };
 }
 
@@ -94,7 +94,7 @@ function isAgentsOwn({ args }: PlannedStep): boolean {
   return Array.isArray(settings) && settings.length > 0 && settings.every(isOwn);
 }
 
-function viewStep(step: PlannedStep, position: number, seconds: number | undefined): PlannedStepView {
+function viewStep(step: PlannedStep, position: number, seconds: number | null): PlannedStepView {
   return {
     position,
     interface: step.interface,
@@ -106,7 +106,7 @@ function viewStep(step: PlannedStep, position: number, seconds: number | undefin
     reboot_requested: step.rebootRequested,
     abortable: step.abortable,
     reason: step.reason,
-    predicted_seconds: seconds ?? null,
+    predicted_seconds: seconds,
   };
 }
 
@@ -116,23 +116,4 @@ function describeContents(disk: KnownDisk): string[] {
   return disk.contents.map(
     ({ name, type, label }) => `${name}: ${type ?? 'nothing known'}${label === null ? '' : ` "${label}"`}`,
   );
-}
-
-function warningsOf(plan: Plan, request: PlanRequest): string[] {
-  const kind = flowKinds[request.kind];
-  const { inventoriedAt: inventoried } = plan;
-  const usesDisks = plan.steps.some((step) => step.inBand);
-  return [
-    ...(plan.isComplete
-      ? []
-      : ["The agent's steps are not known: this node's ramdisk has not been asked yet. It may add steps of its own."]),
-    ...(plan.isComplete && kind.inBand && plan.facts.isStale && plan.facts.withoutAgent === undefined
-      ? ["The agent's steps are those of its last boot; a new ramdisk is asked again, and the plan made anew."]
-      : []),
-    ...(usesDisks && !inventoried
-      ? ['The disks are not known: inspect or clean the node once to see what will be destroyed.']
-      : []),
-    ...(usesDisks && inventoried ? [`Disks as inventoried ${inventoried.toISOString()}.`] : []),
-    ...plan.destroys.warnings,
-  ];
 }

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { biosApplyConfiguration } from '#conductor/flows/driver-steps/bios.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import { planSteps } from '#conductor/flows/plan-steps.ts';
+import { planWarnings } from '#conductor/flows/plan-warnings.ts';
+import type { OfferedDriverStep, PlanFacts } from '#conductor/flows/planned-step.ts';
+
+const bios: OfferedDriverStep = {
+  interface: 'bios',
+  step: 'apply_configuration',
+  priority: 0,
+  abortable: false,
+  args: biosApplyConfiguration.args,
+};
+const setBios = (priority: number) => ({
+  interface: 'bios',
+  step: 'apply_configuration',
+  priority,
+  args: { settings: [{ name: 'NumCores', value: '4' }] },
+});
+const core = (step: string, priority = 0) => ({ interface: 'deploy', step, priority, args: {} });
+
+function warnings(kind: FlowKindName, facts: Partial<PlanFacts>, isFastTracked = false): string {
+  const all = { requested: [], drivers: [bios], ...facts };
+  const plan = {
+    steps: planSteps(flowKinds[kind], all),
+    isComplete: all.advertised !== undefined,
+    inventoriedAt: new Date(0),
+    destroys: { disks: [], warnings: [] },
+    facts: all,
+  };
+  return planWarnings(plan, { kind }, { isFastTracked }).join('\n');
+}
+
+describe('steps that are done before the ramdisk boots', () => {
+  const early = /bios\.apply_configuration: done before the ramdisk boots.*outside 41 to 99.*fails with these done/;
+
+  test('are warned of as long as the agent’s list may be another, or is unknown', () => {
+    const requested = [setBios(110)];
+    expect(warnings('deploy', { requested, advertised: [], isStale: true })).toMatch(early);
+    expect(warnings('deploy', { requested, isStale: true })).toMatch(early);
+  });
+
+  test('others are not', () => {
+    expect(warnings('deploy', { requested: [setBios(110)], advertised: [], isStale: false })).not.toMatch(early);
+    expect(warnings('deploy', { requested: [setBios(85)], isStale: true })).not.toMatch(early);
+    expect(warnings('deploy', { requested: [setBios(110)], isStale: true, withoutAgent: 'a volume' })).not.toMatch(
+      early,
+    );
+    expect(warnings('manual_clean', { requested: [setBios(0)], isStale: true })).not.toMatch(early);
+  });
+});
+
+test('fast track says which reboot may not be', () => {
+  expect(warnings('deploy', {}, true)).toContain(
+    'Fast track: where the ramdisk of an earlier flow still runs, deploy.deploy',
+  );
+  expect(warnings('clean', {}, true)).toContain('deploy.boot_ramdisk boots nothing');
+  expect(warnings('clean', {})).not.toContain('Fast track');
+  expect(warnings('teardown', {}, true)).not.toContain('Fast track');
+  expect(warnings('deploy', { withoutAgent: 'a volume' }, true)).not.toContain('Fast track');
+});
+
+test('rests are said not to be counted', () => {
+  const requested = [core('hold'), core('wait'), core('hold')];
+  expect(warnings('manual_clean', { requested })).toContain(
+    'The time that deploy.hold, deploy.wait takes is not counted.',
+  );
+});

@@ -1,0 +1,61 @@
+import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
+import type { Plan } from '#conductor/flows/read-plan.ts';
+import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
+import { takesAnyTime } from '#conductor/flows/step-durations.ts';
+
+/** What the operator should know of a plan that its steps don't say (pure). */
+export function planWarnings(
+  plan: Pick<Plan, 'steps' | 'isComplete' | 'inventoriedAt' | 'destroys'> & {
+    readonly facts: Pick<Plan['facts'], 'isStale' | 'withoutAgent'>;
+  },
+  request: Pick<PlanRequest, 'kind'>,
+  node: { readonly isFastTracked: boolean },
+): string[] {
+  const kind = flowKinds[request.kind];
+  const { inventoriedAt: inventoried, facts, steps } = plan;
+  const usesDisks = steps.some((step) => step.inBand);
+  const asksAgain = kind.inBand !== undefined && facts.isStale === true && facts.withoutAgent === undefined;
+  return [
+    ...(plan.isComplete
+      ? []
+      : ["The agent's steps are not known: this node's ramdisk has not been asked yet. It may add steps of its own."]),
+    ...(plan.isComplete && asksAgain
+      ? ["The agent's steps are those of its last boot; a new ramdisk is asked again, and the plan made anew."]
+      : []),
+    ...(asksAgain ? warnOfEarlySteps(kind, steps) : []),
+    ...(node.isFastTracked ? warnOfFastTrack(steps) : []),
+    ...warnOfRests(steps),
+    ...(usesDisks && !inventoried
+      ? ['The disks are not known: inspect or clean the node once to see what will be destroyed.']
+      : []),
+    ...(usesDisks && inventoried ? [`Disks as inventoried ${inventoried.toISOString()}.`] : []),
+    ...plan.destroys.warnings,
+  ];
+}
+
+/** What is done before the ramdisk boots is done before its list of steps can be checked. */
+function warnOfEarlySteps(kind: FlowKind, steps: readonly PlannedStep[]): string[] {
+  const boot = steps.findIndex((step) => stepKey(step) === 'deploy.deploy');
+  const early = steps.slice(0, Math.max(boot, 0)).filter((step) => step.origin !== 'core');
+  if (!kind.inBand?.window || early.length === 0) return [];
+  const { lowest, highest } = kind.inBand.window;
+  return [
+    `${early.map(stepKey).join(', ')}: done before the ramdisk boots and is asked for its steps. Should one of those ` +
+      `be refused then (a priority outside ${lowest} to ${highest}, an unknown step), the deploy fails with these done.`,
+  ];
+}
+
+function warnOfFastTrack(steps: readonly PlannedStep[]): string[] {
+  const boots = steps.find((step) => step.origin === 'core' && ['deploy', 'boot_ramdisk'].includes(step.step));
+  if (!boots) return [];
+  return [
+    `Fast track: where the ramdisk of an earlier flow still runs, ${stepKey(boots)} boots nothing; that is one reboot ` +
+      'less than is counted here, and less time.',
+  ];
+}
+
+function warnOfRests(steps: readonly PlannedStep[]): string[] {
+  const rests = [...new Set(steps.filter(takesAnyTime).map(stepKey))];
+  return rests.length === 0 ? [] : [`The time that ${rests.join(', ')} takes is not counted.`];
+}
