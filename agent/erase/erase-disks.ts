@@ -12,13 +12,14 @@ import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** The machine's block devices and what stands on them; another machine only in tests. */
 export interface MachineDisks {
   readonly list: (run: Run) => Promise<readonly BlockDevice[]>;
   /** A running array writes its superblocks again as long as it runs, and holds its members. */
-  readonly stopArraysOn: (run: Run, disks: readonly BlockDevice[]) => Promise<unknown>;
+  readonly stopArraysOn: (run: Run, disks: readonly BlockDevice[], log: Log) => Promise<unknown>;
 }
 
 export const machineDisks: MachineDisks = { list: (run) => listBlockDevices(run), stopArraysOn };
@@ -53,7 +54,7 @@ export async function prepareDisks(
   const kept = devices.filter((device) => skipped.some((each) => each.device === device.name));
   // before the first disk is touched: an error must not leave some disks wiped for no reason
   refuseUsedDisks(disks, kept);
-  await machine.stopArraysOn(run, disks);
+  await machine.stopArraysOn(run, disks, log);
   for (const each of skipped) log.info(each, 'disk is left alone');
   return { disks, kept, skipped };
 }

@@ -1,6 +1,7 @@
 import type { AgentContext, CommandNode } from '#agent/context.ts';
+import { type Found, refuseForeign, refuseOccupied } from '#agent/raid/check-room.ts';
 import { deleteArrays } from '#agent/raid/delete-arrays.ts';
-import { matchRaid, mdLevel } from '#agent/raid/match-raid.ts';
+import { findVolume, isTableAsPlanned, matchRaid, mdLevel } from '#agent/raid/match-raid.ts';
 import { planRaid, type RaidPlan, type VolumePlan } from '#agent/raid/plan-raid.ts';
 import { listRaidDisks } from '#agent/raid/raid-disks.ts';
 import { readCapability } from '#agent/storage/capabilities.ts';
@@ -15,15 +16,15 @@ type Context = Pick<AgentContext, 'run' | 'log' | 'node' | 'reportProgress' | 'w
 
 export interface CreateOptions {
   readonly bootMode: 'uefi' | 'bios';
-  /** Remove what RAID is there before, unless it is what is wanted. */
+  /** Remove what RAID is on the plan's disks before, unless it is what is wanted. */
   readonly deleteExisting: boolean;
 }
 
 /**
- * Makes the arrays of `config`, in its order; a set that is there already as wanted is left alone. Partitions that are
- * no part of RAID are never removed.
- * @throws AppError as `planRaid` and `deleteArrays`; `storage_error` naming partitions or arrays in the way, or an array
- * that lacks members.
+ * Makes the arrays of `config`, in its order; what is there already as wanted is left alone, so that a run that broke
+ * off is gone on with. What is no part of RAID, and disks that are not in the plan, are never touched.
+ * @throws AppError as `planRaid` and `deleteArrays`; `storage_error` naming the disks with things in the way, before
+ * anything is deleted for want of their room, or an array that lacks members.
  */
 export async function createArrays(
   context: Context,
@@ -34,20 +35,27 @@ export async function createArrays(
   reportProgress({ phase: 'looking for RAID' });
   const plan = planRaid(config, await listRaidDisks(run, node), { bootMode, diskLabel: readDiskLabel(node) });
   await assembleArrays(run);
-  const there = matchRaid(plan, await readTables(run, plan), await readArrays(run));
+  let found = await look(run, plan);
+  const there = matchRaid(plan, found.tables, found.arrays);
   if (there) {
     log.info({ arrays: there.map(({ device }) => device) }, 'the RAID arrays are there as wanted');
     return there;
   }
-  if (deleteExisting) await deleteArrays(context);
-  refuseOccupied(plan, await readTables(run, plan), await readArrays(run));
+  if (deleteExisting) {
+    await refuseForeign(run, plan, found);
+    await deleteArrays(context, ({ name }) => plan.disks.some(({ disk }) => disk.name === name));
+    found = await look(run, plan);
+  }
+  await refuseOccupied(run, plan, found);
   context.writtenImage.current = undefined;
   for (const { disk, table } of plan.disks) {
+    if (isTableAsPlanned(table, found.tables.get(disk.name))) continue;
     reportProgress({ phase: `partitioning ${disk.name}` });
     await writeDiskTable(run, disk.name, table);
     await rereadPartitions(run, disk.name);
   }
   for (const volume of plan.volumes) {
+    if (findVolume(volume, found.arrays)) continue;
     reportProgress({ phase: `creating RAID ${volume.name}` });
     await createVolume(run, volume);
   }
@@ -55,26 +63,10 @@ export async function createArrays(
   return verify(run, plan);
 }
 
-async function readTables(run: Run, plan: RaidPlan): Promise<ReadonlyMap<string, DiskTable | undefined>> {
+async function look(run: Run, plan: RaidPlan): Promise<Found> {
   const tables = new Map<string, DiskTable | undefined>();
   for (const { disk } of plan.disks) tables.set(disk.name, await readDiskTable(run, disk.name));
-  return tables;
-}
-
-/** What the operator has not asked to be deleted stays, and the step fails. */
-function refuseOccupied(
-  plan: RaidPlan,
-  tables: ReadonlyMap<string, DiskTable | undefined>,
-  arrays: readonly MdArray[],
-): void {
-  const occupied = plan.disks.filter(({ disk }) => (tables.get(disk.name)?.partitions.length ?? 0) > 0);
-  const inUse = plan.disks.filter(({ disk }) => arrays.some((array) => array.members.includes(disk.name)));
-  const names = [...new Set([...occupied, ...inUse].map(({ disk }) => disk.name))];
-  if (names.length === 0) return;
-  throw new AppError(
-    'storage_error',
-    `there are partitions or arrays on ${names.join(', ')}: run erase_devices_metadata first (or, for software RAID alone, delete_configuration)`,
-  );
+  return { tables, arrays: await readArrays(run) };
 }
 
 async function createVolume(run: Run, volume: VolumePlan): Promise<void> {
@@ -102,8 +94,8 @@ async function createVolume(run: Run, volume: VolumePlan): Promise<void> {
 }
 
 async function verify(run: Run, plan: RaidPlan): Promise<readonly MdArray[]> {
-  const arrays = await readArrays(run);
-  const made = matchRaid(plan, await readTables(run, plan), arrays);
+  const { tables, arrays } = await look(run, plan);
+  const made = matchRaid(plan, tables, arrays);
   if (made) return made;
   const seen = arrays.map(
     ({ device, level, name, working, size, members }) =>

@@ -8,6 +8,7 @@ import { readDiskTable } from '#agent/storage/sfdisk.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { wipeDisk } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 
 type Disk = Pick<BlockDevice, 'name'>;
@@ -18,7 +19,7 @@ type Disk = Pick<BlockDevice, 'name'>;
  * @returns the arrays stopped, `/dev/md0`
  * @throws AppError `storage_error` naming an array that also has members elsewhere, or that is in use.
  */
-export async function stopArraysOn(run: Run, disks: readonly Disk[]): Promise<readonly string[]> {
+export async function stopArraysOn(run: Run, disks: readonly Disk[], log: Log): Promise<readonly string[]> {
   const all = await readArrays(run);
   const above = arraysAbove(all, disks);
   for (const array of above) refuseForeignMembers(array, disks, all);
@@ -26,7 +27,7 @@ export async function stopArraysOn(run: Run, disks: readonly Disk[]): Promise<re
   while (left.length > 0) {
     const failures = new Map<MdArray, unknown>();
     for (const array of left) {
-      await stopAndForget(run, array).catch((error: unknown) => failures.set(array, error));
+      await stopAndForget(run, array, log).catch((error: unknown) => failures.set(array, error));
     }
     if (failures.size === left.length) {
       const [[array, cause]] = [...failures] as [[MdArray, unknown]];
@@ -40,15 +41,20 @@ export async function stopArraysOn(run: Run, disks: readonly Disk[]): Promise<re
   return above.map(({ device }) => device);
 }
 
-async function stopAndForget(run: Run, array: MdArray): Promise<void> {
-  // what stands on the array must not be found again in the next array of the same size
-  if (array.active) await run('wipefs', ['--all', '--force', array.device]);
+async function stopAndForget(run: Run, array: MdArray, log: Log): Promise<void> {
+  // what stands on the array must not be found again in the next array of the same size; one that has lost too many
+  // members answers with errors, and has to go all the more
+  if (array.active) {
+    await run('wipefs', ['--all', '--force', array.device]).catch((error: unknown) =>
+      log.warn({ err: error, array: array.device }, 'the contents of a RAID array could not be wiped; it is stopped'),
+    );
+  }
   await stopArray(run, array.device);
   for (const member of array.members) await zeroSuperblock(run, member);
 }
 
-/** Arrays on the disks, and those on these arrays. */
-function arraysAbove(all: readonly MdArray[], disks: readonly Disk[]): readonly MdArray[] {
+/** Arrays with a member on one of `disks`, and those on these arrays. */
+export function arraysAbove(all: readonly MdArray[], disks: readonly Disk[]): readonly MdArray[] {
   const below = new Set(disks.map(({ name }) => name));
   const found: MdArray[] = [];
   for (;;) {
@@ -79,21 +85,23 @@ function isOn(device: string, disks: ReadonlySet<string>): boolean {
 /**
  * Removes software RAID: stops all arrays on the machine's disks but those on the skip list, and wipes the disks that
  * held members and nothing else.
+ * @param isWanted which of these disks count; all by default
  * @throws AppError `storage_error` naming the array or disk; with arrays or members still there at the end.
  */
 export async function deleteArrays(
   context: Pick<AgentContext, 'run' | 'log' | 'node' | 'reportProgress' | 'writtenImage'>,
+  isWanted: (disk: Disk) => boolean = () => true,
 ): Promise<{ readonly arrays: readonly string[]; readonly disks: readonly string[] }> {
   const { run, log, reportProgress } = context;
   reportProgress({ phase: 'deleting RAID' });
   await assembleArrays(run);
-  const disks = await listRaidDisks(run, context.node);
+  const disks = (await listRaidDisks(run, context.node)).filter(isWanted);
   // before members lose their superblocks: a disk may be a member as a whole
   const members = new Set((await readArrays(run)).flatMap((array) => array.members));
   context.writtenImage.current = undefined;
-  const arrays = await stopArraysOn(run, disks);
+  const arrays = await stopArraysOn(run, disks, log);
   const wiped: string[] = [];
-  for (const disk of await listRaidDisks(run, context.node)) {
+  for (const disk of (await listRaidDisks(run, context.node)).filter(isWanted)) {
     if (!members.has(disk.name) && !isRaidOnly(await readDiskTable(run, disk.name))) continue;
     log.info({ disk: disk.name }, 'wiping a disk of RAID members');
     await wipeDisk(run, disk);

@@ -9,6 +9,7 @@ export const factoryResetBios = defineStep({
   interface: 'bios',
   step: 'factory_reset',
   priority: 0,
+  rebootRequested: true,
   description: "Puts all BIOS settings back to the maker's, where the kernel's firmware-attributes class offers that.",
   args: z.strictObject({
     admin_password: z.string().optional().describe("The firmware's administrator password, where it has one"),

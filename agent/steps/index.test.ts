@@ -26,3 +26,11 @@ test('no manager offers a step twice in a kind of flow', () => {
     }
   }
 });
+
+test("steps say of themselves what Ironic's conductor goes by", () => {
+  const named = (interfaceName: string, step: string) =>
+    steps.find((each) => each.interface === interfaceName && each.step === step);
+  expect(named('bios', 'factory_reset')?.rebootRequested).toBe(true);
+  expect(named('raid', 'create_configuration')?.abortable).toBe(true);
+  expect(named('raid', 'delete_configuration')?.abortable).toBe(true);
+});

@@ -8,6 +8,7 @@ export const createRaidConfiguration = defineStep<AgentContext, Record<string, n
   interface: 'raid',
   step: 'create_configuration',
   priority: 0,
+  abortable: true,
   description: "Makes software RAID of the node's target_raid_config, on disks without partitions",
   args: z.strictObject({}),
   run: async (context) => ({

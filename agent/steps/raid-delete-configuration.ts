@@ -8,6 +8,7 @@ export const deleteRaidConfiguration = defineStep<AgentContext, Record<string, n
   interface: 'raid',
   step: 'delete_configuration',
   priority: 0,
+  abortable: true,
   description: 'Stops all software RAID arrays and wipes the disks that held nothing else',
   args: z.strictObject({}),
   run: async (context) => ({ kind: 'done', output: await deleteArrays(context) }),

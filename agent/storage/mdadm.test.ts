@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { createArray, freeArrayDevice, parseDetail, parseMdstat, readArrays } from '#agent/storage/mdadm.ts';
+import {
+  createArray,
+  freeArrayDevice,
+  parseDetail,
+  parseMdstat,
+  readArrays,
+  zeroSuperblock,
+} from '#agent/storage/mdadm.ts';
 import type { Run } from '#shared/process/run.ts';
 
 const mdstat = `Personalities : [raid1] [raid6] [raid5] [raid4] [raid0]
@@ -84,6 +91,19 @@ test('the arguments that create an array', async () => {
   expect(seen).toEqual([
     'mdadm --create /dev/md0 --run --force --metadata=1.2 --level=1 --name=root --homehost=any --raid-devices=2 /dev/vda1 /dev/vdb1',
   ]);
+});
+
+test('a superblock that could not be removed is told; one that was never there is not', async () => {
+  const answer =
+    (examined: string): Run =>
+    async (_command, [option]) =>
+      option === '--examine'
+        ? { stdout: examined, stderr: '', exitCode: examined ? 0 : 1, durationMs: 1 }
+        : { stdout: '', stderr: "mdadm: Couldn't open /dev/vda1 for write", exitCode: 2, durationMs: 1 };
+  await expect(zeroSuperblock(answer(detail), '/dev/vda1')).rejects.toThrow(
+    "remove the RAID superblock of /dev/vda1: mdadm: Couldn't open /dev/vda1 for write",
+  );
+  await expect(zeroSuperblock(answer(''), '/dev/vda1')).resolves.toBeUndefined();
 });
 
 test('free names', () => {

@@ -1,3 +1,4 @@
+import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** A software RAID array as the kernel and its superblocks tell it. */
@@ -112,9 +113,20 @@ export async function stopArray(run: Run, device: string): Promise<void> {
   await run('mdadm', ['--stop', device]);
 }
 
-/** Forgets that a device was a member; one that never was is none to mdadm's complaint. */
+/**
+ * Forgets that a device was a member; one that never was one is fine.
+ * @throws AppError `storage_error` when it still is one, being busy for instance
+ */
 export async function zeroSuperblock(run: Run, member: string): Promise<void> {
-  await run('mdadm', ['--zero-superblock', '--force', member], { okExitCodes: [0, 1, 2] });
+  // 1 and 2: nothing to zero as well as could not be opened, so what is there afterwards decides
+  const zeroed = await run('mdadm', ['--zero-superblock', '--force', member], { okExitCodes: [0, 1, 2] });
+  if (zeroed.exitCode === 0) return;
+  const { stdout } = await run('mdadm', ['--examine', '--export', member], { okExitCodes: [0, 1, 2] });
+  if (parseDetail(stdout).uuid === null) return;
+  throw new AppError(
+    'storage_error',
+    `remove the RAID superblock of ${member}: ${zeroed.stderr.trim() || 'mdadm gave no reason'}`,
+  );
 }
 
 /** The first `/dev/mdN` that no array has. */

@@ -45,8 +45,14 @@ test('an empty MBR, a table of another kind, no table, and what is no JSON', asy
     '{"partitiontable": {"label":"dos", "id":"0x1", "device":"/dev/vda", "unit":"sectors", "sectorsize":512}}';
   expect(parseDiskTable(dos, '/dev/vda')).toEqual({ label: 'msdos', partitions: [] });
   expect(parseDiskTable(dos.replace('dos', 'sun'), '/dev/vda')).toBeUndefined();
-  const none: Run = async () => ({ stdout: '', stderr: 'no table', exitCode: 1, durationMs: 1 });
+  const failing =
+    (stderr: string): Run =>
+    async () => ({ stdout: '', stderr, exitCode: 1, durationMs: 1 });
+  const none = failing('sfdisk: /dev/vda: does not contain a recognized partition table\n');
   expect(await readDiskTable(none, '/dev/vda')).toBeUndefined();
+  await expect(readDiskTable(failing('sfdisk: cannot open /dev/vda: Input/output error'), '/dev/vda')).rejects.toThrow(
+    'read the partition table of /dev/vda: sfdisk: cannot open /dev/vda: Input/output error',
+  );
   expect(() => parseDiskTable('{}', '/dev/vda')).toThrow('read the partition table of /dev/vda');
 });
 

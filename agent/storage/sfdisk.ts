@@ -41,11 +41,24 @@ const Dump = z.object({
 /** sfdisk's names of the tables. */
 const labels = { gpt: 'gpt', msdos: 'dos' } as const;
 
-/** The partition table of a disk; `undefined` when it has none that is known. @throws AppError `command_failed`, `storage_error` */
+const noTable = 'does not contain a recognized partition table';
+
+/**
+ * The partition table of a disk; `undefined` when it has none that is known.
+ * @throws AppError `command_failed`; `storage_error` also for a disk that can't be read
+ */
 export async function readDiskTable(run: Run, device: string): Promise<DiskTable | undefined> {
-  // 1: no table
-  const { stdout, exitCode } = await run('sfdisk', ['--json', device], { okExitCodes: [0, 1] });
-  return exitCode === 0 ? parseDiskTable(stdout, device) : undefined;
+  // 1: no table, but also a disk that can't be opened or read: only its words tell them apart
+  const { stdout, stderr, exitCode } = await run('sfdisk', ['--json', device], {
+    okExitCodes: [0, 1],
+    env: { LC_ALL: 'C' },
+  });
+  if (exitCode === 0) return parseDiskTable(stdout, device);
+  if (stderr.includes(noTable)) return undefined;
+  throw new AppError(
+    'storage_error',
+    `read the partition table of ${device}: ${stderr.trim() || 'sfdisk gave no reason'}`,
+  );
 }
 
 /** Parses `sfdisk --json`. */

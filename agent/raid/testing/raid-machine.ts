@@ -9,18 +9,20 @@ export interface RaidMachine {
   /** Command lines that change something. */
   readonly changes: readonly string[];
   readonly tables: Map<string, DiskTable>;
+  /** Of file systems and the like, by the device that they are on: `LVM2_member`. */
+  readonly signatures: Map<string, string>;
   arrays: MdArray[];
 }
 
 const mib = 1024 ** 2;
 
-/** @param names `/dev/vda`; each of 10 GiB */
+/** @param names `/dev/vda`, or a file below `/dev/../` where it is to be written to; each of 10 GiB */
 export function raidMachine(
   names: readonly string[],
   failing: (commandLine: string) => boolean = () => false,
 ): RaidMachine {
   const changes: string[] = [];
-  const machine: RaidMachine = { run: answer, changes, tables: new Map(), arrays: [] };
+  const machine: RaidMachine = { run: answer, changes, tables: new Map(), signatures: new Map(), arrays: [] };
   async function answer(...[command, args, options]: Parameters<Run>): ReturnType<Run> {
     const line = [command, ...args].join(' ');
     const tool = tools[command];
@@ -37,7 +39,7 @@ type Tool = (
   names: readonly string[],
   args: readonly string[],
   input: string,
-) => { readonly stdout: string; readonly exitCode: number };
+) => { readonly stdout: string; readonly stderr?: string; readonly exitCode: number };
 
 const done = { stdout: '', exitCode: 0 };
 
@@ -45,7 +47,18 @@ const tools: Readonly<Record<string, Tool>> = {
   udevadm: () => done,
   blockdev: () => done,
   partx: () => done,
-  wipefs: () => done,
+  wipefs: ({ tables, signatures, arrays }, _names, args) => {
+    const device = args.at(-1) ?? '';
+    if (args[0] === '--json') {
+      const isMember = arrays.some(({ members }) => members.includes(device));
+      const types = [signatures.get(device), tables.get(device)?.label, isMember ? 'linux_raid_member' : undefined];
+      const listed = types.flatMap((type) => (type === undefined ? [] : [{ device, type }]));
+      return { stdout: JSON.stringify({ signatures: listed }), exitCode: 0 };
+    }
+    tables.delete(device);
+    signatures.delete(device);
+    return done;
+  },
   lsblk: ({ arrays }, names) => ({
     stdout: JSON.stringify({
       blockdevices: [
@@ -73,7 +86,8 @@ const tools: Readonly<Record<string, Tool>> = {
     const device = args.at(-1) ?? '';
     if (args[0] === '--json') {
       const table = tables.get(device);
-      return table ? { stdout: dumpTable(device, table), exitCode: 0 } : { stdout: '', exitCode: 1 };
+      if (table) return { stdout: dumpTable(device, table), exitCode: 0 };
+      return { stdout: '', stderr: `sfdisk: ${device}: does not contain a recognized partition table`, exitCode: 1 };
     }
     tables.set(device, parseScript(input));
     return done;
