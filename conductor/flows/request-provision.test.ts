@@ -1,9 +1,10 @@
 import { eq } from 'drizzle-orm';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
-import { deleteConfigDrive, readConfigDrive, saveConfigDrive } from '#conductor/nodes/node-store.ts';
+import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { deleteConfigDrive, getNode, readConfigDrive, saveConfigDrive } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -39,6 +40,27 @@ test('a retired node is not provided', async () => {
     fault: `The provide operation can't be performed on node ${uuid} because it is retired.`,
   });
   expect(await state()).toBe('manageable');
+});
+
+test('a rescue password is hashed before anything is locked', async () => {
+  await set({ provisionState: 'active' });
+  const node = await getNode(api.context.db, uuid);
+  const transaction = vi.spyOn(api.context.db, 'transaction');
+  const readAfter: number[] = [];
+  try {
+    await requestProvision(api.context, node, {
+      verb: 'rescue',
+      get rescuePassword() {
+        readAfter.push(transaction.mock.calls.length);
+        return 'let me in';
+      },
+    });
+    expect([readAfter, transaction.mock.calls.length]).toEqual([[0], 1]);
+  } finally {
+    transaction.mockRestore();
+  }
+  const { instanceInfo } = await getNode(api.context.db, uuid);
+  expect(instanceInfo['hashed_rescue_password']).toMatch(/^\$6\$/);
 });
 
 describe('the config drive', () => {

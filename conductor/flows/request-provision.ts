@@ -47,7 +47,7 @@ export interface ProvisionRequest {
 export async function requestProvision(
   context: ConductorContext,
   node: NodeRow,
-  request: ProvisionRequest,
+  { rescuePassword, ...request }: ProvisionRequest,
 ): Promise<void> {
   const { event } = provisionVerbs[request.verb];
   const work = verbWork[event];
@@ -57,13 +57,15 @@ export async function requestProvision(
   const given = work.kind === 'deploy' ? givenConfigDrive(node, request) : undefined;
   const configDrive =
     given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });
+  // thousands of rounds, through which nobody should wait for the node's row, or for the embedded database
+  const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
   await changeUnlocked(context, node.uuid, async (tx, current) => {
     refuseImpossible(current, request.verb);
     refuseForbidden(current, request.verb);
     await refuseUnreadPlan({ ...context, db: tx }, current, { ...request, event });
     // one given earlier stays until the instance is released: a repeated deploy is of the same instance
     if (configDrive !== undefined) await saveConfigDrive(tx, node.uuid, configDrive);
-    const instanceInfo = changedInstanceInfo(current, request);
+    const instanceInfo = changedInstanceInfo(current, request, rescueHash);
     if (instanceInfo) await updateNode(tx, node.uuid, { instanceInfo });
     await startWork(context, tx, { ...current, ...(instanceInfo ? { instanceInfo } : {}) }, { ...request, event });
   });
@@ -71,10 +73,14 @@ export async function requestProvision(
 }
 
 /** What the request puts into the node's instance, or takes from it; `undefined` = nothing. */
-function changedInstanceInfo(node: NodeRow, request: ProvisionRequest): NodeRow['instanceInfo'] | undefined {
+function changedInstanceInfo(
+  node: NodeRow,
+  request: Pick<ProvisionRequest, 'verb' | 'configDrive'>,
+  rescueHash: string | undefined,
+): NodeRow['instanceInfo'] | undefined {
   const { configdrive, hashed_rescue_password: hash, ...rest } = node.instanceInfo;
   const keep = configdrive === undefined ? rest : { ...rest, configdrive };
-  if (request.rescuePassword !== undefined) return { ...keep, hashed_rescue_password: encrypt(request.rescuePassword) };
+  if (rescueHash !== undefined) return { ...keep, hashed_rescue_password: rescueHash };
   if (provisionVerbs[request.verb].event === 'unrescue') return keep;
   if (request.configDrive === undefined || configdrive === undefined) return undefined;
   return hash === undefined ? rest : { ...rest, hashed_rescue_password: hash };
