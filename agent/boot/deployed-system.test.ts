@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
@@ -55,6 +55,21 @@ describe('the root file system', () => {
     await expect(findRootFileSystem(run, [esp], undefined)).rejects.toThrow('no partition holds a Linux system');
     expect(seen).toEqual([]);
   });
+
+  test('one that can not be mounted does not end the search, and is named', async () => {
+    const foreign = partition('/dev/md0p2', 'xfs', 'f');
+    const found = machine();
+    const run: Run = async (...call) => {
+      if (call[1].includes(foreign.name)) throw new AppError('command_failed', 'wrong fs type');
+      if (call[0] === 'mount') await mkdir(join(call[1].at(-1) ?? '', 'etc/os-release'), { recursive: true });
+      return found.run(...call);
+    };
+    expect(await findRootFileSystem(run, [foreign, root], undefined)).toBe(root);
+    await expect(findRootFileSystem(run, [foreign], undefined)).rejects.toMatchObject({
+      message: expect.stringContaining('could not be looked into: /dev/md0p2'),
+      cause: expect.objectContaining({ message: 'mount /dev/md0p2' }),
+    });
+  });
 });
 
 test("the kernel's file systems are mounted below it, and all goes when the work fails", async () => {
@@ -63,8 +78,9 @@ test("the kernel's file systems are mounted below it, and all goes when the work
   await expect(withDeployedSystem(run, root.name, esp.name, () => Promise.reject(failure))).rejects.toBe(failure);
   expect(seen[0]).toBe('mount -o rw /dev/md0p3 ROOT');
   expect(seen.filter((line) => line.includes('--rbind'))).toEqual(
-    ['dev', 'proc', 'sys', 'run'].map((name) => `mount --rbind /${name} ROOT/${name}`),
+    ['dev', 'proc', 'sys'].map((name) => `mount --rbind /${name} ROOT/${name}`),
   );
+  expect(seen).toContain('mount -t tmpfs -o mode=0755,nosuid,nodev tmpfs ROOT/run');
   expect(seen.at(-2)).toBe('mount -t vfat /dev/md0p1 ROOT/boot/efi');
   expect(seen.at(-1)).toBe('umount --recursive ROOT');
 });

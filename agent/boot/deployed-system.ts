@@ -22,7 +22,7 @@ const searchPath = ['usr/sbin', 'usr/bin', 'sbin', 'bin'];
 const systemMarks = ['etc/os-release', 'usr/lib/os-release'];
 
 /**
- * Mounts the deployed system with /dev, /proc, /sys (EFI variables too) and /run, and its EFI system partition at
+ * Mounts the deployed system with /dev, /proc, /sys (EFI variables too), an empty /run, and its EFI system partition at
  * /boot/efi, while `use` works in it; all is unmounted whatever comes of that.
  * @throws AppError as `withMounted`; else what `use` throws.
  */
@@ -33,12 +33,15 @@ export async function withDeployedSystem<T>(
   use: (system: DeployedSystem) => Promise<T>,
 ): Promise<T> {
   return withMounted(run, rootDevice, { options: ['rw'] }, async (root) => {
-    for (const folder of ['dev', 'proc', 'sys', 'run']) {
+    for (const folder of ['dev', 'proc', 'sys']) {
       await mkdir(join(root, folder), { recursive: true });
       await run('mount', ['--rbind', `/${folder}`, join(root, folder)]);
       // unmounting below the deployed system must not reach the ramdisk's own mounts
       await run('mount', ['--make-rslave', join(root, folder)]);
     }
+    // not the ramdisk's own: the agent's token is there, and the image's programs are not ours
+    await mkdir(join(root, 'run'), { recursive: true });
+    await run('mount', ['-t', 'tmpfs', '-o', 'mode=0755,nosuid,nodev', 'tmpfs', join(root, 'run')]);
     if (espDevice !== undefined) {
       await mkdir(join(root, 'boot/efi'), { recursive: true });
       await run('mount', ['-t', 'vfat', espDevice, join(root, 'boot/efi')]);
@@ -75,8 +78,9 @@ async function exists(path: string): Promise<boolean> {
 const linuxFileSystems: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'btrfs']);
 
 /**
- * The partition with the root file system: the one of this UUID; without one, the first that holds a Linux system.
- * @throws AppError `not_found` telling what was looked at.
+ * The partition with the root file system: the one of this UUID; without one, the first that holds a Linux system. One
+ * that can't be mounted does not end the search.
+ * @throws AppError `not_found` telling what was looked at, and what could not be; the first mount's error is its cause.
  */
 export async function findRootFileSystem(
   run: Run,
@@ -92,11 +96,19 @@ export async function findRootFileSystem(
     if (found) return found;
     throw new AppError('not_found', `there is no root file system with the UUID ${uuid}: there are ${seen}`);
   }
+  const unread = new Map<string, unknown>();
   for (const partition of partitions.filter(({ fsType }) => fsType !== null && linuxFileSystems.has(fsType))) {
-    const holdsSystem = await withMounted(run, partition.name, { options: ['ro'] }, async (folder) =>
-      (await Promise.all(systemMarks.map((mark) => exists(join(folder, mark))))).includes(true),
-    );
-    if (holdsSystem) return partition;
+    try {
+      const holdsSystem = await withMounted(run, partition.name, { options: ['ro'] }, async (folder) =>
+        (await Promise.all(systemMarks.map((mark) => exists(join(folder, mark))))).includes(true),
+      );
+      if (holdsSystem) return partition;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'aborted') throw error;
+      unread.set(partition.name, error);
+    }
   }
-  throw new AppError('not_found', `no partition holds a Linux system: there are ${seen}`);
+  const [cause] = unread.values();
+  const rest = unread.size > 0 ? `; could not be looked into: ${[...unread.keys()].join(', ')}` : '';
+  throw new AppError('not_found', `no partition holds a Linux system: there are ${seen}${rest}`, { cause });
 }

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DeployedSystem } from '#agent/boot/deployed-system.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -49,6 +49,25 @@ export async function configureGrub(system: DeployedSystem): Promise<void> {
     await system.run(configurator, configurator === 'update-grub' ? [] : ['-o', file]);
   } catch (cause) {
     throw new AppError('storage_error', "write GRUB's configuration", { cause });
+  }
+}
+
+/**
+ * That the image's GRUB finds its configuration where its installer makes it look. A boot partition of its own is not
+ * mounted here: GRUB would be installed, and the machine would stop at its prompt.
+ * @throws AppError `not_found`
+ */
+export async function requireConfiguration(system: DeployedSystem): Promise<void> {
+  const installer = await requireProgram(system, installers);
+  const path = installer === 'grub2-install' ? 'boot/grub2/grub.cfg' : 'boot/grub/grub.cfg';
+  try {
+    await lstat(join(system.root, path));
+  } catch (cause) {
+    throw new AppError(
+      'not_found',
+      `the image's root file system has no /${path}, so GRUB would not start it; a separate /boot is not supported on RAID under BIOS`,
+      { cause },
+    );
   }
 }
 

@@ -4,7 +4,7 @@ import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#ag
 import type { NewBootEntry } from '#agent/boot/efibootmgr.ts';
 import { findEsp } from '#agent/boot/find-esp.ts';
 import { findLoaders } from '#agent/boot/find-loaders.ts';
-import { configureGrub, installBiosGrub, installEfiGrub } from '#agent/boot/grub.ts';
+import { configureGrub, installBiosGrub, installEfiGrub, requireConfiguration } from '#agent/boot/grub.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { readBootMode } from '#agent/boot/read-boot-mode.ts';
 import { spreadEsp } from '#agent/boot/spread-esp.ts';
@@ -142,7 +142,10 @@ async function installBios(context: Context, target: Target): Promise<void> {
   }
   if (target.isRaid) await ensureBootPartitions(context.run, target.disks, 'bios');
   const disks = target.disks.map(({ name }) => name);
-  await inSystem(context, target, undefined, (system) => installBiosGrub(system, disks));
+  await inSystem(context, target, undefined, async (system) => {
+    if (!target.isPartitionImage) await requireConfiguration(system);
+    await installBiosGrub(system, disks);
+  });
   context.log.info({ disks }, 'GRUB installed for BIOS');
 }
 

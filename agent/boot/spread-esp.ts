@@ -36,11 +36,8 @@ export async function spreadEsp(
   image: ProbedPartition | undefined,
 ): Promise<SpreadEsp> {
   const holders = await ensureBootPartitions(run, disks, 'esp');
-  const { device, isNew } = await ensureArray(run, holders);
   const files = image?.fsType === 'vfat' ? image : undefined;
-  if (!files && isNew) {
-    throw new AppError('not_found', 'the image has no EFI system partition with a FAT file system');
-  }
+  const device = await ensureArray(run, holders, files !== undefined);
   if (files) {
     await copyEsp(run, files, device);
     await run('wipefs', ['--all', '--force', files.name]);
@@ -49,14 +46,13 @@ export async function spreadEsp(
   return { device, holders };
 }
 
-async function ensureArray(
-  run: Run,
-  holders: readonly BootPartition[],
-): Promise<{ readonly device: string; readonly isNew: boolean }> {
+async function ensureArray(run: Run, holders: readonly BootPartition[], hasFiles: boolean): Promise<string> {
   const members = holders.map(({ name }) => name);
   const arrays = await readArrays(run);
   const there = arrays.find((array) => isEspOf(array, members));
-  if (there) return { device: there.device, isNew: false };
+  if (there) return there.device;
+  // before a degraded array goes: it may hold the only copy of the files
+  if (!hasFiles) throw new AppError('not_found', 'the image has no EFI system partition with a FAT file system');
   // half of one, or one with a member missing
   for (const array of arrays.filter((each) => each.members.some((member) => members.includes(member)))) {
     await stopArray(run, array.device);
@@ -65,7 +61,7 @@ async function ensureArray(
   const device = freeArrayDevice(arrays.map((array) => array.device));
   await createArray(run, { device, name: arrayName, level: '1', metadata: '1.0', members });
   await waitForUdev(run);
-  return { device, isNew: true };
+  return device;
 }
 
 function isEspOf(array: MdArray, members: readonly string[]): boolean {
