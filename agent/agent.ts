@@ -6,7 +6,7 @@ import { type ApiClient, createApiClient } from '#agent/api/api-client.ts';
 import { microversions } from '#agent/api/microversion.ts';
 import type { CommandServices } from '#agent/commands/command.ts';
 import { CommandRunner } from '#agent/commands/command-runner.ts';
-import { commandTable } from '#agent/commands/command-table.ts';
+import { type CommandTable, commandTable } from '#agent/commands/command-table.ts';
 import type { AgentConfig } from '#agent/config.ts';
 import type { OpenTerminal } from '#agent/console/terminal.ts';
 import { activateHardware } from '#agent/hardware/active-hardware.ts';
@@ -45,6 +45,7 @@ export interface AgentDependencies {
   readonly openTerminal?: OpenTerminal;
   /** Another machine than this one, in simulators. */
   readonly openInventory?: typeof openInventory;
+  readonly commands?: CommandTable;
   /** Stops the agent. */
   readonly signal: AbortSignal;
 }
@@ -139,7 +140,7 @@ async function serve(parts: {
     lockdown: () => locked.abort(new AppError('aborted', 'the agent was locked down')),
     standAside: () => aside.abort(new AppError('aborted', 'the machine is under rescue')),
   };
-  const commands = new CommandRunner(commandTable, services, (id) => {
+  const commands = new CommandRunner(dependencies.commands ?? commandTable, services, (id) => {
     progress.end(id);
     beats.nudge();
   });

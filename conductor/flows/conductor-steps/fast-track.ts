@@ -4,6 +4,7 @@ import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
+import type { CommandResult } from '#shared/wire/command.ts';
 
 /** Kinds that may leave the ramdisk running for the next flow, the node being nobody's. */
 const leavesRamdisk: readonly FlowKindName[] = ['inspect', 'clean', 'manual_clean'];
@@ -29,12 +30,23 @@ export async function ramdiskRuns(context: StepContext): Promise<boolean> {
   const power = await context.bmc().power.getPowerState({ signal: context.signal });
   if (power !== 'power on') return false;
   try {
-    await context.agent().list();
-    return true;
+    const isUsable = isTraceless(await context.agent().list());
+    if (!isUsable) context.log.info('fast track: a flow has failed in that ramdisk, so the machine is booted');
+    return isUsable;
   } catch (error) {
     context.log.info({ err: error }, 'fast track: the agent does not answer, so the machine is booted');
     return false;
   }
+}
+
+/**
+ * Whether none of the agent's commands could be taken for one of the flow that comes. Flows that succeed leave no such
+ * traces, and those that fail power off; but a BMC may refuse that.
+ */
+export function isTraceless(commands: readonly CommandResult[]): boolean {
+  return commands.every(({ command_name: name, command_status: status }) =>
+    name.startsWith('execute_') ? status === 'SUCCEEDED' : name !== 'install_bootloader',
+  );
 }
 
 async function isOnNetwork(context: StepContext): Promise<boolean> {

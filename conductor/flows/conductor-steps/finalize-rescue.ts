@@ -1,5 +1,5 @@
-import type { ConductorStep } from '#conductor/flows/step-context.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 export const finalizeRescue: ConductorStep = {
   interface: 'deploy',
@@ -8,12 +8,36 @@ export const finalizeRescue: ConductorStep = {
   run: async (context) => {
     const hash = context.node.instanceInfo['hashed_rescue_password'];
     if (typeof hash !== 'string') throw new AppError('invalid_argument', 'instance_info has no rescue password');
-    const result = await context
-      .agent()
-      .post({ name: 'rescue.finalize_rescue', params: { rescue_password: hash, hashed: true } }, { wait: true });
-    if (result.command_status !== 'SUCCEEDED') {
-      throw new AppError('agent_error', `finish the rescue: ${result.command_error?.details ?? result.command_status}`);
+    try {
+      const result = await context
+        .agent()
+        .post({ name: 'rescue.finalize_rescue', params: { rescue_password: hash, hashed: true } }, { wait: true });
+      if (result.command_status !== 'SUCCEEDED') {
+        throw new AppError(
+          'agent_error',
+          `finish the rescue: ${result.command_error?.details ?? result.command_status}`,
+        );
+      }
+    } catch (error) {
+      if (errorCode(error) !== 'unavailable' || !(await hasStoodAside(context))) throw error;
+      return { kind: 'done', output: 'the answer was lost; the agent has stopped serving and beating since' };
     }
     return { kind: 'done' };
   },
 };
+
+/** Agents beat at the latest after 0.6 of the heartbeat timeout; this leaves room for a slow beat. */
+const silenceOfTimeout = 0.8;
+
+/**
+ * An agent that has set the password never answers again, so a lost answer can't be asked for. What tells it from one
+ * that can't be reached for a moment: it has stopped beating, as seen from the first vain try on (before, this conductor
+ * may have been down), and its machine is still on.
+ */
+async function hasStoodAside({ isRepeated, step, session, config, clock, bmc, signal }: StepContext): Promise<boolean> {
+  if (!isRepeated || !step.retryUntil) return false;
+  const firstTry = step.retryUntil.getTime() - config.retryTimeoutMs;
+  const heardAt = Math.max(firstTry, session?.lastHeartbeatAt?.getTime() ?? 0);
+  if (clock.now().getTime() - heardAt < silenceOfTimeout * config.heartbeatTimeout * 1000) return false;
+  return (await bmc().power.getPowerState({ signal })) === 'power on';
+}

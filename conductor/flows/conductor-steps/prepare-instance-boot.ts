@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { checkCommand, startCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/image-info.ts';
@@ -25,12 +25,18 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
   // no agent has run: the node boots from a volume, which iPXE attaches each time
   if (!context.step.inBand) return bootFrom(context, 'pxe');
   if (bootMode === 'bios' && !needsBootLoader(node)) return bootFromDisk(context);
+  const outcome = (await resumeStarted(context, command)) ?? (await installBootloader(context, bootMode));
+  return outcome.kind === 'done' ? bootFromDisk(context) : outcome;
+}
+
+async function installBootloader(context: StepContext, bootMode: string): Promise<ConductorStepOutcome> {
+  const { node } = context;
   const asked = await context.agent().post({ name: 'standby.get_partition_uuids', params: {} }, { wait: true });
   if (asked.command_status !== 'SUCCEEDED') {
     throw new AppError('agent_error', `ask for the image's partitions: ${asked.command_error?.details ?? 'no answer'}`);
   }
   const uuids = PartitionUuids.safeParse(unwrap(asked.command_result)).data ?? {};
-  const outcome = await startCommand(context, {
+  return sendCommand(context, {
     name: command,
     params: {
       root_uuid: rootUuidOf(node) ?? uuids['root uuid'] ?? null,
@@ -39,7 +45,6 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
       target_boot_mode: bootMode,
     },
   });
-  return outcome.kind === 'done' ? bootFromDisk(context) : outcome;
 }
 
 /** Ironic asks `target_raid_config` alone, which a RAID made by a deploy step never had. */

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AgentClient } from '#conductor/agents/agent-client.ts';
+import { isTraceless } from '#conductor/flows/conductor-steps/fast-track.ts';
+import { prepareInstanceBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { checkAgentStep, runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -83,4 +85,50 @@ test('an agent that can’t be reached is waited for while it may be alive, and 
   expect(await checkAgentStep(contextWith({ list: nonsense }))).toMatchObject({ kind: 'wait' });
   const longAgo = new Date(Date.now() - 61_000);
   await expect(checkAgentStep(contextWith({ list }, longAgo))).rejects.toThrow('the agent is lost');
+});
+
+describe('install_bootloader, which a conductor that died has started', () => {
+  const bootloader = (status: string) => answer(status, { command_name: 'install_bootloader' });
+  const prepare = (list: CommandResult[]) => {
+    const posted: string[] = [];
+    const booted: string[] = [];
+    const base = contextWith({
+      list: () => Promise.resolve(list),
+      // an agent that runs a command takes no other, not even a question
+      post: ({ name }) => {
+        if (list.some((each) => each.command_status === 'RUNNING')) throw new AppError('busy', 'it answered 409');
+        posted.push(name);
+        return Promise.resolve(bootloader(name === 'image.install_bootloader' ? 'RUNNING' : 'SUCCEEDED'));
+      },
+    });
+    const outcome = prepareInstanceBoot.run({
+      ...base,
+      isRepeated: true,
+      step: { ...base.step, step: 'prepare_instance_boot', inBand: true },
+      node: { ...base.node, properties: { capabilities: 'boot_mode:uefi' } },
+      bmc: () => ({
+        management: { setBootDevice: (device: string) => Promise.resolve(void booted.push(device)) },
+      }),
+    } as unknown as StepContext);
+    return outcome.then(({ kind }) => ({ kind, posted, booted }));
+  };
+
+  test('is waited for while it runs, and nothing is asked meanwhile', async () => {
+    expect(await prepare([bootloader('RUNNING')])).toEqual({ kind: 'wait', posted: [], booted: [] });
+  });
+  test('is done when it has ended', async () => {
+    expect(await prepare([bootloader('SUCCEEDED')])).toEqual({ kind: 'done', posted: [], booted: ['disk'] });
+  });
+  test('is sent when the agent does not have it', async () => {
+    const posted = ['standby.get_partition_uuids', 'image.install_bootloader'];
+    expect(await prepare([succeeded(before)])).toEqual({ kind: 'wait', posted, booted: [] });
+  });
+});
+
+test('fast track takes over no ramdisk whose commands could be taken for those of the flow that comes', () => {
+  const listed = [answer('SUCCEEDED'), answer('FAILED', { command_name: 'get_hardware_info' })];
+  expect(isTraceless(listed)).toBe(true);
+  expect(isTraceless([...listed, failed])).toBe(false);
+  expect(isTraceless([...listed, answer('RUNNING')])).toBe(false);
+  expect(isTraceless([...listed, answer('SUCCEEDED', { command_name: 'install_bootloader' })])).toBe(false);
 });

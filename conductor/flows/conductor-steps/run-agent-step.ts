@@ -49,17 +49,26 @@ export function startAgentStep(
   });
 }
 
-/** Sends an asynchronous command and reads its first answer. */
+/** Sends an asynchronous command, unless the agent has it already, and reads its first answer. */
 export async function startCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {
-  // after a crash the agent may have it already; a real ironic-python-agent would start it twice
-  // (what met another version did nothing: cleaning has begun anew since)
-  const list = context.isRepeated ? await context.agent().list() : [];
-  const known = findCommand(
-    list.filter(({ command_status: status }) => !isMismatch(status)),
-    context,
-    command.name,
-  );
-  return readCommand(context, known ?? (await context.agent().post(command, { wait: false })));
+  return (await resumeStarted(context, command.name)) ?? sendCommand(context, command);
+}
+
+export async function sendCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {
+  return readCommand(context, await context.agent().post(command, { wait: false }));
+}
+
+/**
+ * What became of a command that was sent before this conductor or the answer was lost: a real ironic-python-agent would
+ * start it twice, and while it runs no agent takes another. `undefined` = the agent does not have it.
+ */
+export async function resumeStarted(context: StepContext, name: string): Promise<ConductorStepOutcome | undefined> {
+  if (!context.isRepeated) return undefined;
+  const list = await context.agent().list();
+  // what met another version did nothing: cleaning has begun anew since
+  const acted = list.filter(({ command_status: status }) => !isMismatch(status));
+  const known = findCommand(acted, context, name);
+  return known && readCommand(context, known);
 }
 
 /** Asks the agent what became of the step. */
@@ -99,7 +108,8 @@ function giveUp(context: StepContext, cause: unknown): AppError {
  * This step's command: by its id; from a real ironic-python-agent, which makes up its own ids, by the step that it
  * repeats in its result. A command that runs or has failed repeats nothing: there the last one of that name is meant,
  * since an agent runs one command at a time and a failure ends the flow. Commands that run no step
- * (`install_bootloader`) are told by name alone: an agent's list begins with its boot, and a boot serves one flow.
+ * (`install_bootloader`) are told by name alone. An agent's list begins with its boot, which may be an earlier flow's:
+ * fast track takes over none that has such commands in its list (`isTraceless`).
  */
 function findCommand(
   commands: readonly CommandResult[],

@@ -1,10 +1,13 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runAgent } from '#agent/agent.ts';
+import { commandTable } from '#agent/commands/command-table.ts';
 import { readAgentConfig } from '#agent/config.ts';
 import type { OpenTerminal } from '#agent/console/terminal.ts';
 import type { HardwareManager } from '#agent/hardware/hardware-manager.ts';
+import { finalizeRescue } from '#agent/rescue/finalize-rescue.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
@@ -170,12 +173,13 @@ async function ramdisk(
     while (!powerOff.aborted) {
       const death = new AbortController();
       const signal = AbortSignal.any([powerOff, death.signal]);
-      await agentProcess(
+      const end = await agentProcess(
         options,
         { stateDir, port, faults, proxyPort: proxy?.port },
         simulatedHardware(options, faults, record, death),
         signal,
       );
+      if (end === 'stood aside' && !powerOff.aborted) await once(powerOff, 'abort');
     }
   } finally {
     await proxy?.close();
@@ -198,7 +202,7 @@ async function agentProcess(
   },
   hardware: HardwareManager,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<'stood aside' | 'died'> {
   const log = options.log ?? silentLog;
   const url = options.conductorUrl();
   const inspection = options.inspects ? ` ipa-inspection-callback-url=${url}/v1/continue_inspection` : '';
@@ -217,17 +221,24 @@ async function agentProcess(
       hardwareManagers: [hardware],
       openInventory: simulatedInventory(options.mac, options.switchPort, () => faults.noInventory, options.moreDisks),
       ...(options.openTerminal ? { openTerminal: options.openTerminal } : {}),
+      // never this machine's own accounts
+      commands: { ...commandTable, rescue: { finalize_rescue: finalizeRescue(stateDir) } },
       signal,
     });
+    return signal.aborted ? 'died' : 'stood aside';
   } catch (error) {
     if (!signal.aborted) log.error({ err: error }, 'simulated agent died');
+    return 'died';
   }
 }
 
-/** The simulated machine has no programs but `sync`, which does nothing, and `tar`, which packs its logs. */
+/** What a simulated machine has, and what does nothing there. */
+const idlePrograms = ['sync', '/usr/lib/baton/start-rescue'];
+
+/** The simulated machine has no programs but idle ones and `tar`, which packs its logs. */
 const noPrograms: Run = (command, args, options) => {
   if (command === 'tar') return run(command, args, options);
-  return command === 'sync'
+  return idlePrograms.includes(command)
     ? Promise.resolve({ stdout: '', stderr: '', exitCode: 0, durationMs: 0 })
     : Promise.reject(new AppError('command_failed', `the simulated ramdisk has no ${command}`));
 };
