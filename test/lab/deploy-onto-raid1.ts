@@ -1,5 +1,5 @@
 import { biosChangeFor } from '#test/lab/bios-change.ts';
-import { bootWithoutDisk, putDisksBack } from '#test/lab/boot-without-disk.ts';
+import { bootWithoutDisk, putDisksBack, shutDown } from '#test/lab/boot-without-disk.ts';
 import { type DeployHooks, type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
 import type { DemoImage, RequestedDeployStep } from '#test/lab/operator.ts';
@@ -51,8 +51,10 @@ export async function deployOntoRaid1(
   });
   const proofs = [...deployed.proofs, ...(bios ? [await bios.prove()] : [])];
   let before = deployed.beacon;
+  report(`${node.name}: shutting down`);
+  await shutDown(lab, node);
   for (const [index] of raid1Disks.entries()) {
-    report(`${node.name}: powered off, disk ${index} pulled, powered on`);
+    report(`${node.name}: disk ${index} pulled, powered on`);
     const beacon = await bootWithoutDisk(lab, node, index, { before, timeoutMs: bootLimitMs });
     proofs.push(proveBoot(index, before, beacon));
     before = beacon;

@@ -51,6 +51,8 @@ export async function startConductor(
     BATON_NETWORKS_FILE: options.networksFile,
     BATON_CONDUCTOR_NAME: name,
     BATON_LOG_LEVEL: 'debug',
+    // a kernel that looks for the timer's interrupts while the host is busy may miss them all, and panics
+    BATON_KERNEL_PARAMS: 'no_timer_check',
     ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
   };
   const start = async (settings?: Readonly<Record<string, string>>): Promise<LabProcess> => {

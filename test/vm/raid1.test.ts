@@ -36,7 +36,8 @@ beforeAll(async () => {
     running.nodes.map((node, index) => [node.name, settled[index] as PromiseSettledResult<DeployReport>]),
   );
   if (settled.some(({ status }) => status === 'rejected')) say(labDiagnostics(running, 60));
-});
+  // four systems boot one after the other on each machine
+}, 30 * 60_000);
 
 afterAll(() => lab?.close());
 
