@@ -135,6 +135,7 @@ async function serve(parts: {
     bootMac: config.bootMac,
     inventory: () => dependencies.inventory.read(),
     node: () => sessionNode(session),
+    imagePolicy: () => session.node.imagePolicy,
     reportProgress: (id) => progress.forCommand(id),
     writtenImage: { current: undefined },
     lockdown: () => locked.abort(new AppError('aborted', 'the agent was locked down')),

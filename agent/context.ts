@@ -1,3 +1,4 @@
+import type { ImagePolicy } from '#agent/image/image-policy.ts';
 import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
@@ -17,6 +18,8 @@ export interface AgentContext {
   readonly ports?: readonly Readonly<Record<string, unknown>>[];
   /** Tells the conductor how far the step is; cheap to call often, never throws. */
   readonly reportProgress: (progress: Progress) => void;
+  /** What the conductor allows of images; nothing said: all. */
+  readonly imagePolicy?: ImagePolicy;
   /** What the write step did in this boot. */
   readonly writtenImage: WrittenImageRecord;
 }

@@ -20,6 +20,7 @@ const node: FoundNode = {
   driverInternalInfo: {},
   heartbeatTimeoutMs: 300_000,
   token: fakeToken,
+  imagePolicy: {},
   baton: undefined,
   apiVersion: 96,
 };

@@ -56,6 +56,14 @@ describe('lookup', () => {
     };
   };
 
+  test('tells what a conductor allows of images, and nothing where it is silent', async () => {
+    const config = { permitted_image_formats: ['raw', 'iso'], enable_bios_bootloader_install: false };
+    expect(await lookup(await setUp({ config }), limits)).toMatchObject({
+      imagePolicy: { permittedFormats: ['raw', 'iso'], biosBootloader: false },
+    });
+    expect((await lookup(await setUp(), limits)).imagePolicy).toEqual({});
+  });
+
   test('finds the node by its MAC addresses', async () => {
     const found = await lookup(await setUp(), limits);
     expect(found).toEqual({
@@ -65,6 +73,7 @@ describe('lookup', () => {
       driverInternalInfo: {},
       heartbeatTimeoutMs: 300_000,
       token: fakeToken,
+      imagePolicy: {},
       baton: undefined,
       apiVersion: 96,
     });

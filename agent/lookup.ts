@@ -1,6 +1,7 @@
 import type { ApiClient } from '#agent/api/api-client.ts';
 import { faultText } from '#agent/api/fault-text.ts';
 import { type Microversion, microversions } from '#agent/api/microversion.ts';
+import type { ImagePolicy } from '#agent/image/image-policy.ts';
 import { type Random, randomExponentialMs } from '#agent/random-backoff.ts';
 import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -17,6 +18,7 @@ export interface FoundNode {
   readonly heartbeatTimeoutMs: number;
   /** `undefined`: the API is too old to have tokens. */
   readonly token: string | undefined;
+  readonly imagePolicy: ImagePolicy;
   /** Set when the conductor is Baton. */
   readonly baton: { readonly progressIntervalMs: number } | undefined;
   /** The newest version of the API. */
@@ -127,6 +129,10 @@ function toFoundNode(
     driverInternalInfo: record(node.driver_internal_info),
     heartbeatTimeoutMs,
     token,
+    imagePolicy: {
+      permittedFormats: config?.permitted_image_formats ?? undefined,
+      biosBootloader: config?.enable_bios_bootloader_install ?? undefined,
+    },
     baton: config?.baton && { progressIntervalMs: config.baton.progress_interval_ms },
     apiVersion,
   };

@@ -30,7 +30,7 @@ export interface BootloaderParams {
   readonly ignore_bootloader_failure?: boolean | null | undefined;
 }
 
-type Context = Pick<AgentContext, 'run' | 'log' | 'node' | 'writtenImage'>;
+type Context = Pick<AgentContext, 'run' | 'log' | 'node' | 'writtenImage' | 'imagePolicy'>;
 
 /** What is to boot: the device that the image is on, and the disks that firmware knows it by. */
 interface Target {
@@ -50,7 +50,7 @@ interface Target {
  * the EFI system partition, first in the order; on RAID one for each disk, each with a copy of that partition. BIOS: a
  * whole-disk image brings its boot code, and that it is there is checked; on RAID every disk gets GRUB.
  * @throws AppError `not_found` (no EFI system partition, loader, boot code, GRUB), `storage_error`, `conflict` for UEFI
- * in a ramdisk booted by a BIOS; none of these when failures are to be ignored.
+ * in a ramdisk booted by a BIOS, or for GRUB that the conductor forbids; none of these when failures are to be ignored.
  */
 export async function installBootloader(context: Context, params: BootloaderParams): Promise<void> {
   try {
@@ -139,6 +139,12 @@ async function installBios(context: Context, target: Target): Promise<void> {
   if (!target.isRaid && !target.isPartitionImage) {
     await checkBootCode(target.device);
     return;
+  }
+  if (context.imagePolicy?.biosBootloader === false) {
+    throw new AppError(
+      'conflict',
+      "the conductor forbids to run the image's GRUB on this machine for a BIOS (enable_bios_bootloader_install): use UEFI, or a whole-disk image on a single disk",
+    );
   }
   if (target.isRaid) await ensureBootPartitions(context.run, target.disks, 'bios');
   const disks = target.disks.map(({ name }) => name);

@@ -3,6 +3,7 @@ import { AgentFault } from '#agent/commands/agent-fault.ts';
 import type { AgentContext, CommandNode } from '#agent/context.ts';
 import type { ActiveHardware } from '#agent/hardware/active-hardware.ts';
 import type { Inventory } from '#agent/hardware/inventory.ts';
+import type { ImagePolicy } from '#agent/image/image-policy.ts';
 import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -24,6 +25,8 @@ export interface CommandServices {
   readonly bootMac: string | undefined;
   /** The node as the last lookup told it, for commands that come without one. */
   readonly node: () => CommandNode;
+  /** What the last lookup allows of images; nothing said: all. */
+  readonly imagePolicy?: () => ImagePolicy;
   readonly reportProgress: (commandId: string) => AgentContext['reportProgress'];
   /** The image that a step wrote: `standby.get_partition_uuids` and `image.install_bootloader` ask for it. */
   readonly writtenImage: WrittenImageRecord;

@@ -14,7 +14,8 @@ export const installBootloaderCommand = defineCommand({
   }),
   run: async (services, params) => {
     const { run, log, writtenImage } = services;
-    await installBootloader({ run, log, writtenImage, node: services.node() }, params);
+    const imagePolicy = services.imagePolicy?.() ?? {};
+    await installBootloader({ run, log, writtenImage, imagePolicy, node: services.node() }, params);
     return null;
   },
 });

@@ -71,6 +71,7 @@ export function executeStepCommand(kind: StepKind): CommandDefinition {
         node: commandNode(services, nodeParam.parse(params.node)),
         ports: portsParam.parse(params.ports) ?? [],
         reportProgress: services.reportProgress(commandId),
+        imagePolicy: services.imagePolicy?.() ?? {},
         writtenImage: services.writtenImage,
       });
       return {

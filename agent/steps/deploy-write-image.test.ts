@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { AgentContext } from '#agent/context.ts';
+import type { ImagePolicy } from '#agent/image/image-policy.ts';
 import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
 import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -27,7 +28,12 @@ const written: WrittenImage = {
 const disk = { name: 'vda', path: device, type: 'disk', size: 10 * 1024 ** 3 };
 afterAll(() => rm(folder, { recursive: true }));
 
-async function runStep(args: Record<string, unknown>, last?: WrittenImage, lsblk: object = disk) {
+async function runStep(
+  args: Record<string, unknown>,
+  last?: WrittenImage,
+  lsblk: object = disk,
+  imagePolicy: ImagePolicy = {},
+) {
   const commands: string[] = [];
   const context: AgentContext = {
     run: async (command) => {
@@ -42,6 +48,7 @@ async function runStep(args: Record<string, unknown>, last?: WrittenImage, lsblk
     signal: new AbortController().signal,
     node: { uuid: 'n', properties: {}, instance_info: {}, driver_internal_info: {} },
     reportProgress: () => undefined,
+    imagePolicy,
     writtenImage: { current: last },
   };
   const outcome = await writeImageStep
@@ -63,6 +70,14 @@ test('the same image is not written twice in one boot', async () => {
     output: `image (disk.raw) already present on device ${device} root_uuid=0x12345678`,
   });
   expect(commands).not.toContain('wipefs');
+});
+
+test('a format that the conductor does not permit is refused before anything is looked at', async () => {
+  const { outcome, commands } = await runStep({ image_info: { ...info, disk_format: 'qcow2' } }, undefined, disk, {
+    permittedFormats: ['raw'],
+  });
+  expect(outcome).toMatchObject({ code: 'image_error', message: expect.stringContaining('permits raw') });
+  expect(commands).toEqual([]);
 });
 
 test('nor is it taken for present when the disk has changed since', async () => {

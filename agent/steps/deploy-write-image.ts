@@ -5,6 +5,7 @@ import { checkMountable } from '#agent/image/config-drive.ts';
 import { type ExpectedChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
 import { fetchSmall } from '#agent/image/fetch-small.ts';
 import { authorizationHeadersFor, checkSupported, ImageInfo, refuseLogin } from '#agent/image/image-info.ts';
+import { requiredFormat } from '#agent/image/image-policy.ts';
 import { isPartitionImage, readPartitionWishes } from '#agent/image/partition-wishes.ts';
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
 import { writePartitionImage } from '#agent/image/write-partition-image.ts';
@@ -36,8 +37,9 @@ export const writeImageStep = defineStep<AgentContext, Args>({
   description:
     'Writes an image to the root device, of the whole disk or of the root file system alone, verified while it streams, and the config drive',
   args: Args,
-  run: async (context, { image_info: info, configdrive }) => {
-    checkSupported(info);
+  run: async (context, { image_info: asked, configdrive }) => {
+    checkSupported(asked);
+    const info = { ...asked, disk_format: requiredFormat(asked.disk_format, context.imagePolicy ?? {}) };
     if (configdrive) refuseLogin(configdrive, 'configdrive');
     const fetchText = async (url: string): Promise<string> => {
       const headers = authorizationHeadersFor(url, info);

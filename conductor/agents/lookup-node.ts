@@ -78,7 +78,8 @@ export async function answerAgent(
       agent_md5_checksum_enable: false,
       disable_deep_image_inspection: false,
       permitted_image_formats: imageFormats,
-      enable_bios_bootloader_install: false,
+      // partition images and software RAID under BIOS are supported, and the image is the operator's choice
+      enable_bios_bootloader_install: true,
       agent_skip_bmc_detect: false,
       baton: { progress_interval_ms: 1000 },
     },

@@ -8,7 +8,8 @@ const SkipList = z.array(z.record(z.string(), z.unknown())).nullish();
 
 /**
  * Whether the operator asked to leave a disk alone: `properties.skip_block_devices`, a list of hint objects
- * (agent-protocol.md §6.6). A list that can't be understood stops everything: a wipe can't be undone.
+ * (agent-protocol.md §6.6). Missing: `volume_name`, by which Ironic's agent leaves RAID volumes alone. A list that can't
+ * be understood stops everything: a wipe can't be undone.
  * @throws AppError `invalid_argument` or `not_supported` naming the entry.
  */
 export function readSkipList(properties: Readonly<Record<string, unknown>>): (disk: Disk) => boolean {

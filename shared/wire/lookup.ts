@@ -18,6 +18,10 @@ export const LookupAnswer = z.looseObject({
       agent_token: z.string().nullish(),
       agent_token_required: z.boolean().optional(),
       agent_md5_checksum_enable: z.boolean().optional(),
+      /** Formats that the agent may write; absent from old APIs. */
+      permitted_image_formats: z.array(z.string()).nullish(),
+      /** Whether the image's GRUB may be run on the machine for a BIOS; absent from old APIs, where it may. */
+      enable_bios_bootloader_install: z.boolean().nullish(),
       baton: BatonLookupConfig.optional(),
     })
     .optional(),
