@@ -140,10 +140,12 @@ test('nothing is left to read on its disks but on the one that was to be kept', 
   const { erased, skipped } = await clean('erase_devices');
   process.stdout.write(`${JSON.stringify(erased)}\n`);
   const proof = { canaries: 64, reads: 'zeros' };
-  expect(erased).toMatchObject([
+  // which of two disks is sda is the kernel's whim
+  const bySerial = (erased as { serial: string }[]).toSorted((a, b) => (a.serial < b.serial ? -1 : 1));
+  expect(bySerial).toMatchObject([
     { device: '/dev/nvme0n1', serial: 'NVME-1', method: 'nvme format, secure erase 1', bytes: 192 * mib, proof },
-    { device: '/dev/sda', serial: 'SATA-0', method: 'discard', bytes: 128 * mib, proof },
-    { device: '/dev/sdb', serial: 'SATA-1', method: 'discard', bytes: 128 * mib, proof },
+    { serial: 'SATA-0', method: 'discard', bytes: 128 * mib, proof },
+    { serial: 'SATA-1', method: 'discard', bytes: 128 * mib, proof },
   ]);
   expect(skipped).toEqual([{ device: '/dev/vda', serial: 'KEEP', reason: 'it is on the skip list' }]);
   for (const name of ['nvme', 'sata0', 'sata1']) {
