@@ -138,7 +138,6 @@ test('the machine is burnt in, and what is in its memory of crashes goes', async
 test('nothing is left to read on its disks but on the one that was to be kept', async () => {
   expect(await clean('create_configuration', 'raid')).toMatchObject({ logical_disks: [{ raid_level: '1' }] });
   const { erased, skipped } = await clean('erase_devices');
-  process.stdout.write(`${JSON.stringify(erased)}\n`);
   const proof = { canaries: 64, reads: 'zeros' };
   // which of two disks is sda is the kernel's whim
   const bySerial = (erased as { serial: string }[]).toSorted((a, b) => (a.serial < b.serial ? -1 : 1));
