@@ -60,7 +60,7 @@ export async function applySettings(
   };
 }
 
-export async function readAll(sources: readonly SettingSource[]): Promise<readonly ReadSource[]> {
+async function readAll(sources: readonly SettingSource[]): Promise<readonly ReadSource[]> {
   return Promise.all(sources.map(async (source) => ({ source, settings: await source.read() })));
 }
 

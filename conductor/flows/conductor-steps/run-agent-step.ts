@@ -50,7 +50,7 @@ export function startAgentStep(
 }
 
 /** Sends an asynchronous command, unless the agent has it already, and reads its first answer. */
-export async function startCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {
+async function startCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {
   return (await resumeStarted(context, command.name)) ?? sendCommand(context, command);
 }
 
