@@ -7,6 +7,7 @@ import { loadCustomHardware } from '#agent/custom/load-custom-hardware.ts';
 import { hardwareManagers } from '#agent/hardware/index.ts';
 import { createRecentLog } from '#agent/recent-log.ts';
 import type { Say } from '#agent/say.ts';
+import { unmountLeftovers } from '#agent/storage/unmount-leftovers.ts';
 import { agentVersion } from '#agent/version.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
@@ -25,6 +26,7 @@ async function main(): Promise<void> {
     const config = readAgentConfig(await readFile('/proc/cmdline', 'utf8'), process.env);
     const recentLog = createRecentLog();
     const log = createLog({ component: 'agent', level: config.debug ? 'debug' : 'info', tee: recentLog });
+    await unmountLeftovers(run, await readFile('/proc/self/mountinfo', 'utf8'), log);
     const custom = await loadCustomHardware({
       modules: customModules,
       scriptDirectory: config.scriptDir,

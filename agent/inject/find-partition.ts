@@ -1,8 +1,9 @@
 import { stat } from 'node:fs/promises';
 import type { InjectedFile } from '#agent/inject/injected-file.ts';
+import { mountHarmless } from '#agent/inject/mount-harmless.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
-import { withMount } from '#agent/inject/with-mount.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
+import { withMounted } from '#agent/storage/mount.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -55,7 +56,7 @@ async function searchPartition(run: Run, path: string, disk: TargetDisk): Promis
       continue;
     }
     try {
-      if (await withMount(run, name, 'ro', (root) => hasFolder(root, folder))) return name;
+      if (await withMounted(run, name, mountHarmless('ro'), (root) => hasFolder(root, folder))) return name;
       looked.push(name);
     } catch (error) {
       // one that this kernel can't mount is not what is looked for

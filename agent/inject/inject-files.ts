@@ -2,10 +2,12 @@ import type { AgentContext } from '#agent/context.ts';
 import { fileContent } from '#agent/inject/file-content.ts';
 import { findPartition, type TargetDisk } from '#agent/inject/find-partition.ts';
 import type { InjectedFile } from '#agent/inject/injected-file.ts';
+import { mountHarmless } from '#agent/inject/mount-harmless.ts';
 import { placeFile, removeFile } from '#agent/inject/place-file.ts';
-import { withMount } from '#agent/inject/with-mount.ts';
+import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { withMounted } from '#agent/storage/mount.ts';
 import { probePartitions } from '#agent/storage/probe-partitions.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
@@ -31,6 +33,7 @@ export async function injectFiles(
   verify: boolean,
 ): Promise<readonly PlacedFile[]> {
   if (files.length === 0) return [];
+  await assembleForNode(context.run, context.node);
   await waitForUdev(context.run);
   const devices = await listBlockDevices(context.run);
   const isSkipped = readSkipList(context.node.properties);
@@ -75,7 +78,7 @@ async function injectFile(
     ? undefined
     : await fileContent({ path: file.path, content: file.content ?? '' }, values, { verify, signal });
   const device = await findPartition(run, file, disk, devices);
-  await withMount(run, device, 'rw', (root) =>
+  await withMounted(run, device, mountHarmless('rw'), (root) =>
     content === undefined ? removeFile(root, file.path) : placeFile(root, file, content),
   );
   log.info({ path: file.path, device, bytes: content?.length }, content ? 'file written' : 'file removed');

@@ -1,8 +1,10 @@
-import { access } from 'node:fs/promises';
+import { access, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { withMounted } from '#agent/storage/mount.ts';
+import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Run } from '#shared/process/run.ts';
+import { type Run, run as runProcess } from '#shared/process/run.ts';
 
 function mounts(failing: readonly string[] = []) {
   const seen: string[] = [];
@@ -39,7 +41,48 @@ test('what can not be mounted is not unmounted; what can not be unmounted is tol
   const broken = mounts(['mount']);
   await expect(withMounted(broken.run, '/dev/vda1', how, () => Promise.resolve())).rejects.toThrow('mount /dev/vda1');
   expect(broken.seen).toHaveLength(1);
-  await expect(withMounted(mounts(['umount']).run, '/dev/vda1', how, () => Promise.resolve())).rejects.toThrow(
-    'unmount /dev/vda1',
-  );
+  const busy = mounts(['umount']);
+  const clock = createInstantClock();
+  await expect(withMounted(busy.run, '/dev/vda1', how, () => Promise.resolve(), clock)).rejects.toMatchObject({
+    code: 'storage_error',
+    message: 'unmount /dev/vda1',
+  });
+  // tried several times; its folder stays, and does not hide the failure (a mounted one can't be removed)
+  expect(busy.seen.filter((each) => each.startsWith('umount'))).toHaveLength(5);
+  expect(clock.sleeps).toHaveLength(4);
+});
+
+test('a folder that can not be emptied does not replace the failure to unmount', async () => {
+  const { run } = mounts(['umount']);
+  const use = (folder: string): Promise<void> => writeFile(join(folder, 'still-mounted'), '');
+  await expect(withMounted(run, '/dev/vda1', how, use, createInstantClock())).rejects.toThrow(/^unmount \/dev\/vda1$/);
+});
+
+test('one that is busy for a moment is unmounted in the end', async () => {
+  const { run } = mounts();
+  const left = { tries: 2 };
+  const busy: Run = (command, args) =>
+    command === 'umount' && left.tries-- > 0
+      ? Promise.reject(new AppError('command_failed', 'target is busy'))
+      : run(command, args);
+  expect(await withMounted(busy, '/dev/vda1', how, () => Promise.resolve('done'), createInstantClock())).toBe('done');
+});
+
+test('after a stop of the agent too', async () => {
+  const stop = new AbortController();
+  const ended: string[] = [];
+  // programs that do nothing, under the signal that all of the agent's have
+  const stoppable: Run = async (command, _args, options) => {
+    const result = await runProcess('true', [], { signal: stop.signal, ...options });
+    ended.push(command);
+    return result;
+  };
+  const use = async (): Promise<void> => {
+    stop.abort();
+    await stoppable('never', []);
+  };
+  await expect(withMounted(stoppable, '/dev/vda1', how, use, createInstantClock())).rejects.toMatchObject({
+    code: 'aborted',
+  });
+  expect(ended).toEqual(['mount', 'umount']);
 });

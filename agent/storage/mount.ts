@@ -1,8 +1,10 @@
-import { mkdtemp, rmdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Clock, systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
+import { runCleanup } from '#shared/process/run-cleanup.ts';
 
 export interface MountOptions {
   /** `vfat`; left to mount where it is not given. */
@@ -10,8 +12,14 @@ export interface MountOptions {
   readonly options: readonly string[];
 }
 
+/** All that the agent mounts is in here: what is found when it starts is what an earlier process of it left. */
+export const mountsFolder = join(tmpdir(), 'baton-mounts');
+
+const unmountTries = 5;
+
 /**
- * Mounts a device on a folder of its own while `use` works there; unmounted with all below it whatever comes of that.
+ * Mounts a device on a folder of its own while `use` works there; unmounted with all below it whatever comes of that,
+ * the agent's stop included.
  * @throws AppError `storage_error` when it can't be mounted, or unmounted after `use` was done; else what `use` throws.
  */
 export async function withMounted<T>(
@@ -19,44 +27,61 @@ export async function withMounted<T>(
   device: string,
   { type, options }: MountOptions,
   use: (folder: string) => Promise<T>,
+  clock: Pick<Clock, 'sleep'> = systemClock,
 ): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'mount-'));
+  await mkdir(mountsFolder, { recursive: true });
+  const folder = await mkdtemp(join(mountsFolder, 'mount-'));
   try {
-    try {
-      await run('mount', [...(type ? ['-t', type] : []), '-o', options.join(','), device, folder]);
-    } catch (cause) {
-      throw new AppError('storage_error', `mount ${device}`, { cause });
-    }
-    return await thenUnmount(run, device, folder, use);
-  } finally {
-    await rmdir(folder);
+    await run('mount', [...(type ? ['-t', type] : []), '-o', options.join(','), device, folder]);
+  } catch (cause) {
+    const failure = new AppError('storage_error', `mount ${device}`, { cause });
+    await removeUnmounted(run, folder).catch((second: unknown) => {
+      throw new AppError('storage_error', `unmount ${device} after a failure (${String(second)})`, { cause: failure });
+    });
+    throw failure;
   }
-}
-
-async function thenUnmount<T>(
-  run: Run,
-  device: string,
-  folder: string,
-  use: (folder: string) => Promise<T>,
-): Promise<T> {
   let result: T;
   try {
     result = await use(folder);
   } catch (error) {
     // the failure that led here is the one to tell
-    await unmount(run, device, folder).catch((second: unknown) => {
+    await unmount(run, folder, clock).catch((second: unknown) => {
       throw new AppError('storage_error', `unmount ${device} after a failure (${String(second)})`, { cause: error });
     });
     throw error;
   }
-  await unmount(run, device, folder);
+  try {
+    await unmount(run, folder, clock);
+  } catch (cause) {
+    throw new AppError('storage_error', `unmount ${device}`, { cause });
+  }
   return result;
 }
 
-async function unmount(run: Run, device: string, folder: string): Promise<void> {
+/**
+ * Unmounts a folder with all below it, and removes it. Whoever looks at a file there keeps it busy, and gives no event
+ * when it is done: so it is tried several times.
+ */
+export async function unmount(run: Run, folder: string, clock: Pick<Clock, 'sleep'> = systemClock): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await runCleanup(run, 'umount', ['--recursive', folder]);
+      break;
+    } catch (error) {
+      if (attempt === unmountTries) throw error;
+      await clock.sleep(100 * attempt);
+    }
+  }
+  // not before: a folder with something mounted on it stays, and the failure to unmount is what is told
+  await rmdir(folder);
+}
+
+/** A mount that was stopped may have been done before it died. */
+async function removeUnmounted(run: Run, folder: string): Promise<void> {
   try {
-    await run('umount', ['--recursive', folder]);
-  } catch (cause) {
-    throw new AppError('storage_error', `unmount ${device}`, { cause });
+    await rmdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EBUSY') throw error;
+    await unmount(run, folder);
   }
 }

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentContext } from '#agent/context.ts';
-import { withMount } from '#agent/inject/with-mount.ts';
+import { mountHarmless } from '#agent/inject/mount-harmless.ts';
 import { injectFilesStep } from '#agent/steps/deploy-inject-files.ts';
+import { withMounted } from '#agent/storage/mount.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
@@ -77,14 +78,14 @@ test('finds the partition by the first folder, by number, label and device', () 
         ],
       },
     });
-    await withMount(run, `${device}p3`, 'ro', async (root) => {
+    await withMounted(run, `${device}p3`, mountHarmless('ro'), async (root) => {
       for (const name of ['usr/local/etc/a', 'b', 'c', 'f']) {
         expect(await readFile(join(root, name), 'utf8')).toBe('hello\n');
       }
       expect(await stat(join(root, 'usr/local/etc/a'))).toMatchObject({ uid: 7, gid: 8, mode: 0o100640 });
       await expect(stat(join(root, 'etc/old/file'))).rejects.toMatchObject({ code: 'ENOENT' });
     });
-    await withMount(run, `${device}p2`, 'ro', async (root) => {
+    await withMounted(run, `${device}p2`, mountHarmless('ro'), async (root) => {
       expect(await readFile(join(root, 'loader/d'), 'utf8')).toBe('hello\n');
     });
   }));

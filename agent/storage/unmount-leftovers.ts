@@ -1,0 +1,32 @@
+import { dirname } from 'node:path';
+import { mountsFolder, unmount } from '#agent/storage/mount.ts';
+import { type Clock, systemClock } from '#shared/clock.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/**
+ * Unmounts what an agent had mounted that died meanwhile: mounts outlive their process, and a disk with one is never
+ * chosen nor erased. What can't be unmounted is logged; the step that needs the disk then fails and says so.
+ * @param mountInfo text of `/proc/self/mountinfo`
+ */
+export async function unmountLeftovers(
+  run: Run,
+  mountInfo: string,
+  log: Log,
+  clock: Pick<Clock, 'sleep'> = systemClock,
+): Promise<void> {
+  for (const folder of mountedIn(mountInfo, mountsFolder)) {
+    try {
+      await unmount(run, folder, clock);
+      log.warn({ folder }, 'unmounted what an earlier agent had left');
+    } catch (error) {
+      log.error({ err: error, folder }, 'what an earlier agent had mounted could not be unmounted');
+    }
+  }
+}
+
+/** Mount points directly in `folder`, the last mounted first: pure. */
+export function mountedIn(mountInfo: string, folder: string): readonly string[] {
+  const points = mountInfo.split('\n').map((line) => line.split(' ')[4] ?? '');
+  return [...new Set(points.filter((point) => dirname(point) === folder))].toReversed();
+}
