@@ -3,6 +3,7 @@ import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { growFileSystem, makeEphemeral, makeEspFileSystem, makeSwap } from '#agent/image/fill-partitions.ts';
 import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
+import { makeUnusable } from '#agent/image/make-unusable.ts';
 import type { PartitionWishes } from '#agent/image/partition-wishes.ts';
 import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
@@ -19,7 +20,7 @@ import { readPartitionTable } from '#agent/storage/partition-table.ts';
 import { probePartitions } from '#agent/storage/probe-partitions.ts';
 import { readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
-import { wipeDisk, zeroEnds } from '#agent/storage/wipe-disk.ts';
+import { wipeDisk } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type Context = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'reportProgress'>;
@@ -156,20 +157,4 @@ function findWritten(partitions: readonly ProbedPartition[], name: string): Prob
 
 async function closeAll(opened: readonly Disk[]): Promise<void> {
   for (const disk of opened) await disk.handle.close();
-}
-
-async function makeUnusable(
-  context: Context,
-  device: BlockDevice,
-  opened: readonly Disk[],
-  keepTable: boolean,
-): Promise<void> {
-  try {
-    await closeAll(opened);
-    for (const { name } of opened) await context.run('wipefs', ['--all', '--force', name]);
-    if (!keepTable) await zeroEnds(device);
-  } catch (error) {
-    // the failure that led here is the one to tell
-    context.log.error({ err: error, device: device.name }, 'the half-written disk could not be wiped');
-  }
 }
