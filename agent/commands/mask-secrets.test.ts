@@ -30,6 +30,35 @@ test('secrets are masked at every depth, and nothing else', () => {
   });
 });
 
+test('so is what files and settings hold, and not how they are called', () => {
+  const step = {
+    step: 'inject_files',
+    args: {
+      files: [
+        { path: '/etc/key', content: 'c2VjcmV0', mode: 384 },
+        { path: '/old', deleted: true, content: null },
+      ],
+      settings: [{ name: 'AdminPassword', value: 'hunter2' }],
+    },
+    node: { properties: { inject_files: [{ path: '/a', content: 'http://h/?key=1' }] } },
+    content: 'stays',
+    limits: [{ value: 3 }],
+  };
+  expect(maskSecrets(step)).toEqual({
+    step: 'inject_files',
+    args: {
+      files: [
+        { path: '/etc/key', content: '******', mode: 384 },
+        { path: '/old', deleted: true, content: null },
+      ],
+      settings: [{ name: 'AdminPassword', value: '******' }],
+    },
+    node: { properties: { inject_files: [{ path: '/a', content: '******' }] } },
+    content: 'stays',
+    limits: [{ value: 3 }],
+  });
+});
+
 test('the token disappears from a command line, wherever it is repeated', () => {
   const text = '[0.0] Command line: ipa-agent-token=abc ipa-debug=1\n{"cmdline":"x ipa-agent-token=a\\nb"}\n';
   expect(hideTokenParameter(text)).toBe(
