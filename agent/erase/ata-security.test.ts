@@ -3,7 +3,7 @@ import { type AtaSecurity, eraseAta, parseAtaSecurity, readAtaSecurity } from '#
 import { hdparmIdentify, securitySection } from '#agent/erase/testing/recorded-hdparm.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Run } from '#shared/process/run.ts';
+import { type Run, run as runProcess } from '#shared/process/run.ts';
 
 const signal = new AbortController().signal;
 
@@ -86,5 +86,21 @@ describe('eraseAta', () => {
     expect(disk.commands.at(-1)).toBe('--security-disable');
     const stuck = fakeDisk({}, ['--security-erase-enhanced', '--security-disable']);
     await expect(stuck.erase()).rejects.toThrow(/keeps its password, which is "NULL"/);
+  });
+
+  test('nor does the stop of the agent', async () => {
+    const stop = new AbortController();
+    const ended: string[] = [];
+    // programs that do nothing, under the signal that all of the agent's have
+    const stoppable: Run = async (_command, args, options) => {
+      const command = args.find((arg) => /^(--security-|-I)/.test(arg)) ?? '';
+      if (command.startsWith('--security-erase')) stop.abort();
+      const result = await runProcess('true', [], { signal: stop.signal, ...options });
+      ended.push(command);
+      return result;
+    };
+    const before = parseAtaSecurity(hdparmIdentify(securitySection())) as AtaSecurity;
+    await expect(eraseAta(stoppable, '/dev/sda', before, stop.signal)).rejects.toThrow('/dev/sda did not erase itself');
+    expect(ended).toEqual(['--security-set-pass', '--security-disable']);
   });
 });

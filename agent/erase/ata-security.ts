@@ -1,5 +1,6 @@
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Run } from '#shared/process/run.ts';
+import type { Run, RunOptions } from '#shared/process/run.ts';
+import { runCleanup } from '#shared/process/run-cleanup.ts';
 
 /** The security feature set of an ATA disk. */
 export interface AtaSecurity {
@@ -19,6 +20,9 @@ export interface AtaSecurity {
 
 /** The password that an erase needs to be set for as long as it takes: the same that ironic-python-agent sets. */
 const password = 'NULL';
+
+/** Versions of hdparm differ in whether they take that word for itself or for the empty password. */
+const otherPassword = '';
 
 /** `undefined` for a disk that speaks no ATA. */
 export async function readAtaSecurity(run: Run, device: string): Promise<AtaSecurity | undefined> {
@@ -59,7 +63,7 @@ export function parseAtaSecurity(stdout: string): AtaSecurity | undefined {
  * @throws AppError `storage_error` for a frozen disk, one locked with a password that is not ours, and a failed erase.
  */
 export async function eraseAta(run: Run, device: string, before: AtaSecurity, signal: AbortSignal): Promise<void> {
-  const security = await unlock(run, device, before);
+  const security = await unlockAta(run, device, before);
   if (security.frozen) {
     throw new AppError(
       'storage_error',
@@ -83,12 +87,16 @@ export async function eraseAta(run: Run, device: string, before: AtaSecurity, si
   }
 }
 
-/** A disk whose erase was interrupted has our password still. */
-async function unlock(run: Run, device: string, security: AtaSecurity): Promise<AtaSecurity> {
+/**
+ * Opens a disk whose erase was interrupted, for it has our password still; locked, it neither reads nor writes.
+ * @returns how it is now
+ * @throws AppError `storage_error` for another password.
+ */
+export async function unlockAta(run: Run, device: string, security: AtaSecurity): Promise<AtaSecurity> {
   if (!security.locked && !security.enabled) return security;
   try {
-    if (security.locked) await hdparm(run, device, '--security-unlock');
-    await hdparm(run, device, '--security-disable');
+    if (security.locked) await withOwnPassword(run, device, '--security-unlock');
+    await withOwnPassword(run, device, '--security-disable');
   } catch (cause) {
     throw new AppError('storage_error', `${device} is locked with a password that this agent did not set`, { cause });
   }
@@ -98,7 +106,7 @@ async function unlock(run: Run, device: string, security: AtaSecurity): Promise<
 /** Else the disk is locked from the next power-on. @throws AppError telling both failures. */
 async function removePassword(run: Run, device: string, reason: unknown): Promise<void> {
   try {
-    await hdparm(run, device, '--security-disable');
+    await withOwnPassword((...call) => runCleanup(run, ...call), device, '--security-disable');
   } catch (cause) {
     const both = new AggregateError([reason, cause]);
     throw new AppError(
@@ -109,11 +117,21 @@ async function removePassword(run: Run, device: string, reason: unknown): Promis
   }
 }
 
+async function withOwnPassword(run: Run, device: string, command: string): Promise<void> {
+  try {
+    await hdparm(run, device, command);
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'command_failed')) throw error;
+    await hdparm(run, device, command, {}, otherPassword);
+  }
+}
+
 function hdparm(
   run: Run,
   device: string,
   command: string,
-  options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  options: Pick<RunOptions, 'timeoutMs' | 'signal'> = {},
+  word = password,
 ): ReturnType<Run> {
-  return run('hdparm', ['--user-master', 'u', command, password, device], { timeoutMs: 60_000, ...options });
+  return run('hdparm', ['--user-master', 'u', command, word, device], { timeoutMs: 60_000, ...options });
 }

@@ -13,6 +13,8 @@ test('what is left alone is told with its reason', () => {
       testDevice({ name: '/dev/sdd', tran: 'usb', vendor: 'AMI', model: 'Virtual HDisk0' }),
       testDevice({ name: '/dev/sde', partitions: [{ name: '/dev/sde1', number: 1, sizeBytes: 1 }] }),
       testDevice({ name: '/dev/sdf', removable: true }),
+      testDevice({ name: '/dev/sdh', tran: 'usb', removable: true, vendor: 'SanDisk', model: 'Ultra' }),
+      testDevice({ name: '/dev/sdi', tran: 'usb', removable: true, vendor: 'Linux', model: 'File-Stor Gadget' }),
       testDevice({ name: '/dev/sr0', type: 'rom' }),
       testDevice({ name: '/dev/md0', type: 'raid1' }),
       testDevice({ name: '/dev/ram0' }),
@@ -21,13 +23,13 @@ test('what is left alone is told with its reason', () => {
     ({ serial }) => serial === 'KEEP',
     { skipReadOnly: true, labels: new Map([['/dev/sde1', 'IR-VFD-DEV']]) },
   );
-  expect(disks.map(({ name }) => name)).toEqual(['/dev/sda']);
+  expect(disks.map(({ name }) => name)).toEqual(['/dev/sda', '/dev/sdf', '/dev/sdh']);
   expect(skipped).toEqual([
     { device: '/dev/sdb', serial: 'KEEP', reason: 'it is on the skip list' },
     { device: '/dev/sdc', serial: null, reason: 'it is read-only' },
     { device: '/dev/sdd', serial: null, reason: "it is the BMC's virtual media" },
     { device: '/dev/sde', serial: null, reason: "it is the BMC's virtual media" },
-    { device: '/dev/sdf', serial: null, reason: 'it is removable' },
+    { device: '/dev/sdi', serial: null, reason: "it is the BMC's virtual media" },
   ]);
 });
 

@@ -17,7 +17,8 @@ export interface ChosenDisks {
 const virtualMediaLabel = 'ir-vfd-dev';
 
 /**
- * Which disks to erase: pure. What is no disk at all (optical drives, RAM disks, RAID volumes, which go with their
+ * Which disks to erase: pure. Removable ones too: SD cards and disks in hot-plug bays say so of themselves, and hold what
+ * the last tenant wrote. What is no disk at all (optical drives, RAM disks, RAID volumes, which go with their
  * members) is not mentioned.
  * @param labels file system labels by device name
  * @throws AppError `storage_error` for a read-only disk, unless such are to be skipped: before anything is touched.
@@ -62,9 +63,7 @@ function reasonToSkip(
   const names = [disk.name, ...disk.partitions.map(({ name }) => name)];
   if (names.some((name) => labels.get(name)?.toLowerCase() === virtualMediaLabel))
     return "it is the BMC's virtual media";
-  // what BMCs plug in calls itself so: "AMI Virtual HDisk0", "iDRAC Virtual Floppy"
-  if (disk.tran === 'usb' && /virtual/i.test(`${disk.vendor ?? ''} ${disk.model ?? ''}`)) {
-    return "it is the BMC's virtual media";
-  }
-  return disk.removable ? 'it is removable' : undefined;
+  // what BMCs plug in calls itself so: "AMI Virtual HDisk0", "iDRAC Virtual Floppy", "Linux File-Stor Gadget"
+  const isVirtual = disk.tran === 'usb' && /virtual|file-stor gadget/i.test(`${disk.vendor ?? ''} ${disk.model ?? ''}`);
+  return isVirtual ? "it is the BMC's virtual media" : undefined;
 }

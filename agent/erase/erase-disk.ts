@@ -60,7 +60,7 @@ export async function eraseDisk(
   onErased: OnErased,
 ): Promise<ErasedDisk> {
   const startedAt = services.clock.now().getTime();
-  const canaries = await withRawDisk(disk, (raw, pool) => plantCanaries(raw, pool));
+  const planted: { canaries: readonly Canary[] | undefined } = { canaries: undefined };
   const tried: string[] = [];
   const failures: unknown[] = [];
   for (const method of methods) {
@@ -69,8 +69,9 @@ export async function eraseDisk(
     const name = describeMethod(method);
     services.log.info({ disk: disk.name, serial: disk.serial, method: name }, 'erasing');
     try {
+      planted.canaries ??= await plant(services, disk, method);
       await applyMethod(services, disk, method, options, onErased);
-      const proof = await prove(services, disk, method, canaries, options);
+      const proof = await prove(services, disk, method, planted.canaries ?? [], options);
       const seconds = (services.clock.now().getTime() - startedAt) / 1000;
       onErased(name, disk.sizeBytes, disk.sizeBytes);
       const { name: device, serial, sizeBytes: bytes } = disk;
@@ -85,6 +86,25 @@ export async function eraseDisk(
   throw failures.length === 1
     ? failures[0]
     : new AppError('storage_error', 'no way to erase it worked', { cause: new AggregateError(failures) });
+}
+
+/**
+ * @returns `undefined` when the disk takes none, which must not keep it from erasing itself: one whose sanitize has
+ * failed refuses all else until another has succeeded
+ * @throws AppError `storage_error` for a method that needs to write itself.
+ */
+async function plant(
+  { log }: EraseServices,
+  disk: BlockDevice,
+  method: EraseMethod,
+): Promise<readonly Canary[] | undefined> {
+  try {
+    return await withRawDisk(disk, (raw, pool) => plantCanaries(raw, pool));
+  } catch (error) {
+    if (!method.secure) throw error;
+    log.warn({ err: error, disk: disk.name }, 'nothing could be written to the disk before its erase: less is proved');
+    return undefined;
+  }
 }
 
 async function applyMethod(

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { eraseEach, type MachineDisks, prepareDisks } from '#agent/erase/erase-disks.ts';
 import { readEraseOptions } from '#agent/erase/erase-options.ts';
+import { hdparmIdentify, securitySection } from '#agent/erase/testing/recorded-hdparm.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
+import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
@@ -47,9 +49,13 @@ describe('eraseEach', () => {
 });
 
 describe('prepareDisks', () => {
-  const prepare = (devices: readonly BlockDevice[], info: Record<string, unknown> = {}, blkid = '') => {
+  const prepare = (
+    devices: readonly BlockDevice[],
+    info: Record<string, unknown> = {},
+    blkid = '',
+    run: Run = (command) => Promise.resolve(ranWell(command === 'blkid' ? blkid : '')),
+  ) => {
     const stopped: string[] = [];
-    const run: Run = (command) => Promise.resolve(ranWell(command === 'blkid' ? blkid : ''));
     const machine: MachineDisks = {
       list: () => Promise.resolve(devices),
       stopArraysOn: (_run, disksOf) => Promise.resolve(stopped.push(...disksOf.map(({ name }) => name))),
@@ -60,7 +66,8 @@ describe('prepareDisks', () => {
       instance_info: {},
       driver_internal_info: info,
     };
-    const prepared = prepareDisks({ run, log: silentLog, node }, readEraseOptions(node), machine);
+    const services = { ...context(), clock: createInstantClock(), reportProgress: () => undefined };
+    const prepared = prepareDisks({ ...services, run, node }, readEraseOptions(node), machine);
     return { prepared, stopped };
   };
 
@@ -70,6 +77,19 @@ describe('prepareDisks', () => {
     const { prepared, stopped } = prepare(members);
     expect((await prepared).disks).toHaveLength(2);
     expect(stopped).toEqual(['/dev/sda', '/dev/sdb']);
+  });
+
+  test('opens a disk that an erase left locked, before anything reads it', async () => {
+    const commands: string[] = [];
+    const run: Run = (command, args) => {
+      commands.push([command, ...args].join(' '));
+      const locked = hdparmIdentify(securitySection({ enabled: true, locked: true }));
+      return Promise.resolve(ranWell(args[0] === '-I' ? locked : ''));
+    };
+    await prepare([testDevice({ name: '/dev/sda' })], {}, '', run).prepared;
+    const unlocked = commands.findIndex((command) => command.includes('--security-unlock'));
+    expect(unlocked).toBeGreaterThan(-1);
+    expect(unlocked).toBeLessThan(commands.findIndex((command) => command.startsWith('blkid')));
   });
 
   test('an array that a disk to be kept is in stops it', async () => {

@@ -6,6 +6,7 @@ import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.
 import { nvmeController } from '#agent/erase/nvme.ts';
 import { probeContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
 import { refuseUsedDisks } from '#agent/erase/refuse-used-disks.ts';
+import { reviveDisk } from '#agent/erase/revive-disk.ts';
 import { stopArraysOn } from '#agent/raid/delete-arrays.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
@@ -33,11 +34,11 @@ export interface DisksToErase {
 
 /**
  * The disks of this machine that may be erased, free of whatever used them. Everything that stands against erasing one
- * of them is found before anything is touched.
+ * of them is found before anything is touched; but passwords and sanitizes that an erase left are ended first.
  * @throws AppError `storage_error`, `invalid_argument` naming disk or key.
  */
 export async function prepareDisks(
-  context: Pick<AgentContext, 'run' | 'log' | 'node'>,
+  context: Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'node' | 'reportProgress'>,
   options: EraseOptions,
   machine: MachineDisks = machineDisks,
 ): Promise<DisksToErase> {
@@ -46,6 +47,7 @@ export async function prepareDisks(
   await waitForUdev(run);
   const devices = await machine.list(run);
   const first = chooseDisks(devices, isSkipped, options);
+  await Promise.all(first.disks.map((disk) => reviveDisk(context, disk)));
   const contents = await probeContents(run, first.disks);
   const labels = new Map(contents.flatMap(({ device, label }) => (label === null ? [] : [[device, label] as const])));
   const { disks, skipped } = chooseDisks(devices, isSkipped, { ...options, labels });

@@ -69,20 +69,32 @@ export async function sanitizeNvme(
   action: SanitizeAction,
   onShare: (share: number) => void,
 ): Promise<void> {
-  const { run, clock, signal } = services;
+  const { run, signal } = services;
   const controller = nvmeController(device);
   await run('nvme', ['sanitize', controller, `--sanact=${sanitizeActions[action].code}`], { signal });
+  const state = await awaitSanitize(services, device, onShare);
+  if (state !== 'done') throw new AppError('storage_error', `${controller} says that its ${action} failed`);
+}
+
+/**
+ * Waits while a controller sanitizes, which goes on through a power cycle and refuses all other work meanwhile.
+ * @param onShare told how far it is, 0 to 1
+ * @returns how the latest one ended
+ * @throws AppError `command_failed` for a controller without sanitize, `timeout`, `aborted`.
+ */
+export async function awaitSanitize(
+  { run, clock, signal }: { readonly run: Run; readonly clock: Clock; readonly signal: AbortSignal },
+  device: string,
+  onShare: (share: number) => void,
+): Promise<'done' | 'failed' | 'never'> {
+  const controller = nvmeController(device);
   const deadline = clock.now().getTime() + longestMs;
   for (;;) {
     const { stdout } = await run('nvme', ['sanitize-log', controller, '--output-format=json'], { signal });
     const { state, share } = parseSanitizeLog(controller, stdout);
-    if (state === 'done') return;
-    if (state === 'failed') throw new AppError('storage_error', `${controller} says that its ${action} failed`);
+    if (state !== 'running') return state;
     if (clock.now().getTime() > deadline) {
-      throw new AppError(
-        'timeout',
-        `the ${action} of ${controller} has not ended after ${longestMs / 3_600_000} hours`,
-      );
+      throw new AppError('timeout', `the sanitize of ${controller} has not ended after ${longestMs / 3_600_000} hours`);
     }
     onShare(share);
     await clock.sleep(2000, signal);
@@ -96,11 +108,14 @@ const SanitizeStatus = z.union([
 ]);
 const SanitizeLog = z.looseObject({ sprog: z.number(), sstat: SanitizeStatus });
 
+/** By the status in the log; 4: done, and all blocks deallocated. */
+const sanitizeStates = ['never', 'done', 'running', 'failed', 'done'] as const;
+
 /** Parses `nvme sanitize-log --output-format=json`, which names the controller around the values or does not. */
 export function parseSanitizeLog(
   controller: string,
   stdout: string,
-): { readonly state: 'done' | 'running' | 'failed'; readonly share: number } {
+): { readonly state: 'done' | 'running' | 'failed' | 'never'; readonly share: number } {
   const document = parseJson(z.looseObject({}), stdout, `how far the sanitize of ${controller} is`);
   const inner = 'sprog' in document ? document : Object.values(document)[0];
   const parsed = SanitizeLog.safeParse(inner);
@@ -109,9 +124,7 @@ export function parseSanitizeLog(
   }
   const { sprog, sstat } = parsed.data;
   const status = sstat & 0b111;
-  // 1: completed, 4: completed and deallocated, 2: in progress, 3: failed, 0: never sanitized
-  const state = status === 1 || status === 4 ? 'done' : status === 2 ? 'running' : 'failed';
-  return { state, share: sprog / 65_536 };
+  return { state: sanitizeStates[status] ?? 'failed', share: sprog / 65_536 };
 }
 
 /** `/dev/nvme0` of `/dev/nvme0n1`; the device itself where it is no namespace. */

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import { eraseAllMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { silentLog } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -74,7 +75,9 @@ describe('eraseAllMetadata', () => {
       {
         writtenImage: options.record ?? { current: undefined },
         run,
+        clock: createInstantClock(),
         log: silentLog,
+        signal: new AbortController().signal,
         reportProgress: () => undefined,
         node: {
           uuid: 'n',
@@ -135,13 +138,13 @@ describe('eraseAllMetadata', () => {
     const others = [
       disk('/dev/sr0', { type: 'rom' }),
       disk('/dev/sdb', { readOnly: true }),
-      disk('/dev/sdc', { removable: true }),
+      disk('/dev/sdc', { removable: true, tran: 'usb', vendor: 'AMI', model: 'Virtual HDisk0' }),
       disk('/dev/sdd', { sizeBytes: 0 }),
       disk('/dev/zram0'),
       disk('/dev/md0', { type: 'raid1' }),
     ];
     expect(await erase([[disk(file), ...others]])).toEqual([file]);
-    expect(left).toEqual(['/dev/sdb: it is read-only', '/dev/sdc: it is removable']);
+    expect(left).toEqual(['/dev/sdb: it is read-only', "/dev/sdc: it is the BMC's virtual media"]);
   });
 
   test('leaves out what the operator asked to skip', async () => {

@@ -22,7 +22,7 @@ export const eraseDevicesMetadata = defineStep<AgentContext, Record<string, neve
 
 /** The names of the disks that were wiped. `machine` is asked again for its devices afterwards. */
 export async function eraseAllMetadata(
-  context: Pick<AgentContext, 'run' | 'log' | 'node' | 'reportProgress' | 'writtenImage'>,
+  context: Omit<AgentContext, 'imagePolicy' | 'ports'>,
   machine: MachineDisks = machineDisks,
 ): Promise<{ readonly erased: readonly string[]; readonly skipped: readonly SkippedDisk[] }> {
   const { run, log } = context;
