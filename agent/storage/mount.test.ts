@@ -1,4 +1,4 @@
-import { access, writeFile } from 'node:fs/promises';
+import { access, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { withMounted } from '#agent/storage/mount.ts';
@@ -43,19 +43,27 @@ test('what can not be mounted is not unmounted; what can not be unmounted is tol
   expect(broken.seen).toHaveLength(1);
   const busy = mounts(['umount']);
   const clock = createInstantClock();
-  await expect(withMounted(busy.run, '/dev/vda1', how, () => Promise.resolve(), clock)).rejects.toMatchObject({
+  const left: string[] = [];
+  const use = (folder: string): Promise<unknown> => Promise.resolve(left.push(folder));
+  await expect(withMounted(busy.run, '/dev/vda1', how, use, clock)).rejects.toMatchObject({
     code: 'storage_error',
     message: 'unmount /dev/vda1',
   });
   // tried several times; its folder stays, and does not hide the failure (a mounted one can't be removed)
   expect(busy.seen.filter((each) => each.startsWith('umount'))).toHaveLength(5);
   expect(clock.sleeps).toHaveLength(4);
+  await rmdir(left[0] ?? '');
 });
 
 test('a folder that can not be emptied does not replace the failure to unmount', async () => {
   const { run } = mounts(['umount']);
-  const use = (folder: string): Promise<void> => writeFile(join(folder, 'still-mounted'), '');
+  const left: string[] = [];
+  const use = (folder: string): Promise<void> => {
+    left.push(folder);
+    return writeFile(join(folder, 'still-mounted'), '');
+  };
   await expect(withMounted(run, '/dev/vda1', how, use, createInstantClock())).rejects.toThrow(/^unmount \/dev\/vda1$/);
+  await rm(left[0] ?? '', { recursive: true });
 });
 
 test('one that is busy for a moment is unmounted in the end', async () => {
