@@ -3,7 +3,7 @@ import type { Queryable } from '#conductor/db/open.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/db/schema/agent-session.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
-import { isUuid } from '#conductor/nodes/node-store.ts';
+import { isNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export async function findAgentSession(db: Queryable, nodeUuid: string): Promise<AgentSessionRow | undefined> {
@@ -30,7 +30,7 @@ export async function getAgentSession(
     .select({ nodeUuid: nodes.uuid, session: agentSessions })
     .from(nodes)
     .leftJoin(agentSessions, eq(agentSessions.nodeUuid, nodes.uuid))
-    .where(isUuid(ident) ? eq(nodes.uuid, ident.toLowerCase()) : eq(nodes.name, ident));
+    .where(isNode(ident));
   if (!row) throw new AppError('not_found', `Node ${ident} could not be found.`);
   return { nodeUuid: row.nodeUuid, session: row.session ?? undefined };
 }

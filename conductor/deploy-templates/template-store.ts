@@ -7,7 +7,7 @@ import {
   deployTemplateSteps,
   deployTemplates,
 } from '#conductor/db/schema/deploy-template.ts';
-import { violatedUnique } from '#conductor/db/violated-constraint.ts';
+import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
 import type { DeployTemplate, TemplateDescription } from '#conductor/deploy-templates/template-fields.ts';
 import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
@@ -81,7 +81,7 @@ export async function lockTemplate(tx: Transaction, ident: string): Promise<Depl
 /** @throws AppError `conflict` when uuid or name is another template's. */
 export async function insertTemplate(tx: Transaction, uuid: string, description: TemplateDescription): Promise<void> {
   const { name, extra, steps } = description;
-  await refusingDuplicates(uuid, name, () => tx.insert(deployTemplates).values({ uuid, name, extra }));
+  await refusingDuplicates(() => tx.insert(deployTemplates).values({ uuid, name, extra }), duplicate(uuid, name));
   await insertSteps(tx, uuid, steps);
 }
 
@@ -91,8 +91,9 @@ export async function updateTemplate(
   uuid: string,
   { name, extra, steps }: TemplateDescription,
 ): Promise<void> {
-  await refusingDuplicates(uuid, name, () =>
-    tx.update(deployTemplates).set({ name, extra, updatedAt: sql`now()` }).where(eq(deployTemplates.uuid, uuid)),
+  await refusingDuplicates(
+    () => tx.update(deployTemplates).set({ name, extra, updatedAt: sql`now()` }).where(eq(deployTemplates.uuid, uuid)),
+    duplicate(uuid, name),
   );
   await tx.delete(deployTemplateSteps).where(eq(deployTemplateSteps.templateUuid, uuid));
   await insertSteps(tx, uuid, steps);
@@ -122,21 +123,9 @@ function stepOf({ interface: name, step, args, priority }: DeployTemplateStepRow
   return { interface: name, step, args, priority };
 }
 
-async function refusingDuplicates<Result>(
-  uuid: string,
-  name: string,
-  write: () => PromiseLike<Result>,
-): Promise<Result> {
-  try {
-    return await write();
-  } catch (cause) {
-    const constraint = violatedUnique(cause);
-    if (constraint === undefined) throw cause;
-    throw new AppError(
-      'conflict',
-      constraint.includes('name')
-        ? `A deploy template with name ${name} already exists.`
-        : `A deploy template with UUID ${uuid} already exists.`,
-    );
-  }
+function duplicate(uuid: string, name: string) {
+  return (constraint: string): string =>
+    constraint.includes('name')
+      ? `A deploy template with name ${name} already exists.`
+      : `A deploy template with UUID ${uuid} already exists.`;
 }

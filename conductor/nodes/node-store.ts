@@ -1,7 +1,7 @@
-import { eq, sql } from 'drizzle-orm';
+import { eq, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/db/schema/node.ts';
-import { violatedUnique } from '#conductor/db/violated-constraint.ts';
+import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -10,12 +10,14 @@ export function isUuid(text: string): boolean {
   return uuidForm.test(text);
 }
 
+/** The node that an operator or an agent names, by UUID or name. */
+export function isNode(ident: string): SQL {
+  return isUuid(ident) ? eq(nodes.uuid, ident.toLowerCase()) : eq(nodes.name, ident);
+}
+
 /** By UUID or name. */
 export async function findNode(db: Queryable, ident: string): Promise<NodeRow | undefined> {
-  const [row] = await db
-    .select()
-    .from(nodes)
-    .where(isUuid(ident) ? eq(nodes.uuid, ident.toLowerCase()) : eq(nodes.name, ident));
+  const [row] = await db.select().from(nodes).where(isNode(ident));
   return row;
 }
 
@@ -38,7 +40,7 @@ export async function lockNode(tx: Transaction, nodeUuid: string): Promise<NodeR
 
 /** @throws AppError `conflict` in Ironic's words when uuid, name or instance is another node's. */
 export async function insertNode(db: Queryable, node: NodeInsert): Promise<NodeRow> {
-  const [row] = await refusingDuplicates(node, () => db.insert(nodes).values(node).returning());
+  const [row] = await refusingDuplicates(() => db.insert(nodes).values(node).returning(), duplicate(node));
   if (!row) throw new AppError('internal', `insert node ${node.uuid}: the database answered no row`);
   return row;
 }
@@ -52,29 +54,24 @@ export type NodeChange = Partial<Omit<NodeInsert, 'id' | 'uuid' | 'provisionStat
 
 /** @throws AppError `conflict` when name or instance is another node's. */
 export async function updateNode(db: Queryable, nodeUuid: string, change: NodeChange): Promise<void> {
-  await refusingDuplicates({ uuid: nodeUuid, ...change }, () =>
-    db
-      .update(nodes)
-      .set({ ...change, updatedAt: sql`now()` })
-      .where(eq(nodes.uuid, nodeUuid)),
+  await refusingDuplicates(
+    () =>
+      db
+        .update(nodes)
+        .set({ ...change, updatedAt: sql`now()` })
+        .where(eq(nodes.uuid, nodeUuid)),
+    duplicate({ uuid: nodeUuid, ...change }),
   );
 }
 
-async function refusingDuplicates<Result>(
-  node: Pick<NodeInsert, 'uuid' | 'name' | 'instanceUuid'>,
-  write: () => PromiseLike<Result>,
-): Promise<Result> {
-  try {
-    return await write();
-  } catch (cause) {
-    const constraint = violatedUnique(cause);
-    if (constraint === undefined) throw cause;
+function duplicate(node: Pick<NodeInsert, 'uuid' | 'name' | 'instanceUuid'>) {
+  return (constraint: string): string => {
     if (/instance_?uuid/i.test(constraint)) {
-      throw new AppError('conflict', `Instance ${node.instanceUuid} is already associated with another node.`);
+      return `Instance ${node.instanceUuid} is already associated with another node.`;
     }
-    if (constraint.includes('name')) throw new AppError('conflict', `A node with name ${node.name} already exists.`);
-    throw new AppError('conflict', `A node with UUID ${node.uuid} already exists.`);
-  }
+    if (constraint.includes('name')) return `A node with name ${node.name} already exists.`;
+    return `A node with UUID ${node.uuid} already exists.`;
+  };
 }
 
 export async function saveConfigDrive(db: Queryable, nodeUuid: string, content: string): Promise<void> {

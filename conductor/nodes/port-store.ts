@@ -3,7 +3,7 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { type PortInsert, type PortRow, ports, switchPorts } from '#conductor/db/schema/port.ts';
-import { violatedUnique } from '#conductor/db/violated-constraint.ts';
+import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/nodes/page-of.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -109,7 +109,7 @@ export async function findPortAtSwitchPort(
 
 /** @throws AppError `conflict` when uuid, address, name or switch port is another port's. */
 export async function insertPort(db: Queryable, port: PortInsert): Promise<PortRow> {
-  const [row] = await refusingDuplicates(port, () => db.insert(ports).values(port).returning());
+  const [row] = await refusingDuplicates(() => db.insert(ports).values(port).returning(), duplicate(port));
   if (!row) throw new AppError('internal', `insert port ${port.uuid}: the database answered no row`);
   return row;
 }
@@ -118,11 +118,13 @@ export type PortChange = Partial<Omit<PortInsert, 'id' | 'uuid' | 'createdAt' | 
 
 /** @throws AppError `conflict` when address, name or switch port is another port's. */
 export async function updatePort(tx: Transaction, portUuid: string, change: PortChange): Promise<void> {
-  await refusingDuplicates({ uuid: portUuid, ...change }, () =>
-    tx
-      .update(ports)
-      .set({ ...change, updatedAt: sql`now()` })
-      .where(eq(ports.uuid, portUuid)),
+  await refusingDuplicates(
+    () =>
+      tx
+        .update(ports)
+        .set({ ...change, updatedAt: sql`now()` })
+        .where(eq(ports.uuid, portUuid)),
+    duplicate({ uuid: portUuid, ...change }),
   );
 }
 
@@ -130,24 +132,15 @@ export async function deletePort(db: Queryable, portUuid: string): Promise<void>
   await db.delete(ports).where(eq(ports.uuid, portUuid));
 }
 
-async function refusingDuplicates<Result>(
-  port: Partial<Pick<PortInsert, 'uuid' | 'address' | 'name'>>,
-  write: () => PromiseLike<Result>,
-): Promise<Result> {
-  try {
-    return await write();
-  } catch (cause) {
-    const constraint = violatedUnique(cause);
-    if (constraint === undefined) throw cause;
-    if (constraint.includes('address')) {
-      throw new AppError('conflict', `A port with MAC address ${port.address} already exists.`);
-    }
+function duplicate(port: Partial<Pick<PortInsert, 'uuid' | 'address' | 'name'>>) {
+  return (constraint: string): string => {
+    if (constraint.includes('address')) return `A port with MAC address ${port.address} already exists.`;
     if (constraint === 'one_port_per_switch_port') {
-      throw new AppError('conflict', 'local_link_connection: another port is at this switch_id and port_id already.');
+      return 'local_link_connection: another port is at this switch_id and port_id already.';
     }
-    if (constraint.includes('name')) throw new AppError('conflict', `A port with name ${port.name} already exists.`);
-    throw new AppError('conflict', `A port with UUID ${port.uuid} already exists.`);
-  }
+    if (constraint.includes('name')) return `A port with name ${port.name} already exists.`;
+    return `A port with UUID ${port.uuid} already exists.`;
+  };
 }
 
 /** Where switch ports were last put and read back. */

@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type VolumeConnectorRow, volumeConnectors } from '#conductor/db/schema/volume.ts';
-import { violatedUnique } from '#conductor/db/violated-constraint.ts';
+import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/nodes/page-of.ts';
 import type { ConnectorDescription } from '#conductor/volumes/volume-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -54,11 +54,13 @@ export async function insertConnector(
   identity: { readonly uuid: string; readonly nodeUuid: string },
   description: ConnectorDescription,
 ): Promise<VolumeConnectorRow> {
-  const [row] = await refusingDuplicates(identity.uuid, description, () =>
-    tx
-      .insert(volumeConnectors)
-      .values({ ...identity, ...columnsOf(description) })
-      .returning(),
+  const [row] = await refusingDuplicates(
+    () =>
+      tx
+        .insert(volumeConnectors)
+        .values({ ...identity, ...columnsOf(description) })
+        .returning(),
+    duplicate(identity.uuid, description),
   );
   if (!row) throw new AppError('internal', `insert volume connector ${identity.uuid}: the database answered no row`);
   return row;
@@ -66,11 +68,13 @@ export async function insertConnector(
 
 /** @throws AppError `conflict` when type and id are another connector's. */
 export async function updateConnector(tx: Transaction, uuid: string, description: ConnectorDescription): Promise<void> {
-  await refusingDuplicates(uuid, description, () =>
-    tx
-      .update(volumeConnectors)
-      .set({ ...columnsOf(description), updatedAt: sql`now()` })
-      .where(eq(volumeConnectors.uuid, uuid)),
+  await refusingDuplicates(
+    () =>
+      tx
+        .update(volumeConnectors)
+        .set({ ...columnsOf(description), updatedAt: sql`now()` })
+        .where(eq(volumeConnectors.uuid, uuid)),
+    duplicate(uuid, description),
   );
 }
 
@@ -82,23 +86,11 @@ function columnsOf({ type, connector_id: connectorId, extra }: ConnectorDescript
   return { type, connectorId, extra };
 }
 
-async function refusingDuplicates<Result>(
-  uuid: string,
-  { type, connector_id: connectorId }: ConnectorDescription,
-  write: () => PromiseLike<Result>,
-): Promise<Result> {
-  try {
-    return await write();
-  } catch (cause) {
-    const constraint = violatedUnique(cause);
-    if (constraint === undefined) throw cause;
-    throw new AppError(
-      'conflict',
-      constraint.includes('connectorId')
-        ? `A volume connector with type ${type} and connector ID ${connectorId} already exists.`
-        : `A volume connector with UUID ${uuid} already exists.`,
-    );
-  }
+function duplicate(uuid: string, { type, connector_id: connectorId }: ConnectorDescription) {
+  return (constraint: string): string =>
+    constraint.includes('connectorId')
+      ? `A volume connector with type ${type} and connector ID ${connectorId} already exists.`
+      : `A volume connector with UUID ${uuid} already exists.`;
 }
 
 /** All of one node. */

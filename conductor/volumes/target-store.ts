@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type VolumeTargetRow, volumeTargets } from '#conductor/db/schema/volume.ts';
-import { violatedUnique } from '#conductor/db/violated-constraint.ts';
+import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/nodes/page-of.ts';
 import type { TargetDescription } from '#conductor/volumes/volume-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -64,11 +64,13 @@ export async function insertTarget(
   identity: { readonly uuid: string; readonly nodeUuid: string },
   description: TargetDescription,
 ): Promise<VolumeTargetRow> {
-  const [row] = await refusingDuplicates(identity.uuid, description, () =>
-    tx
-      .insert(volumeTargets)
-      .values({ ...identity, ...columnsOf(description) })
-      .returning(),
+  const [row] = await refusingDuplicates(
+    () =>
+      tx
+        .insert(volumeTargets)
+        .values({ ...identity, ...columnsOf(description) })
+        .returning(),
+    duplicate(identity.uuid, description),
   );
   if (!row) throw new AppError('internal', `insert volume target ${identity.uuid}: the database answered no row`);
   return row;
@@ -76,11 +78,13 @@ export async function insertTarget(
 
 /** @throws AppError `conflict` when the boot index is another target's of the same node. */
 export async function updateTarget(tx: Transaction, uuid: string, description: TargetDescription): Promise<void> {
-  await refusingDuplicates(uuid, description, () =>
-    tx
-      .update(volumeTargets)
-      .set({ ...columnsOf(description), updatedAt: sql`now()` })
-      .where(eq(volumeTargets.uuid, uuid)),
+  await refusingDuplicates(
+    () =>
+      tx
+        .update(volumeTargets)
+        .set({ ...columnsOf(description), updatedAt: sql`now()` })
+        .where(eq(volumeTargets.uuid, uuid)),
+    duplicate(uuid, description),
   );
 }
 
@@ -97,21 +101,9 @@ function columnsOf({
   return { volumeType, volumeId, bootIndex, ...more };
 }
 
-async function refusingDuplicates<Result>(
-  uuid: string,
-  { boot_index: bootIndex }: TargetDescription,
-  write: () => PromiseLike<Result>,
-): Promise<Result> {
-  try {
-    return await write();
-  } catch (cause) {
-    const constraint = violatedUnique(cause);
-    if (constraint === undefined) throw cause;
-    throw new AppError(
-      'conflict',
-      constraint.includes('bootIndex')
-        ? `A volume target with boot index '${bootIndex}' for the same node already exists.`
-        : `A volume target with UUID ${uuid} already exists.`,
-    );
-  }
+function duplicate(uuid: string, { boot_index: bootIndex }: TargetDescription) {
+  return (constraint: string): string =>
+    constraint.includes('bootIndex')
+      ? `A volume target with boot index '${bootIndex}' for the same node already exists.`
+      : `A volume target with UUID ${uuid} already exists.`;
 }
