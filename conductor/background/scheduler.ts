@@ -55,7 +55,6 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
       return [...busy.values()].filter(({ since }) => since > youngSince).length;
     },
     begin: (nodeUuid, origin) => {
-      begins(nodeUuid);
       const job: Promise<void> = work(nodeUuid, origin).finally(() => {
         running.delete(job);
         turns.next();

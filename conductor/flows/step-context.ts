@@ -15,7 +15,8 @@ import type { HardwareManagerVersion } from '#shared/wire/step.ts';
 /** What a conductor's step may use; facts are as of the moment at which the step is run or resumed. */
 export interface StepContext extends ConductorContext {
   readonly node: NodeRow;
-  readonly ports: readonly PortRow[];
+  /** Most steps need none. @throws AppError `database_error` */
+  readonly ports: () => Promise<readonly PortRow[]>;
   readonly flow: FlowRow;
   readonly step: FlowStepRow;
   /** It may have been run before: a conductor died, or something passing was in its way. */
@@ -73,7 +74,7 @@ export async function loadStepContext(
     ...context,
     log: context.log.child({ flow: work.flow.uuid, step: `${step.interface}.${step.step}` }),
     node,
-    ports: await ask(work.ports()),
+    ports: () => ask(work.ports()),
     flow: work.flow,
     step,
     isRepeated,

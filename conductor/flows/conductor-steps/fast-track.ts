@@ -52,7 +52,7 @@ export function isTraceless(commands: readonly CommandResult[]): boolean {
 async function isOnNetwork(context: StepContext): Promise<boolean> {
   const wanted = context.networks.networks.defaults?.[flowKinds[context.flow.kind].ramdiskNetwork];
   if (context.node.networkInterface !== 'switchport') return true;
-  const uuids = context.ports.map((port) => port.uuid);
+  const uuids = (await context.ports()).map((port) => port.uuid);
   const rows = await context.ask(
     context.db.select({ network: switchPorts.network }).from(switchPorts).where(inArray(switchPorts.portUuid, uuids)),
   );

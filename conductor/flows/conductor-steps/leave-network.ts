@@ -11,7 +11,7 @@ export async function connectNode(
 ): Promise<string | null> {
   const placements = await context.networks.connect({
     networkInterface: context.node.networkInterface,
-    ports: context.ports,
+    ports: await context.ports(),
     destination,
     signal: context.signal,
   });

@@ -37,7 +37,7 @@ function contextWith(agent: Partial<AgentClient>, lastHeartbeatAt = new Date()):
     step: { uuid: ours, step: 'write_image', interface: 'deploy', args: {}, priority: 80 },
     flow: { kind: 'deploy', hardwareManagerVersion: {} },
     node: { driverInfo: {}, instanceInfo: {}, properties: {}, extra: {} },
-    ports: [],
+    ports: () => Promise.resolve([]),
     session: { lastHeartbeatAt },
     clock: { now: () => new Date() },
     config: { stepTimeoutMs: Infinity, callbackTimeoutMs: 60_000 },

@@ -22,7 +22,7 @@ export const runAgentStep: Pick<ConductorStep, 'run' | 'resume'> = {
  * Sends the step under the flow step's uuid. An agent that has the command already (the answer or this conductor was
  * lost) answers with it and starts nothing.
  */
-export function startAgentStep(
+export async function startAgentStep(
   context: StepContext,
   args: Readonly<Record<string, unknown>>,
 ): Promise<ConductorStepOutcome> {
@@ -43,7 +43,7 @@ export function startAgentStep(
     params: {
       step: request,
       node: dumpNode(context.node, flow.hardwareManagerVersion),
-      ports: dumpPorts(context.ports),
+      ports: dumpPorts(await context.ports()),
       [inBand.versionKey]: flow.hardwareManagerVersion,
     },
   });
