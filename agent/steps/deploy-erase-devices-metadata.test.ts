@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WrittenImageRecord } from '#agent/image/written-image.ts';
 import { eraseAllMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { silentLog } from '#shared/log.ts';
@@ -13,29 +14,7 @@ import type { Run } from '#shared/process/run.ts';
 const mebibyte = 1024 * 1024;
 
 function disk(name: string, overrides: Partial<BlockDevice> = {}): BlockDevice {
-  return {
-    name,
-    type: 'disk',
-    sizeBytes: 4 * mebibyte,
-    model: null,
-    vendor: null,
-    serial: null,
-    wwn: null,
-    wwnWithExtension: null,
-    wwnVendorExtension: null,
-    hctl: null,
-    byPath: null,
-    rotational: false,
-    tran: null,
-    readOnly: false,
-    removable: false,
-    logicalSectorBytes: 512,
-    physicalSectorBytes: 512,
-    mountpoints: [],
-    holders: [],
-    partitions: [],
-    ...overrides,
-  };
+  return testDevice({ name, sizeBytes: 4 * mebibyte, ...overrides });
 }
 
 const partition = (name: string): BlockDevice['partitions'][number] => ({
