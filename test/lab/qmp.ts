@@ -35,7 +35,10 @@ export async function connectQmp(path: string, onEvent: (event: QmpEvent) => voi
   };
   socket.on('error', lost);
   socket.on('close', lost);
-  createInterface({ input: socket }).on('line', (line) => {
+  const lines = createInterface({ input: socket });
+  // it hands on the socket's errors as its own: a QEMU that is killed resets the connection
+  lines.on('error', lost);
+  lines.on('line', (line) => {
     const message = JSON.parse(line) as QmpMessage;
     if (message.event !== undefined) onEvent({ name: message.event, data: message.data ?? {} });
     if (message.id === undefined) return;

@@ -64,8 +64,40 @@ test('a template is made, listed and deleted', async () => {
   expect((await baton('template', 'delete', 'CUSTOM_EARLY')).exitCode).toBe(0);
 });
 
+const image = ['--image', demoInstance.image_source, '--checksum', demoInstance.image_os_hash_value];
+
+test('a plan of steps that nobody has heard of yet can be read, not deployed by its hash', async () => {
+  expect((await baton('plan', name, ...image)).stdout).toMatch(/agent's steps are not known/);
+  const { hash } = await json('plan', name);
+  expect(await baton('deploy', name, '--plan-hash', String(hash))).toMatchObject({
+    exitCode: 1,
+    stderr: containing("this node's ramdisk has not been asked for its steps yet"),
+  });
+});
+
+test('the steps of a cleaning come from a file; the RAID of a node too', async () => {
+  const operator = createOperator(conductor.url);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  const steps = join(directory, 'steps.json');
+  await writeFile(steps, JSON.stringify({ clean_steps: [{ interface: 'deploy', step: 'check' }] }));
+  const cleaned = await baton('clean', name, '--steps', steps, '--wait', '--timeout', '100');
+  expect(cleaned).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(cleaned.stdout).toContain('deploy.check');
+
+  const raid = join(directory, 'raid.yaml');
+  await writeFile(raid, 'logical_disks: [{size_gb: MAX, raid_level: "1", controller: software}]\n');
+  expect((await baton('node', 'raid', 'set', name, '--config', raid)).exitCode).toBe(0);
+  expect(await json('node', 'raid', 'show', name)).toMatchObject({
+    target_raid_config: { logical_disks: [{ raid_level: '1' }] },
+  });
+  expect((await baton('node', 'raid', 'clear', name)).exitCode).toBe(0);
+  expect((await baton('node', 'show', 'nobody')).stderr).toBe('baton: there is no node nobody\n');
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available');
+});
+
 test('a plan is read, deployed by its hash, and taken down again', async () => {
-  const image = ['--image', demoInstance.image_source, '--checksum', demoInstance.image_os_hash_value];
   const { stdout: text, stderr } = await baton('plan', name, ...image);
   expect(stderr).toBe('');
   expect(text).toMatch(/^#\s+prio\s+step/);
@@ -88,7 +120,7 @@ test('a plan is read, deployed by its hash, and taken down again', async () => {
 test('a failure is told on standard error, and its logs can be read', async () => {
   expect(await baton('logs', name)).toMatchObject({ exitCode: 1, stderr: containing('has no logs') });
   machine.faults.failStep = { step: 'write_image', message: 'the disk is full of eels', once: true };
-  await baton('plan', name, '--image', demoInstance.image_source, '--checksum', demoInstance.image_os_hash_value);
+  await baton('plan', name, ...image);
   const failed = await baton('deploy', name, '--wait');
   expect(failed).toMatchObject({ exitCode: 1, stderr: containing('the disk is full of eels') });
   expect(failed.stdout).toContain('deploy.write_image (80) failed');
@@ -98,24 +130,4 @@ test('a failure is told on standard error, and its logs can be read', async () =
   const listing = await run('tar', ['-tzf', join(directory, 'logs.tar.gz')]);
   expect(listing.stdout.split('\n').length).toBeGreaterThan(1);
   await baton('undeploy', name, '--wait');
-});
-
-test('the steps of a cleaning come from a file; the RAID of a node too', async () => {
-  const operator = createOperator(conductor.url);
-  await operator.provision(name, 'manage');
-  await operator.waitForState(name, 'manageable');
-  const steps = join(directory, 'steps.json');
-  await writeFile(steps, JSON.stringify({ clean_steps: [{ interface: 'deploy', step: 'check' }] }));
-  const cleaned = await baton('clean', name, '--steps', steps, '--wait', '--timeout', '100');
-  expect(cleaned).toMatchObject({ exitCode: 0, stderr: '' });
-  expect(cleaned.stdout).toContain('deploy.check');
-
-  const raid = join(directory, 'raid.yaml');
-  await writeFile(raid, 'logical_disks: [{size_gb: MAX, raid_level: "1", controller: software}]\n');
-  expect((await baton('node', 'raid', 'set', name, '--config', raid)).exitCode).toBe(0);
-  expect(await json('node', 'raid', 'show', name)).toMatchObject({
-    target_raid_config: { logical_disks: [{ raid_level: '1' }] },
-  });
-  expect((await baton('node', 'raid', 'clear', name)).exitCode).toBe(0);
-  expect((await baton('node', 'show', 'nobody')).stderr).toBe('baton: there is no node nobody\n');
 });
