@@ -1,4 +1,5 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
+import type { Caller } from '#conductor/auth/caller.ts';
 import { invalidRequest } from '#conductor/http/invalid-request.ts';
 
 export interface ApiEnv {
@@ -6,6 +7,7 @@ export interface ApiEnv {
     /** Minor of the microversion in use. */
     version: number;
     requestId: string;
+    caller: Caller;
   };
 }
 

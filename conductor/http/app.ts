@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { bodyLimit } from 'hono/body-limit';
+import { anybody } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
@@ -71,6 +72,7 @@ export function createApp(context: ConductorContext): ApiApp {
   app.use('*', async (c, next) => {
     const requestId = `req-${randomUUID()}`;
     c.set('requestId', requestId);
+    c.set('caller', anybody);
     await next();
     c.header('X-OpenStack-Request-ID', requestId);
   });

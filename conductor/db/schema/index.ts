@@ -1,7 +1,11 @@
 export * from '#conductor/db/schema/agent-log.ts';
 export * from '#conductor/db/schema/agent-session.ts';
 export * from '#conductor/db/schema/agent-steps.ts';
+export * from '#conductor/db/schema/allocation.ts';
+export * from '#conductor/db/schema/api-token.ts';
 export * from '#conductor/db/schema/bios-setting.ts';
+export * from '#conductor/db/schema/chassis.ts';
+export * from '#conductor/db/schema/conductor.ts';
 export * from '#conductor/db/schema/deploy-template.ts';
 export * from '#conductor/db/schema/flow.ts';
 export * from '#conductor/db/schema/node.ts';
@@ -9,4 +13,5 @@ export * from '#conductor/db/schema/node-inventory.ts';
 export * from '#conductor/db/schema/node-trait.ts';
 export * from '#conductor/db/schema/node-vif.ts';
 export * from '#conductor/db/schema/port.ts';
+export * from '#conductor/db/schema/portgroup.ts';
 export * from '#conductor/db/schema/volume.ts';

@@ -1,4 +1,6 @@
 import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import { allocations } from '#conductor/db/schema/allocation.ts';
+import { chassis } from '#conductor/db/schema/chassis.ts';
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 
@@ -18,6 +20,11 @@ export const nodes = pgTable(
     extra: jsonb().$type<JsonObject>().notNull().default({}),
     instanceInfo: jsonb().$type<JsonObject>().notNull().default({}),
     instanceUuid: uuid().unique(),
+    /** Then `instanceUuid` is the same UUID; the opposite is not necessarily so (seed 003). */
+    allocationUuid: uuid()
+      .unique()
+      .references(() => allocations.uuid, { onDelete: 'set null' }),
+    chassisUuid: uuid().references(() => chassis.uuid),
     instanceName: text(),
     resourceClass: text(),
     networkInterface: text().notNull(),
@@ -36,6 +43,9 @@ export const nodes = pgTable(
     /** As `PUT states/raid` gave it, and as the agent has built it (agent-protocol.md §7); `{}` = none. */
     targetRaidConfig: jsonb().$type<JsonObject>().notNull().default({}),
     raidConfig: jsonb().$type<JsonObject>().notNull().default({}),
+    /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not tell. */
+    bootMode: text(),
+    secureBoot: boolean(),
 
     provisionState: text().$type<ProvisionState>().notNull(),
     targetProvisionState: text().$type<ProvisionState>(),
@@ -94,6 +104,8 @@ export const nodeHistory = pgTable(
     event: text().notNull(),
     conductor: text().notNull(),
     user: text(),
+    /** The project of whoever asked for it, when that is bound to one. */
+    project: text(),
   },
   (table) => [index().on(table.nodeUuid)],
 );

@@ -12,6 +12,7 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import { type JsonObject, nodes } from '#conductor/db/schema/node.ts';
+import { portgroups } from '#conductor/db/schema/portgroup.ts';
 
 export const ports = pgTable(
   'ports',
@@ -21,6 +22,7 @@ export const ports = pgTable(
     nodeUuid: uuid()
       .notNull()
       .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    portgroupUuid: uuid().references(() => portgroups.uuid),
     /** Lower-case `aa:bb:cc:dd:ee:ff`. */
     address: text().notNull().unique(),
     name: text().unique(),

@@ -1,0 +1,14 @@
+export const roles = ['reader', 'member', 'admin'] as const;
+export type Role = (typeof roles)[number];
+
+/** Who asks, on whose behalf. */
+export interface Caller {
+  /** As history and logs name them; `undefined` where nobody is asked for a name. */
+  readonly user: string | undefined;
+  readonly role: Role;
+  /** Sees and touches only what this owner or lessee has; `undefined` = everything. */
+  readonly project: string | undefined;
+}
+
+/** With `BATON_AUTH=none`: whoever reaches the API is its administrator. */
+export const anybody: Caller = { user: undefined, role: 'admin', project: undefined };

@@ -1,0 +1,46 @@
+import { sql } from 'drizzle-orm';
+import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+
+export type AllocationState = 'allocating' | 'active' | 'error';
+
+/** A request for a node, and the node it was given (seed 003). */
+export const allocations = pgTable(
+  'allocations',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+    uuid: uuid().primaryKey(),
+    name: text().unique(),
+    state: text().$type<AllocationState>().notNull(),
+    lastError: text(),
+    resourceClass: text().notNull(),
+    traits: jsonb().$type<string[]>().notNull().default([]),
+    /** UUIDs, in the order given; empty = any node. */
+    candidateNodes: jsonb().$type<string[]>().notNull().default([]),
+    extra: jsonb().$type<Record<string, unknown>>().notNull().default({}),
+    owner: text(),
+    /** The node it has; the node's `allocation_uuid` is the foreign key, and both are written in one transaction. */
+    nodeUuid: uuid().unique(),
+    /** The conductor that works on it (`conductor_affinity` of the seed); every save of its work checks this and the token. */
+    conductor: text(),
+    /** Grows with each take-over: fences off who has lost it. */
+    token: bigint({ mode: 'number' }).notNull().default(1),
+    /** Ours: until then it waits for capacity in place of failing. */
+    waitUntil: timestamp({ withTimezone: true, precision: 3 }),
+    /** Ours: why it still waits, as told to the operator. */
+    waitingFor: text(),
+    /** Ours: those asked for together with `count` share it. */
+    groupUuid: uuid(),
+    /** Ours: how many of the group must be found, else none is taken; null = each for itself. */
+    minCount: integer(),
+    /** Ours: over racks. */
+    placement: text().$type<'spread' | 'pack'>(),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [
+    index('allocations_to_do').on(table.conductor).where(sql`state = 'allocating'`),
+    index().on(table.groupUuid),
+  ],
+);
+export type AllocationRow = typeof allocations.$inferSelect;
+export type AllocationInsert = typeof allocations.$inferInsert;

@@ -1,0 +1,22 @@
+import { bigint, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+
+/** The register of conductors: each writes its own row again and again; who has not for a while is dead. */
+export const conductors = pgTable('conductors', {
+  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+  /** `BATON_CONDUCTOR_NAME`. */
+  hostname: text().primaryKey(),
+  /** It works on the nodes of this group only; '' is the group of nodes without one. */
+  conductorGroup: text().notNull().default(''),
+  /** Hardware types it can drive. */
+  drivers: jsonb().$type<string[]>().notNull(),
+  /** Where clients and nodes reach it. */
+  publicUrl: text().notNull(),
+  /** Grows with each start: what an earlier life of the same name wrote can be told. */
+  generation: bigint({ mode: 'number' }).notNull().default(1),
+  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  /** Its last heartbeat, by the database's clock. */
+  updatedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  /** It has said good-bye: not alive, however fresh its heartbeat. */
+  stoppedAt: timestamp({ withTimezone: true, precision: 3 }),
+});
+export type ConductorRow = typeof conductors.$inferSelect;
