@@ -1,6 +1,7 @@
 import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { allocations } from '#conductor/db/schema/allocation.ts';
 import { chassis } from '#conductor/db/schema/chassis.ts';
+import type { BootMode } from '#conductor/drivers/interfaces.ts';
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 
@@ -44,8 +45,11 @@ export const nodes = pgTable(
     targetRaidConfig: jsonb().$type<JsonObject>().notNull().default({}),
     raidConfig: jsonb().$type<JsonObject>().notNull().default({}),
     /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not tell. */
-    bootMode: text(),
+    bootMode: text().$type<BootMode>(),
     secureBoot: boolean(),
+    /** What an operator has asked for and a conductor still has to set. */
+    targetBootMode: text().$type<BootMode>(),
+    targetSecureBoot: boolean(),
 
     provisionState: text().$type<ProvisionState>().notNull(),
     targetProvisionState: text().$type<ProvisionState>(),
