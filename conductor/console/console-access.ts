@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '#conductor/auth/address-ranges.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -11,15 +12,11 @@ export type ConsoleAccess = (typeof consoleAccess)[number];
  * @throws AppError `forbidden` saying what would allow it
  */
 export function requireConsoleAccess(config: Pick<ConductorConfig, 'console' | 'host'>): void {
-  if (config.console === 'true' || (config.console === 'loopback' && isLoopback(config.host))) return;
+  if (config.console === 'true' || (config.console === 'loopback' && isLoopbackHost(config.host))) return;
   const why =
     config.console === 'loopback'
       ? `BATON_CONSOLE=loopback, and the conductor listens on ${config.host}; BATON_CONSOLE=true allows it there too`
       : 'the setting BATON_CONSOLE does not allow it; loopback does when the conductor listens on a loopback address, ' +
         'true wherever it listens';
   throw new AppError('forbidden', `No consoles are given out: ${why}.`);
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
