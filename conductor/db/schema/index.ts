@@ -15,3 +15,4 @@ export * from '#conductor/db/schema/node-vif.ts';
 export * from '#conductor/db/schema/port.ts';
 export * from '#conductor/db/schema/portgroup.ts';
 export * from '#conductor/db/schema/volume.ts';
+export * from '#conductor/db/schema/webhook.ts';

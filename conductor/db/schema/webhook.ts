@@ -1,0 +1,53 @@
+import { sql } from 'drizzle-orm';
+import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+
+/** Somebody who is told what happens to nodes. */
+export const webhooks = pgTable('webhooks', {
+  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+  uuid: uuid().primaryKey(),
+  name: text().notNull().unique(),
+  url: text().notNull(),
+  /** Types of events, or their beginnings (`node`); empty = all. */
+  events: jsonb().$type<string[]>().notNull().default([]),
+  /** `whsec_…`: what deliveries are signed with; it must be read again for each, so it can't be kept as a hash. */
+  secret: text().notNull(),
+  /** Only events of what this owner or lessee has; null = everything. */
+  project: text(),
+  createdBy: text(),
+  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+});
+export type WebhookRow = typeof webhooks.$inferSelect;
+
+export type DeliveryState = 'pending' | 'delivered' | 'given up';
+
+/** The outbox: written in the transaction of what it tells, emptied by whichever conductor comes first. */
+export const webhookDeliveries = pgTable(
+  'webhook_deliveries',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    webhookUuid: uuid()
+      .notNull()
+      .references(() => webhooks.uuid, { onDelete: 'cascade' }),
+    /** The same for every webhook and every try. */
+    eventId: uuid().notNull(),
+    eventType: text().notNull(),
+    /** The node or allocation, which may be gone by now: its events are delivered in the order of `id`. */
+    subject: uuid().notNull(),
+    body: jsonb().$type<Record<string, unknown>>().notNull(),
+    state: text().$type<DeliveryState>().notNull().default('pending'),
+    attempts: integer().notNull().default(0),
+    nextAttemptAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    /** A conductor is at it until then; whoever comes later may take it. */
+    claimedUntil: timestamp({ withTimezone: true, precision: 3 }),
+    lastStatus: integer(),
+    lastError: text(),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [
+    index('webhook_deliveries_pending').on(table.webhookUuid, table.subject, table.id).where(sql`state = 'pending'`),
+    index().on(table.webhookUuid, table.id),
+  ],
+);
+export type WebhookDeliveryRow = typeof webhookDeliveries.$inferSelect;
