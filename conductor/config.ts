@@ -1,5 +1,11 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import {
+  type ConductorSettings,
+  conductorEnvironment,
+  conductorProblems,
+  readConductorSettings,
+} from '#conductor/conductors/conductor-settings.ts';
 import { type ConsoleAccess, consoleAccess } from '#conductor/console/console-access.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -32,6 +38,7 @@ const Environment = z.object({
     .min(1)
     .default(hostname())
     .describe('name of this conductor, unique on one database'),
+  ...conductorEnvironment,
   BATON_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('log level'),
   BATON_KERNEL_PARAMS: z.string().default('').describe("added to the ramdisk's kernel command line"),
   BATON_DISCOVERY: flag(false).describe('boot machines of unknown MAC address into the ramdisk'),
@@ -96,7 +103,7 @@ const Environment = z.object({
     ),
 });
 
-export interface ConductorConfig {
+export interface ConductorConfig extends ConductorSettings {
   readonly host: string;
   readonly port: number;
   readonly publicUrl: string;
@@ -144,7 +151,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...unknown.map((name) => `${name}: no such setting`),
-    ...(parsed.success ? publicUrlProblems(parsed.data) : []),
+    ...(parsed.success ? [...publicUrlProblems(parsed.data), ...conductorProblems(parsed.data)] : []),
   ];
   if (!parsed.success || problems.length > 0) {
     throw new AppError('invalid_argument', `the configuration has problems:\n  ${problems.join('\n  ')}`);
@@ -160,6 +167,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     imagesDirectory: env.BATON_IMAGES_DIR,
     networksFile: env.BATON_NETWORKS_FILE,
     conductorName: env.BATON_CONDUCTOR_NAME,
+    ...readConductorSettings(env),
     logLevel: env.BATON_LOG_LEVEL,
     kernelParams: env.BATON_KERNEL_PARAMS,
     discovery: env.BATON_DISCOVERY,
