@@ -20,13 +20,16 @@ test('switches ports by default once there is a networks file', () => {
 });
 
 test('an IPv6 address gets its brackets in the public URL', () => {
-  expect(readConfig({ BATON_HOST: 'fd00::1' }).publicUrl).toBe('http://[fd00::1]:6385');
+  expect(readConfig({ BATON_HOST: 'fd00::1', BATON_AUTH: 'token' }).publicUrl).toBe('http://[fd00::1]:6385');
 });
 
 test.each(['0.0.0.0', '::'])('a conductor that listens on %s must say under which URL nodes reach it', (host) => {
   expect(() => readConfig({ BATON_HOST: host })).toThrow(`BATON_PUBLIC_URL: with BATON_HOST=${host}`);
   const publicUrl = 'http://conductor.example:6385';
-  expect(readConfig({ BATON_HOST: host, BATON_PUBLIC_URL: publicUrl })).toMatchObject({ host, publicUrl });
+  expect(readConfig({ BATON_HOST: host, BATON_AUTH: 'token', BATON_PUBLIC_URL: publicUrl })).toMatchObject({
+    host,
+    publicUrl,
+  });
 });
 
 test('describes each setting for the docs', () => {

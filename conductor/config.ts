@@ -1,5 +1,19 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import { urlHost } from '#conductor/auth/address-ranges.ts';
+import {
+  type AuthConfig,
+  authEnvironment,
+  authProblems,
+  type BootConfig,
+  isEveryAddress,
+  type OutboundConfig,
+  readAuthConfig,
+  readBootConfig,
+  readOutboundConfig,
+  readTlsConfig,
+  type TlsConfig,
+} from '#conductor/auth/auth-settings.ts';
 import {
   type ConductorSettings,
   conductorEnvironment,
@@ -7,6 +21,7 @@ import {
   readConductorSettings,
 } from '#conductor/conductors/conductor-settings.ts';
 import { type ConsoleAccess, consoleAccess } from '#conductor/console/console-access.ts';
+import { keyFileProblems } from '#conductor/secrets/key-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const seconds = (fallback: number) => z.coerce.number().positive().default(fallback);
@@ -30,6 +45,13 @@ const Environment = z.object({
     .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL')
     .optional()
     .describe('PostgreSQL to use in place of the embedded database'),
+  BATON_SECRET_KEY_FILE: z
+    .string()
+    .optional()
+    .describe(
+      'file of the keys that seal passwords in the database (32 bytes as base64, a line each: the first seals, all ' +
+        'open); needed with `DATABASE_URL`, else default `secret.key` in `BATON_DATA_DIR`, made at the first start',
+    ),
   BATON_RAMDISK_DIR: z.string().default('build/ramdisk').describe('directory with vmlinuz and initrd.img'),
   BATON_IMAGES_DIR: z.string().default('build/os-image').describe('directory served under /images/'),
   BATON_NETWORKS_FILE: z.string().optional().describe('switches and networks (YAML), see conductor/networks/README.md'),
@@ -93,6 +115,14 @@ const Environment = z.object({
       'give out root shells in the ramdisk (`baton console`) to whoever reaches the API: `false`, `true`, or `loopback`: ' +
         'only while the conductor listens on a loopback address',
     ),
+  ...authEnvironment,
+  BATON_METRICS: z
+    .enum(['reader', 'anybody', 'off'])
+    .default('reader')
+    .describe('who may read `/metrics`: callers with the role reader, anybody who reaches the API, or nobody (`off`)'),
+  BATON_WEBHOOK_GIVE_UP: seconds(86_400).describe(
+    'seconds after which an event is given up that no webhook would take',
+  ),
   BATON_CRASH_AT_CHECKPOINT: z.coerce
     .number()
     .int()
@@ -109,6 +139,8 @@ export interface ConductorConfig extends ConductorSettings {
   readonly publicUrl: string;
   readonly dataDirectory: string;
   readonly databaseUrl: string | undefined;
+  /** With PostgreSQL never `undefined`. */
+  readonly secretKeyFile: string | undefined;
   readonly ramdiskDirectory: string;
   readonly imagesDirectory: string;
   readonly networksFile: string | undefined;
@@ -135,6 +167,14 @@ export interface ConductorConfig extends ConductorSettings {
   readonly reconcileIntervalMs: number;
   readonly maxActiveNodes: number;
   readonly console: ConsoleAccess;
+  readonly auth: AuthConfig;
+  /** `undefined` = plain HTTP. */
+  readonly tls: TlsConfig | undefined;
+  /** What booting machines are told, and the port of plain HTTP that serves them beside an API with TLS. */
+  readonly boot: BootConfig;
+  readonly outbound: OutboundConfig;
+  readonly metrics: 'reader' | 'anybody' | 'off';
+  readonly webhookGiveUpMs: number;
   readonly crashAtCheckpoint: number | undefined;
 }
 
@@ -151,18 +191,25 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...unknown.map((name) => `${name}: no such setting`),
-    ...(parsed.success ? [...publicUrlProblems(parsed.data), ...conductorProblems(parsed.data)] : []),
+    ...(parsed.success
+      ? [...publicUrlProblems(parsed.data), ...conductorProblems(parsed.data), ...authProblems(parsed.data)]
+      : []),
   ];
+  problems.push(...(parsed.success ? keyFileProblems(parsed.data) : []));
   if (!parsed.success || problems.length > 0) {
     throw new AppError('invalid_argument', `the configuration has problems:\n  ${problems.join('\n  ')}`);
   }
   const env = parsed.data;
+  const tls = readTlsConfig(env);
+  const ownUrl = `${tls ? 'https' : 'http'}://${urlHost(env.BATON_HOST)}:${env.BATON_PORT}`;
+  const publicUrl = (env.BATON_PUBLIC_URL ?? ownUrl).replace(/\/+$/, '');
   return Object.freeze({
     host: env.BATON_HOST,
     port: env.BATON_PORT,
-    publicUrl: (env.BATON_PUBLIC_URL ?? `http://${urlHost(env.BATON_HOST)}:${env.BATON_PORT}`).replace(/\/+$/, ''),
+    publicUrl,
     dataDirectory: env.BATON_DATA_DIR,
     databaseUrl: env.DATABASE_URL,
+    secretKeyFile: env.BATON_SECRET_KEY_FILE,
     ramdiskDirectory: env.BATON_RAMDISK_DIR,
     imagesDirectory: env.BATON_IMAGES_DIR,
     networksFile: env.BATON_NETWORKS_FILE,
@@ -187,6 +234,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,
     maxActiveNodes: env.BATON_MAX_ACTIVE_NODES,
     console: env.BATON_CONSOLE,
+    auth: readAuthConfig(env),
+    tls,
+    boot: readBootConfig(env, publicUrl),
+    outbound: readOutboundConfig(env),
+    metrics: env.BATON_METRICS,
+    webhookGiveUpMs: env.BATON_WEBHOOK_GIVE_UP * 1000,
     crashAtCheckpoint: env.BATON_CRASH_AT_CHECKPOINT,
   });
 }
@@ -217,13 +270,8 @@ function stepPriorities(text: string): Map<string, number> {
 
 /** Nodes are told the public URL: an address that means "all of mine" leads them nowhere. */
 function publicUrlProblems(env: z.infer<typeof Environment>): string[] {
-  const everywhere = ['0.0.0.0', '::', '::0', '0:0:0:0:0:0:0:0'].includes(env.BATON_HOST);
-  if (!everywhere || env.BATON_PUBLIC_URL !== undefined) return [];
+  if (!isEveryAddress(env.BATON_HOST) || env.BATON_PUBLIC_URL !== undefined) return [];
   return [
     `BATON_PUBLIC_URL: with BATON_HOST=${env.BATON_HOST} it must be given: the URL under which nodes reach this conductor`,
   ];
-}
-
-function urlHost(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -12,3 +12,8 @@ export interface Caller {
 
 /** With `BATON_AUTH=none`: whoever reaches the API is its administrator. */
 export const anybody: Caller = { user: undefined, role: 'admin', project: undefined };
+
+/** Each role may what the ones before it may. */
+export function hasRole(caller: Pick<Caller, 'role'>, needed: Role): boolean {
+  return roles.indexOf(caller.role) >= roles.indexOf(needed);
+}

@@ -45,6 +45,8 @@ export async function startConductor(
     BATON_HOST: labAddresses.provisioning.address,
     BATON_PORT: '6385',
     BATON_PUBLIC_URL: conductorUrl,
+    // nobody else is in the laboratory's namespace
+    BATON_ALLOW_UNAUTHENTICATED: 'true',
     BATON_DATA_DIR: dataDirectory,
     BATON_RAMDISK_DIR: resolve(options.ramdiskDirectory ?? 'build/ramdisk'),
     BATON_IMAGES_DIR: resolve(options.imagesDirectory ?? 'build/os-image'),

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createShellOpener } from '#agent/console/open-shell.ts';
 import { createApiClient } from '#conductor/cli/api-client.ts';
+import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import { openConsole } from '#conductor/cli/console.ts';
 import { createLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
@@ -59,7 +60,7 @@ async function runningStep(name: string, step: string): Promise<void> {
 
 function sit(name: string): TestSeat & { readonly ended: Promise<unknown> } {
   const seat = createTestSeat();
-  const ended = openConsole({ client: createApiClient(conductor.url), url: conductor.url }, name, seat.seat).catch(
+  const ended = openConsole(connectionTo(conductor.url), name, seat.seat).catch(
     (error: unknown) => error,
   );
   return { ...seat, ended };
@@ -188,7 +189,12 @@ test('a page of a web site gets none, a plain request that would upgrade to some
 test.each([
   [{}, 'the setting BATON_CONSOLE does not allow it'],
   [
-    { BATON_CONSOLE: 'loopback', BATON_HOST: '0.0.0.0', BATON_PUBLIC_URL: 'http://192.0.2.1:6385' },
+    {
+      BATON_CONSOLE: 'loopback',
+      BATON_HOST: '0.0.0.0',
+      BATON_ALLOW_UNAUTHENTICATED: 'true',
+      BATON_PUBLIC_URL: 'http://192.0.2.1:6385',
+    },
     'listens on 0.0.0.0',
   ],
 ])('it is refused with %j', async (settings, why) => {
@@ -196,7 +202,7 @@ test.each([
   try {
     await createOperator(other.url).call('POST', '/v1/nodes', { name: 'n', driver: 'fake-hardware' });
     const refusal = await openConsole(
-      { client: createApiClient(other.url), url: other.url },
+      connectionTo(other.url),
       'n',
       createTestSeat().seat,
     ).catch((error: unknown) => error);

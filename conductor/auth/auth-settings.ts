@@ -1,0 +1,206 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { type AddressRanges, isLoopbackHost, parseAddressRanges, urlHost } from '#conductor/auth/address-ranges.ts';
+import { type OutboundAllowList, type OutboundRules, parseOutboundAllowList } from '#conductor/auth/outbound-url.ts';
+
+export const authMethods = ['none', 'http_basic', 'token'] as const;
+
+const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((text) => text === 'true');
+const port = z.coerce.number().int().min(1).max(65_535);
+
+/** Settings of who may do what; part of the conductor's environment (`config.ts`). */
+export const authEnvironment = {
+  BATON_AUTH: z
+    .enum(authMethods)
+    .default('none')
+    .describe(
+      'how callers of the API prove who they are: `none` (only while listening on a loopback address), `http_basic` ' +
+        '(users of an htpasswd file, as standalone Ironic; tokens too) or `token` (tokens alone)',
+    ),
+  BATON_ALLOW_UNAUTHENTICATED: flag
+    .default(false)
+    .describe('let `BATON_AUTH=none` stand on other addresses: whoever reaches the API is its administrator'),
+  BATON_HTPASSWD_FILE: z
+    .string()
+    .default('/etc/baton/htpasswd')
+    .describe('users of `http_basic`: `htpasswd -B` writes it; see conductor/auth/README.md'),
+  BATON_ADMIN_TOKEN_FILE: z
+    .string()
+    .optional()
+    .describe(
+      'file with a token of an administrator, made when missing; default `admin-token` in the data directory, with ' +
+        '`BATON_AUTH=token`',
+    ),
+  BATON_LOGIN_FAILURES_PER_MINUTE: z.coerce
+    .number()
+    .positive()
+    .default(30)
+    .describe('wrong passwords and tokens taken from one address, then 429'),
+  BATON_PUBLIC_FAILURES_PER_SECOND: z.coerce
+    .number()
+    .positive()
+    .default(50)
+    .describe(
+      'failing requests without authentication (lookups of unknown machines, heartbeats with a wrong token) taken from ' +
+        'one address, with a reserve of twenty seconds, then 429; agents that have called in before go on',
+    ),
+  BATON_TLS_CERT_FILE: z
+    .string()
+    .optional()
+    .describe('certificate chain (PEM) of the API, which then speaks HTTPS; read again when it changes'),
+  BATON_TLS_KEY_FILE: z.string().optional().describe('its private key (PEM)'),
+  BATON_BOOT_PORT: port
+    .optional()
+    .describe('another port of plain HTTP, only for what machines fetch while they boot, beside an API with TLS'),
+  BATON_BOOT_URL: z
+    .url()
+    .optional()
+    .describe('URL under which booting machines reach the conductor; default: the boot port, else the public URL'),
+  BATON_AGENT_VERIFIES_TLS: flag
+    .default(false)
+    .describe(
+      'the ramdisk knows the CA of the API, so that agents check its certificate; otherwise they are booted with ' +
+        '`ipa-insecure=1`',
+    ),
+  BATON_IMAGE_URL_ALLOW: z
+    .string()
+    .default('')
+    .describe(
+      'where images, their checksums and config drives may be fetched from: addresses, ranges, host names, ' +
+        '`*.example.org`, beginnings of URLs, with commas between; empty = anywhere but loopback, link-local and metadata ' +
+        'addresses',
+    ),
+  BATON_AGENT_NETWORKS: z
+    .string()
+    .default('')
+    .describe(
+      'address ranges that agents may ask to be called back at, with commas between; empty = anywhere but loopback, ' +
+        'link-local and metadata addresses',
+    ),
+} as const;
+type AuthEnvironment = z.infer<z.ZodObject<typeof authEnvironment>>;
+
+export interface AuthConfig {
+  readonly method: (typeof authMethods)[number];
+  readonly htpasswdFile: string;
+  /** `undefined` = no such token. */
+  readonly adminTokenFile: string | undefined;
+  readonly loginFailuresPerMinute: number;
+  readonly publicFailuresPerSecond: number;
+}
+
+export interface TlsConfig {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/** What reaches the conductor or leaves it, and may not lead anywhere. */
+export interface OutboundConfig {
+  readonly images: OutboundRules;
+  readonly agents: OutboundRules;
+}
+
+/** @returns what is wrong with the settings together, one line each. */
+export function authProblems(
+  env: AuthEnvironment & { readonly BATON_HOST: string; readonly BATON_PUBLIC_URL?: string | undefined },
+): string[] {
+  const problems: string[] = [];
+  if (env.BATON_AUTH === 'none' && !isLoopbackHost(env.BATON_HOST) && !env.BATON_ALLOW_UNAUTHENTICATED) {
+    problems.push(
+      `BATON_AUTH: with BATON_HOST=${env.BATON_HOST} others than this host's users reach the API, so it must be http_basic ` +
+        'or token; BATON_ALLOW_UNAUTHENTICATED=true makes everybody who reaches it its administrator',
+    );
+  }
+  if (env.BATON_BOOT_PORT !== undefined && env.BATON_BOOT_URL === undefined && isEveryAddress(env.BATON_HOST)) {
+    problems.push(
+      `BATON_BOOT_URL: with BATON_HOST=${env.BATON_HOST} and BATON_BOOT_PORT it must be given: the URL under which booting machines reach that port`,
+    );
+  }
+  if ((env.BATON_TLS_CERT_FILE === undefined) !== (env.BATON_TLS_KEY_FILE === undefined)) {
+    problems.push('BATON_TLS_CERT_FILE, BATON_TLS_KEY_FILE: both or neither');
+  }
+  for (const [name, parse] of [
+    ['BATON_IMAGE_URL_ALLOW', allowList],
+    ['BATON_AGENT_NETWORKS', agentNetworks],
+  ] as const) {
+    const list = parse(env[name]);
+    if (typeof list === 'string') problems.push(`${name}: ${list}`);
+  }
+  return problems;
+}
+
+/** From settings without problems. */
+export function readAuthConfig(env: AuthEnvironment & { readonly BATON_DATA_DIR: string }): AuthConfig {
+  const isInMemory = env.BATON_DATA_DIR.startsWith('memory://');
+  const fallback = env.BATON_AUTH === 'token' && !isInMemory ? join(env.BATON_DATA_DIR, 'admin-token') : undefined;
+  return {
+    method: env.BATON_AUTH,
+    htpasswdFile: env.BATON_HTPASSWD_FILE,
+    adminTokenFile: env.BATON_ADMIN_TOKEN_FILE ?? fallback,
+    loginFailuresPerMinute: env.BATON_LOGIN_FAILURES_PER_MINUTE,
+    publicFailuresPerSecond: env.BATON_PUBLIC_FAILURES_PER_SECOND,
+  };
+}
+
+export function readTlsConfig(env: AuthEnvironment): TlsConfig | undefined {
+  const { BATON_TLS_CERT_FILE: certFile, BATON_TLS_KEY_FILE: keyFile } = env;
+  return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile };
+}
+
+export interface BootConfig {
+  /** `undefined` = none: the API's own port serves what machines fetch while they boot. */
+  readonly port: number | undefined;
+  /** Where boot scripts send machines for files. */
+  readonly url: string;
+  /** Agents are told not to check the API's certificate: they were booted over a network that could have sent them another agent. */
+  readonly insecureAgents: boolean;
+}
+
+export function readBootConfig(env: AuthEnvironment & { readonly BATON_HOST: string }, publicUrl: string): BootConfig {
+  const { BATON_BOOT_PORT: bootPort } = env;
+  const fallback = bootPort === undefined ? publicUrl : `http://${urlHost(env.BATON_HOST)}:${bootPort}`;
+  return {
+    port: bootPort,
+    url: (env.BATON_BOOT_URL ?? fallback).replace(/\/+$/, ''),
+    insecureAgents: publicUrl.startsWith('https:') && !env.BATON_AGENT_VERIFIES_TLS,
+  };
+}
+
+/** A conductor on loopback is a laboratory: its agents and images are there too. */
+export function readOutboundConfig(env: AuthEnvironment & { readonly BATON_HOST: string }): OutboundConfig {
+  const allowLoopback = isLoopbackHost(env.BATON_HOST);
+  const rules = (setting: string, list: OutboundAllowList | string | undefined, connectsHere: boolean) => ({
+    setting,
+    allow: typeof list === 'string' ? undefined : list,
+    allowLoopback,
+    connectsHere,
+  });
+  return {
+    // machines fetch them, so that the addresses of names are not seen here
+    images: rules('BATON_IMAGE_URL_ALLOW', allowList(env.BATON_IMAGE_URL_ALLOW), false),
+    agents: rules('BATON_AGENT_NETWORKS', agentNetworks(env.BATON_AGENT_NETWORKS), true),
+  };
+}
+
+function allowList(text: string): OutboundAllowList | string | undefined {
+  if (text.trim() === '') return undefined;
+  try {
+    return parseOutboundAllowList(text);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function agentNetworks(text: string): OutboundAllowList | string | undefined {
+  if (text.trim() === '') return undefined;
+  const ranges: AddressRanges | { readonly wrong: string } = parseAddressRanges(
+    text.split(',').map((entry) => entry.trim()),
+  );
+  if ('wrong' in ranges) return `${JSON.stringify(ranges.wrong)} must be an address or a range such as 192.0.2.0/24`;
+  return { ranges, names: [], prefixes: [] };
+}
+
+/** "All of mine", which leads nobody anywhere. */
+export function isEveryAddress(host: string): boolean {
+  return ['0.0.0.0', '::', '::0', '0:0:0:0:0:0:0:0'].includes(host);
+}
