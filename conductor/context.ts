@@ -1,9 +1,12 @@
 import type { AgentClients } from '#conductor/agents/agent-client.ts';
+import type { Register } from '#conductor/conductors/register.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
 import type { Consoles } from '#conductor/console/consoles.ts';
 import type { Database, Queryable } from '#conductor/db/open.ts';
 import type { Drivers } from '#conductor/drivers/registry.ts';
+import type { Metrics } from '#conductor/metrics/metrics.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -19,10 +22,16 @@ export interface ConductorContext {
   readonly log: Log;
   readonly clock: Clock;
   readonly run: Run;
+  /** What is secret is sealed where it stands, also in rows; opened where it is used. */
+  readonly secrets: Secrets;
   readonly drivers: Drivers;
   readonly agents: AgentClients;
   readonly networks: NetworkConnector;
   readonly consoles: Consoles;
+  readonly conductors: Register;
+  readonly metrics: Metrics;
+  /** Aborts when the conductor begins to stop: it is not ready any more, but answers while others take over. */
+  readonly stopping: AbortSignal;
   /** Something about the node has changed: look at its flow and its targets now. Returns at once, never throws. */
   readonly nudge: (nodeUuid: string, origin?: 'agent' | 'operator') => void;
   /** Called where a crash must lose nothing; tests kill, fail or stop there. */

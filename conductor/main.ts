@@ -4,6 +4,7 @@ import { syncPower } from '#conductor/background/sync-power.ts';
 import { type ConductorConfig, readConfig } from '#conductor/config.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
+import { collectProcessMetrics } from '#conductor/metrics/metrics.ts';
 import { type OpenedContext, openContext } from '#conductor/open-context.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { createLog, type Log } from '#shared/log.ts';
@@ -22,7 +23,11 @@ async function main(): Promise<void> {
   }
 }
 
-async function serve(config: ConductorConfig, log: Log, { context, scheduler }: OpenedContext): Promise<void> {
+async function serve(
+  config: ConductorConfig,
+  log: Log,
+  { context, scheduler, beginStop }: OpenedContext,
+): Promise<void> {
   const server = await listen(createApp(context).fetch, config);
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
   const tasks: PeriodicTask[] = [
@@ -30,8 +35,10 @@ async function serve(config: ConductorConfig, log: Log, { context, scheduler }: 
     { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];
+  collectProcessMetrics(context.metrics);
   const background = startPeriodicTasks(tasks, context);
   const signal = await stopSignal();
+  beginStop();
   log.info({ signal }, 'conductor is stopping: nodes are left where the log says they are');
   await server.close();
   await background.stop();

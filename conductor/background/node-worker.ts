@@ -17,7 +17,13 @@ export async function workOnNode(
   const { config } = context;
   const lease = await claimLease(context.db, nodeUuid, { holder: config.conductorName, leaseMs: config.leaseMs });
   if (!lease) return 'held by another';
+  context.metrics.leasesHeld.inc();
+  if (lease.takenFrom !== undefined) {
+    context.metrics.leasesTakenOver.inc();
+    context.log.warn({ node: nodeUuid, from: lease.takenFrom }, 'lease taken over');
+  }
   const lost = new AbortController();
+  lost.signal.addEventListener('abort', () => context.metrics.leasesLost.inc());
   const keepLease = leaseKeeper(context, lease, lost);
   const renewal = setInterval(() => void keepLease(), config.leaseMs / 3);
   const signal = AbortSignal.any([stop, lost.signal]);
@@ -32,6 +38,7 @@ export async function workOnNode(
     context.log.info({ node: nodeUuid, err: error }, 'work on node left to another');
   } finally {
     clearInterval(renewal);
+    context.metrics.leasesHeld.dec();
     await releaseLease(context.db, lease);
   }
   return 'done';

@@ -1,3 +1,5 @@
+import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
+import type { Metrics } from '#conductor/metrics/metrics.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -11,14 +13,23 @@ export interface PeriodicTask {
 /** Runs the tasks until `stop`, which waits for those under way. */
 export function startPeriodicTasks(
   tasks: readonly PeriodicTask[],
-  context: { readonly clock: Clock; readonly log: Log },
+  context: { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics },
 ): { stop(): Promise<void> } {
+  const { metrics } = context;
   const stopping = new AbortController();
   const loops = tasks.map(async (task) => {
     while (!stopping.signal.aborted) {
+      const started = performance.now();
+      const ended = (outcome: 'done' | 'failed'): void => {
+        metrics.taskSeconds.observe({ task: task.name, outcome }, (performance.now() - started) / 1000);
+        if (outcome === 'done') metrics.taskSucceededAt.setToCurrentTime({ task: task.name });
+      };
       try {
         await task.run(stopping.signal);
+        ended('done');
       } catch (error) {
+        ended('failed');
+        countDatabaseFault(metrics, error);
         context.log.error({ task: task.name, err: error }, 'background task failed');
       }
       try {

@@ -4,6 +4,7 @@ import { createTurns, type NudgeOrigin, youngMs } from '#conductor/background/tu
 import type { ConductorContext } from '#conductor/context.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { listDueNodes } from '#conductor/flows/flow-store.ts';
+import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
 import { systemClock } from '#shared/clock.ts';
 
 /**
@@ -42,6 +43,7 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
         if (done === 'held by another' && origin !== 'another conductor') tellOthers(nodeUuid);
       } while (busy.get(nodeUuid)?.again && !stopping.signal.aborted);
     } catch (error) {
+      countDatabaseFault(context().metrics, error);
       context().log.error({ node: nodeUuid, err: error }, 'work on node failed; it is tried again next period');
     } finally {
       busy.delete(nodeUuid);

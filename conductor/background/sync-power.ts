@@ -53,7 +53,7 @@ async function syncOne(context: ConductorContext, nodeUuid: string, signal: Abor
   if (!node) return;
   let found: PowerState | undefined;
   try {
-    const { power } = drivers.hardwareType(node.driver).connect(node.driverInfo);
+    const { power } = drivers.connect(node, { node: node.uuid });
     found = await power.getPowerState({ signal, timeoutMs: config.powerTimeoutMs });
   } catch (error) {
     if (signal.aborted) return;

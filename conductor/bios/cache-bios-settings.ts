@@ -26,7 +26,7 @@ export async function cacheBiosSettings(
   } catch (error) {
     if (context.signal.aborted) throw error;
     const level = errorCode(error) === 'not_supported' ? 'debug' : 'warn';
-    context.log[level]({ err: error, node: context.node.uuid }, 'BIOS settings could not be read');
+    context.log[level]({ err: error }, 'BIOS settings could not be read');
     return;
   }
   await rememberBiosSettings(context, settings);

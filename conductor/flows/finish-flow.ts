@@ -7,6 +7,7 @@ import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { insertFlow, insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
 import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
+import { countFlow, countStep } from '#conductor/metrics/count-flow.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
@@ -32,6 +33,7 @@ export async function failStep(context: ConductorContext, record: StepRecord, er
     });
   });
   context.checkpoint('recorded');
+  countStep(context, record, 'failed');
 }
 
 /** Skips what has not run and adds the kind's clean-up steps. */
@@ -114,6 +116,7 @@ export async function finishFlow(
     if (isCleaningUp(work.flow.state)) await endInFailure(context, tx, { ...work, node });
     else await endInSuccess(context, tx, { ...work, node });
   });
+  countFlow(context, work.flow);
 }
 
 async function endInSuccess(

@@ -10,6 +10,7 @@ import { listSteps, recordStepEvent, replacePendingSteps, updateFlow } from '#co
 import { type PlannedStep, rebootAfter } from '#conductor/flows/planned-step.ts';
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
+import { countStep } from '#conductor/metrics/count-flow.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { isHeld, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -43,7 +44,10 @@ export async function recordOutcome(
   const { node, flow, step } = record;
   const fields = { node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` };
   if (answer === 'waits') context.log.info({ ...fields, reason: 'reason' in outcome && outcome.reason }, 'step waits');
-  else context.log.info(fields, 'step succeeded');
+  else {
+    context.log.info(fields, 'step succeeded');
+    countStep(context, record, 'succeeded');
+  }
   return answer;
 }
 

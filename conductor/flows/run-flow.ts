@@ -15,6 +15,7 @@ import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { type NodeWork, readWork } from '#conductor/flows/read-work.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { type ConductorStepOutcome, loadStepContext } from '#conductor/flows/step-context.ts';
+import { countHop } from '#conductor/metrics/count-flow.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
@@ -188,6 +189,8 @@ async function actOnStep(
       recordStepEvent(tx, next, 'started', options),
     );
     context.checkpoint('started');
+    logStarted(context, flow, next);
+    if (mode === 'resume') countHop(context, work.session);
     return { ...next, state: 'running', startedAt: now };
   } catch (error) {
     // what the agent answered is not what the step's hook needs
@@ -218,6 +221,11 @@ async function recordStart(
     if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
   });
   context.checkpoint('started');
-  context.log.info({ node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` }, 'step started');
+  logStarted(context, flow, step);
   return { step: { ...step, state: 'running', startedAt: step.startedAt ?? now }, node };
+}
+
+function logStarted(context: ConductorContext, flow: FlowRow, step: FlowStepRow): void {
+  const name = `${step.interface}.${step.step}`;
+  context.log.info({ node: flow.nodeUuid, flow: flow.uuid, step: name }, 'step started');
 }

@@ -70,15 +70,16 @@ export async function loadStepContext(
   const { context, node, signal } = work;
   const { db } = context;
   const session = work.session ?? undefined;
+  const about = { node: node.uuid, flow: work.flow.uuid, step: `${step.interface}.${step.step}` };
   return {
     ...context,
-    log: context.log.child({ flow: work.flow.uuid, step: `${step.interface}.${step.step}` }),
+    log: context.log.child(about),
     node,
     ports: () => ask(work.ports()),
     flow: work.flow,
     step,
     isRepeated,
-    bmc: () => context.drivers.connect(node.driver, node.driverInfo),
+    bmc: () => context.drivers.connect(node, about),
     ask,
     session,
     agent: () => context.agents.clientFor(session, signal),

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Queryable } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
 import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 
 /** The last runs of a step, on whatever node, that its prediction is made from. */
@@ -45,9 +46,4 @@ export function predictSeconds(
   const each = steps.map((step) => (takesAnyTime(step) ? null : (typical.get(stepKey(step)) ?? null)));
   const isKnown = steps.every((step, index) => takesAnyTime(step) || each[index] !== null);
   return { total: isKnown ? each.reduce<number>((sum, seconds) => sum + (seconds ?? 0), 0) : null, each };
-}
-
-/** PGlite answers an object with the rows, PostgreSQL's client the rows themselves. */
-function rowsOf(answer: unknown): unknown {
-  return typeof answer === 'object' && answer !== null && 'rows' in answer ? answer.rows : answer;
 }

@@ -111,7 +111,13 @@ export function agentRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(heartbeat, async (c) => {
     requireEndpoint(c.get('version'), agentVersion);
-    await recordHeartbeat(context, c.req.valid('param').node, parseHeartbeat(c.req.valid('json'), c.get('version')));
+    try {
+      await recordHeartbeat(context, c.req.valid('param').node, parseHeartbeat(c.req.valid('json'), c.get('version')));
+      context.metrics.heartbeats.inc({ outcome: 'taken' });
+    } catch (error) {
+      context.metrics.heartbeats.inc({ outcome: 'refused' });
+      throw error;
+    }
     return c.body(null, 202);
   });
 

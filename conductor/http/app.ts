@@ -1,16 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import { bodyLimit } from 'hono/body-limit';
 import { anybody } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
+import { chassisRoutes } from '#conductor/http/chassis.routes.ts';
 import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
 import { consoleRoutes } from '#conductor/http/console.routes.ts';
 import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError, answerNoPath } from '#conductor/http/error-handler.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
+import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
 import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
@@ -22,8 +23,11 @@ import { nodeStateRoutes } from '#conductor/http/node-states.routes.ts';
 import { nodeTraitRoutes } from '#conductor/http/node-traits.routes.ts';
 import { nodeVifRoutes } from '#conductor/http/node-vifs.routes.ts';
 import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
+import { observeRequests } from '#conductor/http/observe-requests.ts';
+import { portgroupRoutes } from '#conductor/http/portgroups.routes.ts';
 import { portRoutes } from '#conductor/http/ports.routes.ts';
 import { rootRoutes } from '#conductor/http/root.routes.ts';
+import { shardRoutes } from '#conductor/http/shards.routes.ts';
 import { refuseUnstorableText } from '#conductor/http/storable-text.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { maximumMinor, microversions } from '#conductor/http/versions.ts';
@@ -39,6 +43,7 @@ const bodyLimitBytes = mebibyte;
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
 const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   rootRoutes,
+  healthRoutes,
   nodeManagementRoutes,
   nodeRoutes,
   nodePlanRoutes,
@@ -52,6 +57,9 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   inspectionRoutes,
   nodeLogRoutes,
   portRoutes,
+  portgroupRoutes,
+  chassisRoutes,
+  shardRoutes,
   driverRoutes,
   deployTemplateRoutes,
   volumeRoutes,
@@ -66,15 +74,13 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
  */
 export function createApp(context: ConductorContext): ApiApp {
   const app = newApiApp();
-  app.onError(answerError(context.log));
+  app.onError(answerError(context));
   app.notFound(answerNoPath);
 
-  app.use('*', async (c, next) => {
-    const requestId = `req-${randomUUID()}`;
-    c.set('requestId', requestId);
+  app.use('*', observeRequests(context));
+  app.use('*', (c, next) => {
     c.set('caller', anybody);
-    await next();
-    c.header('X-OpenStack-Request-ID', requestId);
+    return next();
   });
   const limitBody = (maxSize: number) =>
     bodyLimit({ maxSize, onError: (c) => applicationFault(c, 413, `The body is larger than ${maxSize} bytes.`) });

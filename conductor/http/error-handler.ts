@@ -1,10 +1,11 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { ConductorContext } from '#conductor/context.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { applicationFault, frameworkFault } from '#conductor/http/fault.ts';
+import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
-import type { Log } from '#shared/log.ts';
 
 /** HTTP status of each code (ironic-api.md §1.3). Clients try again by themselves on 409 and 503. */
 const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
@@ -33,8 +34,12 @@ const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
 };
 
 /** The one place where a request's errors become answers. Unexpected ones are logged whole and told without detail. */
-export function answerError(log: Log): (error: Error, c: Context<ApiEnv>) => Response {
+export function answerError({
+  log,
+  metrics,
+}: Pick<ConductorContext, 'log' | 'metrics'>): (error: Error, c: Context<ApiEnv>) => Response {
   return (error, c) => {
+    countDatabaseFault(metrics, error);
     if (error instanceof HTTPException) return applicationFault(c, error.status, error.message);
     if (error instanceof AppError && error.code !== 'internal') {
       const status = statusOfCode[error.code];

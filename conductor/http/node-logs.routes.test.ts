@@ -7,6 +7,7 @@ import { agentLogs } from '#conductor/db/schema/agent-log.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { answerError } from '#conductor/http/error-handler.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
+import { createMetrics } from '#conductor/metrics/metrics.ts';
 import { silentLog } from '#shared/log.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -32,7 +33,7 @@ async function save(content: Buffer): Promise<string> {
 
 async function fetchLogs(query = ''): Promise<Response> {
   const app = nodeLogRoutes(api.context);
-  app.onError(answerError(silentLog));
+  app.onError(answerError({ log: silentLog, metrics: createMetrics() }));
   return app.request(`http://api.example/v1/nodes/n1/flow/logs${query}`);
 }
 

@@ -9,6 +9,8 @@ export interface Lease {
   readonly holder: string;
   /** Fencing token: a claim by anybody else makes it stale. */
   readonly token: number;
+  /** Whose lease had run out: somebody died, or was away for too long. */
+  readonly takenFrom?: string;
 }
 
 const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
@@ -27,8 +29,14 @@ export async function claimLease(
       set: { holder: options.holder, token: sql`${nodeLeases.token} + 1`, expiresAt: expiry(options.leaseMs) },
       setWhere: sql`${nodeLeases.holder} is null or ${nodeLeases.expiresAt} < now()`,
     })
-    .returning({ token: nodeLeases.token });
-  return row ? { nodeUuid, holder: options.holder, token: row.token } : undefined;
+    .returning({
+      token: nodeLeases.token,
+      // as it was before this statement
+      before: sql<string | null>`(select holder from node_leases where node_uuid = ${nodeUuid})`,
+    });
+  if (!row) return undefined;
+  const lease = { nodeUuid, holder: options.holder, token: row.token };
+  return row.before === null ? lease : { ...lease, takenFrom: row.before };
 }
 
 /** The lease's row, as long as it is this one. */

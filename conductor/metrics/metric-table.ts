@@ -1,0 +1,148 @@
+/** THE table of Baton's metrics: `metrics.md` and the registry are made from it. */
+
+interface Definition<Kind extends string, Label extends string> {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly Label[];
+}
+
+interface HistogramDefinition<Label extends string> extends Definition<'histogram', Label> {
+  /** Upper bounds, seconds. */
+  readonly buckets: readonly number[];
+}
+
+const counter = <Label extends string = never>(
+  name: string,
+  help: string,
+  labels: readonly Label[] = [],
+): Definition<'counter', Label> => ({ kind: 'counter', name, help, labels });
+
+/** Of this process. */
+const gauge = <Label extends string = never>(
+  name: string,
+  help: string,
+  labels: readonly Label[] = [],
+): Definition<'gauge', Label> => ({ kind: 'gauge', name, help, labels });
+
+/** Read from the database at each scrape: every conductor on one database tells the same, so take `max`, never `sum`. */
+const fleet = <Label extends string = never>(
+  name: string,
+  help: string,
+  labels: readonly Label[] = [],
+): Definition<'fleet', Label> => ({ kind: 'fleet', name, help, labels });
+
+const histogram = <Label extends string>(
+  name: string,
+  help: string,
+  labels: readonly Label[],
+  buckets: readonly number[],
+): HistogramDefinition<Label> => ({ kind: 'histogram', name, help, labels, buckets });
+
+const fast = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10] as const;
+const calls = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120] as const;
+const work = [0.1, 1, 5, 15, 60, 300, 900, 3600, 14_400, 43_200] as const;
+
+export const metricTable = {
+  nodes: fleet('baton_nodes', 'Nodes by provision state, maintenance and conductor group.', [
+    'provision_state',
+    'maintenance',
+    'conductor_group',
+  ]),
+  nodeFaults: fleet('baton_nodes_with_fault', 'Nodes that a conductor took out of service, by its reason.', ['fault']),
+  nodeStateSecondsMax: fleet(
+    'baton_node_state_seconds_max',
+    'Of the nodes at work or waiting, not in maintenance: how long the one that has been in its state longest has been.',
+    ['provision_state'],
+  ),
+  nodesLingering: fleet(
+    'baton_nodes_lingering',
+    'Nodes at work or waiting, not in maintenance, for longer than so many seconds in their state.',
+    ['provision_state', 'over_seconds'],
+  ),
+  flowsOpen: fleet('baton_flows_open', 'Flows that have not ended; held: by maintenance or by an operator.', [
+    'kind',
+    'state',
+    'held',
+  ]),
+  flowAgeSecondsMax: fleet('baton_flow_age_seconds_max', 'How long the oldest flow that has not ended has run.', [
+    'kind',
+  ]),
+  allocations: fleet('baton_allocations', 'Allocations by state.', ['state']),
+  conductorsAlive: fleet('baton_conductors_alive', 'Conductors on this database whose heartbeat is fresh.'),
+  conductorsKnown: fleet('baton_conductors_known', 'Conductors on this database that have not said good-bye.'),
+  webhooksPending: fleet('baton_webhook_deliveries_pending', 'Events that wait to be delivered.', ['webhook']),
+  webhookOldestSeconds: fleet(
+    'baton_webhook_oldest_pending_seconds',
+    'Age of the oldest event that waits to be delivered.',
+    ['webhook'],
+  ),
+  scrapeSeconds: gauge('baton_scrape_query_seconds', 'How long the database took for the figures of this scrape.'),
+  databaseUp: gauge('baton_database_up', '1 when the database answered this scrape, else 0.'),
+  flowSeconds: histogram(
+    'baton_flow_duration_seconds',
+    'Flows that this conductor ended, by how they ended, from request to end.',
+    ['kind', 'state'],
+    work,
+  ),
+  stepSeconds: histogram(
+    'baton_step_duration_seconds',
+    'Steps that this conductor saw end, from first start to end, waits included.',
+    ['kind', 'step', 'outcome'],
+    work,
+  ),
+  hopSeconds: histogram(
+    'baton_hop_duration_seconds',
+    "From the agent's heartbeat after a command to the start of its next step.",
+    [],
+    fast,
+  ),
+  heartbeats: counter('baton_agent_heartbeats_total', 'Heartbeats of agents.', ['outcome']),
+  bmcSeconds: histogram(
+    'baton_bmc_call_duration_seconds',
+    'Calls to BMCs, confirmation included.',
+    ['driver', 'call', 'outcome'],
+    calls,
+  ),
+  bmcErrors: counter('baton_bmc_errors_total', 'Calls to BMCs that failed, by the code of the error.', [
+    'driver',
+    'call',
+    'code',
+  ]),
+  leasesHeld: gauge('baton_leases_held', 'Nodes that this conductor works on now.'),
+  leasesTakenOver: counter(
+    'baton_lease_takeovers_total',
+    'Leases that this conductor took from one that let them run out.',
+  ),
+  leasesLost: counter(
+    'baton_leases_lost_total',
+    'Leases that this conductor lost, or could not renew, while it worked.',
+  ),
+  databaseFaults: counter(
+    'baton_database_faults_total',
+    'Requests, pieces of work and background tasks that the database failed, by the class of its SQLSTATE.',
+    ['class'],
+  ),
+  httpSeconds: histogram(
+    'baton_http_request_duration_seconds',
+    'Requests by the pattern of their path; route `none`: no such path.',
+    ['method', 'route', 'status'],
+    fast,
+  ),
+  webhookDeliveries: counter('baton_webhook_deliveries_total', 'Tries to deliver an event, by what came of them.', [
+    'outcome',
+  ]),
+  taskSeconds: histogram(
+    'baton_background_task_duration_seconds',
+    'Runs of background tasks.',
+    ['task', 'outcome'],
+    calls,
+  ),
+  taskSucceededAt: gauge(
+    'baton_background_task_last_success_timestamp_seconds',
+    'When the background task last ended well, in seconds since 1970.',
+    ['task'],
+  ),
+} as const;
+
+export type MetricName = keyof typeof metricTable;
