@@ -1,16 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createScheduler, type Scheduler } from '#conductor/background/scheduler.ts';
+import { joinRegister } from '#conductor/conductors/register.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
 import { createConsoles } from '#conductor/console/consoles.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { type Database, openDatabase } from '#conductor/db/open.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
 import { makeOpenFlowsDue } from '#conductor/flows/flow-store.ts';
+import { createMetrics } from '#conductor/metrics/metrics.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver, switchDriverNames } from '#conductor/networks/switches/index.ts';
 import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
+import { loadSecrets } from '#conductor/secrets/key-file.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -22,11 +26,15 @@ export interface OpenContextOptions {
   readonly checkpoint?: ConductorContext['checkpoint'];
   /** Already open; its owner closes it. Default: as configured. */
   readonly database?: Database;
+  /** Of conductors in one process on one database. Default: as configured. */
+  readonly secrets?: Secrets;
 }
 
 export interface OpenedContext {
   readonly context: ConductorContext;
   readonly scheduler: Scheduler;
+  /** Has `context.stopping` abort, so that `/readyz` sends traffic elsewhere; `close` does it too. */
+  beginStop(): void;
   close(): Promise<void>;
 }
 
@@ -41,8 +49,24 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   const networks = await readNetworks(config.networksFile);
   const database =
     options.database ?? (await openDatabase({ url: config.databaseUrl, dataDirectory: config.dataDirectory }));
+  const closeDatabase = async (error: unknown): Promise<never> => {
+    if (!options.database) await database.close();
+    throw error;
+  };
+  const secrets = options.secrets ?? (await loadSecrets(config).catch(closeDatabase));
+  const metrics = createMetrics();
+  const drivers = createDrivers({ run, log, metrics, secrets }, options.drivers);
+  const conductors = await joinRegister({
+    config,
+    database,
+    drivers: drivers.hardwareTypes.map((type) => type.name),
+    clock: systemClock,
+    log,
+    metrics,
+  }).catch(closeDatabase);
   await releaseStaleLeases(database.db, { holder: config.conductorName, exclusive: database.exclusive });
   await makeOpenFlowsDue(database.db);
+  const stopping = new AbortController();
   const scheduler = createScheduler({
     context: () => context,
     // reconciling makes up for one that is lost
@@ -58,10 +82,14 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     log,
     clock: systemClock,
     run,
-    drivers: createDrivers({ run, log }, options.drivers),
-    agents: createAgentClients(),
+    secrets,
+    drivers,
+    conductors,
+    agents: createAgentClients(secrets),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
-    consoles: createConsoles({ db: database.db, clock: systemClock, log, conductorName: config.conductorName }),
+    consoles: createConsoles({ db: database.db, secrets, clock: systemClock, log, conductorName: config.conductorName }),
+    metrics,
+    stopping: stopping.signal,
     nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),
     checkpoint: options.checkpoint ?? (() => undefined),
   };
@@ -71,8 +99,11 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   return {
     context,
     scheduler,
+    beginStop: () => stopping.abort(new Error('the conductor is stopping')),
     close: async () => {
+      stopping.abort(new Error('the conductor is stopping'));
       await Promise.all([scheduler.stop(), context.consoles.close()]);
+      await conductors.close();
       await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
       if (!options.database) await database.close();
     },

@@ -7,9 +7,13 @@ import { migrate as migratePglite } from 'drizzle-orm/pglite/migrator';
 import { drizzle as drizzlePostgres } from 'drizzle-orm/postgres-js';
 import { migrate as migratePostgres } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
+import { keepListening } from '#conductor/db/keep-listening.ts';
 import { lockDirectory } from '#conductor/db/lock-directory.ts';
+import { migrationsFolder, refuseNewerDatabase } from '#conductor/db/migrate.ts';
 import { prepareStatements } from '#conductor/db/prepare-statements.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
 import * as schema from '#conductor/db/schema/index.ts';
+import { createSessionLock, type SessionLock } from '#conductor/db/session-lock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Anything that can be asked: the database or a transaction on it. */
@@ -23,12 +27,13 @@ export interface Database {
   /** Tells every conductor on this database (this one too) that something is to be done; best effort. */
   notify(channel: string, payload: string): Promise<void>;
   listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
+  /** A lock among all processes that use this database; the caller releases it. */
+  lock(name: string): SessionLock;
   /** `true` when no other process can use this database: every lease found at start is a dead process's. */
   readonly exclusive: boolean;
   close(): Promise<void>;
 }
 
-const migrationsFolder = new URL('migrations', import.meta.url).pathname;
 const casing = 'snake_case';
 
 /**
@@ -57,22 +62,66 @@ export async function openDatabase(options: {
   }
 }
 
+/**
+ * Whoever stops in the middle of a transaction (a paused virtual machine, a computer that is gone) keeps rows locked
+ * which other conductors wait for: the server ends such a session. Ours last for milliseconds.
+ */
+const idleInTransactionMs = 5_000;
+
 async function openPostgres(url: string): Promise<Database> {
-  const client = postgres(url, { max: 10, onnotice: () => undefined });
+  const client = postgres(url, {
+    max: 10,
+    onnotice: () => undefined,
+    connection: { idle_in_transaction_session_timeout: idleInTransactionMs },
+  });
   const db = drizzlePostgres(prepareStatements(client), { schema, casing });
-  await migratePostgres(db, { migrationsFolder });
+  const listeners: { close(): Promise<void> }[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(listeners.map((listener) => listener.close()));
+    await client.end({ timeout: 5 });
+  };
+  const lock = (name: string): SessionLock => createSessionLock(url, name);
+  try {
+    await migrateAlone(lock('migration'), db);
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     db,
     notify: async (channel, payload) => {
       await client.notify(channel, payload);
     },
     listen: async (channel, onPayload) => {
-      await client.listen(channel, onPayload);
+      listeners.push(await keepListening(url, channel, onPayload));
     },
+    lock,
     exclusive: false,
-    close: () => client.end({ timeout: 5 }),
+    close,
   };
 }
+
+/** Several conductors that are started at once migrate one after the other. */
+async function migrateAlone(lock: SessionLock, db: ReturnType<typeof drizzlePostgres>): Promise<void> {
+  await lock.wait();
+  try {
+    await refuseNewerDatabase(async (query) => answerOf(await db.execute(query)));
+    await migratePostgres(db, { migrationsFolder });
+  } finally {
+    await lock.release();
+  }
+}
+
+function answerOf(result: unknown): unknown {
+  const [row] = rowsOf(result) as { answer: unknown }[];
+  return row?.answer;
+}
+
+const alwaysOurs: SessionLock = {
+  take: () => Promise.resolve(true),
+  wait: () => Promise.resolve(),
+  release: () => Promise.resolve(),
+};
 
 async function openPglite(dataDirectory: string): Promise<Database> {
   const inMemory = dataDirectory.startsWith('memory://');
@@ -82,7 +131,17 @@ async function openPglite(dataDirectory: string): Promise<Database> {
     startParams: embeddedStartParams,
   });
   const db = drizzlePglite(client, { schema, casing });
-  await migratePglite(db, { migrationsFolder });
+  const close = async (): Promise<void> => {
+    await client.close();
+    await lock?.release();
+  };
+  try {
+    await refuseNewerDatabase(async (query) => answerOf(await db.execute(query)));
+    await migratePglite(db, { migrationsFolder });
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     db,
     notify: async (channel, payload) => {
@@ -91,10 +150,8 @@ async function openPglite(dataDirectory: string): Promise<Database> {
     listen: async (channel, onPayload) => {
       await client.listen(channel, onPayload);
     },
+    lock: () => alwaysOurs,
     exclusive: true,
-    close: async () => {
-      await client.close();
-      await lock?.release();
-    },
+    close,
   };
 }

@@ -1,18 +1,21 @@
 import { sql } from 'drizzle-orm';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { readFault } from '#conductor/cli/read-fault.ts';
+import { joinRegister } from '#conductor/conductors/register.ts';
 import { readConfig } from '#conductor/config.ts';
 import { createConsoles } from '#conductor/console/consoles.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { openDatabase } from '#conductor/db/open.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
 import { createApp } from '#conductor/http/app.ts';
+import { createMetrics } from '#conductor/metrics/metrics.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Networks } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 type Json = Record<string, unknown>;
 
@@ -46,6 +49,16 @@ export async function openTestApi(
   const database = await openDatabase({ dataDirectory: config.dataDirectory });
   const nudged: string[] = [];
   const networks = options.networks ?? { switches: [], networks: [], defaults: undefined };
+  const metrics = createMetrics();
+  const drivers = createDrivers({ run, log: silentLog, metrics, secrets: testSecrets }, options.drivers);
+  const conductors = await joinRegister({
+    config,
+    database,
+    drivers: drivers.hardwareTypes.map((type) => type.name),
+    clock: systemClock,
+    log: silentLog,
+    metrics,
+  });
   const context: ConductorContext = {
     config,
     database,
@@ -53,10 +66,20 @@ export async function openTestApi(
     log: silentLog,
     clock: { now: () => new Date(), sleep: () => Promise.resolve() },
     run,
-    drivers: createDrivers({ run, log: silentLog }, options.drivers),
-    agents: createAgentClients(),
+    secrets: testSecrets,
+    drivers,
+    conductors,
+    agents: createAgentClients(testSecrets),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
-    consoles: createConsoles({ db: database.db, clock: systemClock, log: silentLog, conductorName: 'test-host' }),
+    consoles: createConsoles({
+      db: database.db,
+      secrets: testSecrets,
+      clock: systemClock,
+      log: silentLog,
+      conductorName: 'test-host',
+    }),
+    metrics,
+    stopping: new AbortController().signal,
     nudge: (nodeUuid) => {
       nudged.push(nodeUuid);
     },
@@ -89,7 +112,10 @@ export async function openTestApi(
       nudged.length = 0;
       await database.db.execute(sql`truncate nodes cascade`);
     },
-    close: () => database.close(),
+    close: async () => {
+      await conductors.close();
+      await database.close();
+    },
   };
 }
 

@@ -1,0 +1,141 @@
+import { startPeriodicTasks } from '#conductor/background/periodic.ts';
+import {
+  type ConductorDescription,
+  findConductor,
+  insertConductor,
+  listConductors,
+  recordConductorHeartbeat,
+  recordConductorStop,
+} from '#conductor/conductors/conductor-store.ts';
+import type { ConductorConfig } from '#conductor/config.ts';
+import type { Database } from '#conductor/db/open.ts';
+import type { ConductorRow } from '#conductor/db/schema/conductor.ts';
+import type { SessionLock } from '#conductor/db/session-lock.ts';
+import type { Metrics } from '#conductor/metrics/metrics.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+/** This conductor's place among all on its database, and what it knows of the others. */
+export interface Register {
+  /** The conductors that are alive, as of a second ago at the most; this one is among them until it says good-bye. */
+  live(): Promise<readonly ConductorRow[]>;
+  /** The same, read now. */
+  readLive(): Promise<readonly ConductorRow[]>;
+  /** Resolves when another process has taken this one's name, because this one seemed dead: it must end. */
+  readonly superseded: Promise<AppError>;
+  /** Says good-bye: others take its work. */
+  leave(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** How old an answer of `live` may be; a conductor counts as alive for much longer than this anyway. */
+const liveMaxAgeMs = 1_000;
+
+/** A process that was killed has let go of its name already, unless it is just ending. */
+const nameTries = 30;
+const nameTryMs = 100;
+
+export interface RegisterOptions {
+  readonly config: Pick<
+    ConductorConfig,
+    'conductorName' | 'conductorGroup' | 'conductorHeartbeatMs' | 'conductorTimeoutMs' | 'publicUrl'
+  >;
+  readonly database: Database;
+  readonly drivers: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/**
+ * Enters this conductor into the register, and has it give signs of life until it leaves.
+ * @throws AppError `conflict` when a living process has its name.
+ */
+export async function joinRegister(options: RegisterOptions): Promise<Register> {
+  const { config, database, clock, log, metrics } = options;
+  const { db } = database;
+  const self: ConductorDescription = {
+    hostname: config.conductorName,
+    conductorGroup: config.conductorGroup,
+    drivers: [...options.drivers],
+    publicUrl: config.publicUrl,
+  };
+  const name = database.lock(`conductor ${config.conductorName}`);
+  const generation = await takeName(options, name)
+    .then(() => insertConductor(db, self))
+    .catch(async (error: unknown) => {
+      await name.release();
+      throw error;
+    });
+  const life = { hostname: self.hostname, generation };
+  const { promise: superseded, resolve: giveUp } = Promise.withResolvers<AppError>();
+  const beat = async (): Promise<void> => {
+    // lost with its connection, it is taken again; another process that has it has written another generation
+    await name.take();
+    if (await recordConductorHeartbeat(db, life)) return;
+    giveUp(new AppError('conflict', `another process runs as conductor ${self.hostname} now`));
+  };
+  const beats = startPeriodicTasks([{ name: 'heartbeat', periodMs: config.conductorHeartbeatMs, run: beat }], {
+    clock,
+    log,
+    metrics,
+  });
+  const state: { hasLeft: boolean; read: Promise<readonly ConductorRow[]> | undefined; readAt: number } = {
+    hasLeft: false,
+    read: undefined,
+    readAt: 0,
+  };
+  const readLive = async (): Promise<readonly ConductorRow[]> => {
+    const all = await listConductors(db, config.conductorTimeoutMs);
+    // who answers is alive, however late its heartbeat
+    return all.filter((each) => (each.hostname === self.hostname ? !state.hasLeft : each.alive));
+  };
+  const leave = async (): Promise<void> => {
+    if (state.hasLeft) return;
+    state.hasLeft = true;
+    state.read = undefined;
+    await beats.stop();
+    await recordConductorStop(db, life);
+  };
+  return {
+    readLive,
+    live: () => {
+      if (state.read && performance.now() - state.readAt < liveMaxAgeMs) return state.read;
+      state.readAt = performance.now();
+      const read = readLive();
+      state.read = read;
+      // the next one asks again
+      read.catch(() => {
+        if (state.read === read) state.read = undefined;
+      });
+      return read;
+    },
+    superseded,
+    leave,
+    close: async () => {
+      await leave();
+      await name.release();
+    },
+  };
+}
+
+/**
+ * A name is taken while its process holds the lock and gives signs of life. One of both is not enough: a computer that
+ * is gone keeps its lock for a while, and a process that was killed seems alive for a while.
+ */
+async function takeName({ config, database, clock }: RegisterOptions, name: SessionLock): Promise<void> {
+  const { conductorName, conductorTimeoutMs } = config;
+  for (let tryNumber = 1; !(await name.take()); tryNumber += 1) {
+    const known = await findConductor(database.db, conductorName, conductorTimeoutMs);
+    if (known && !known.alive && known.stoppedAt === null) return;
+    if (tryNumber === nameTries) {
+      throw new AppError(
+        'conflict',
+        `BATON_CONDUCTOR_NAME: a conductor named ${conductorName} runs on this database already` +
+          `${known ? ` (${known.publicUrl})` : ''}: give each one a name of its own`,
+      );
+    }
+    await clock.sleep(nameTryMs);
+  }
+}
