@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { pagingQuery } from '#conductor/http/paging.ts';
 import { queryFlag } from '#conductor/http/query-values.ts';
+import { requireVersion } from '#conductor/http/versions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Query of a list whose objects have one set of fields at every microversion. */
@@ -37,4 +38,47 @@ export function chooseFields<Field extends string>(text: string | undefined, set
   const unknown = wanted.find((name) => !isField(name) && name !== 'links');
   if (unknown !== undefined) throw new AppError('invalid_argument', `fields: a ${set.what} has no field '${unknown}'`);
   return wanted.filter(isField);
+}
+
+/** A resource whose fields came with different microversions. */
+export interface VersionedFieldSet<Field extends string> extends FieldSet<Field> {
+  readonly versions: Readonly<Record<Field, number>>;
+}
+
+const fieldsVersion = 8;
+const detailVersion = 43;
+
+/**
+ * The fields of a list's objects, as far as the version in use has them.
+ * @throws AppError `invalid_argument` as `chooseListFields`, `not_acceptable` for a field or an argument that the
+ * version in use does not have.
+ */
+export function chooseListFieldsAt<Field extends string>(
+  query: { readonly fields?: string | undefined; readonly detail?: boolean | undefined },
+  set: VersionedFieldSet<Field>,
+  version: number,
+): readonly Field[] {
+  if (query.detail !== undefined) requireVersion(version, detailVersion, "query argument 'detail'");
+  if (query.fields === undefined) return chooseListFields(query, set);
+  const fields = chooseListFields(query, set);
+  return requireFieldsAt(fields, set, version);
+}
+
+/** The same for one object: all its fields when none are asked for. */
+export function chooseFieldsAt<Field extends string>(
+  text: string | undefined,
+  set: VersionedFieldSet<Field>,
+  version: number,
+): readonly Field[] {
+  return text === undefined ? set.all : requireFieldsAt(chooseFields(text, set), set, version);
+}
+
+function requireFieldsAt<Field extends string>(
+  fields: readonly Field[],
+  set: VersionedFieldSet<Field>,
+  version: number,
+): readonly Field[] {
+  requireVersion(version, fieldsVersion, "query argument 'fields'");
+  for (const field of fields) requireVersion(version, set.versions[field], `field '${field}'`);
+  return fields;
 }

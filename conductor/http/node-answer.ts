@@ -13,6 +13,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 const subResources = { ports: 1, states: 1, portgroups: 24, volume: 32 } as const;
 type SubResource = keyof typeof subResources;
 
+const fieldsVersion = 8;
+
 export interface NodeFieldChoice {
   readonly fields: readonly NodeField[] | undefined;
   readonly subResources: readonly SubResource[];
@@ -28,6 +30,7 @@ export const allNodeFields: NodeFieldChoice = {
  * @throws AppError `invalid_argument` for one that does not exist, `not_acceptable` for one newer than the version.
  */
 export function parseFields(text: string, version: number): NodeFieldChoice {
+  requireVersion(version, fieldsVersion, "query argument 'fields'");
   const names = text.split(',').map((name) => name.trim());
   const fields: NodeField[] = [];
   const linked: SubResource[] = [];
@@ -57,12 +60,10 @@ export async function answerNodes(
     context.db,
     rows.map((row) => row.uuid),
   );
-  const secrets = new Map(context.drivers.hardwareTypes.map((type) => [type.name, type.secretProperties]));
   return rows.map((row) => ({
     ...viewNode(row, surroundingsOf(row.uuid), {
       version,
       fields: choice.fields,
-      secretProperties: secrets.get(row.driver) ?? [],
       conductorName: context.config.conductorName,
     }),
     links: linksTo(origin, `nodes/${row.uuid}`),

@@ -12,7 +12,7 @@ export const NodeFilterQuery = z.strictObject({
   ...pagingQuery,
   fields: text,
   detail: queryFlag,
-  chassis_uuid: text,
+  chassis_uuid: uuid,
   instance_uuid: uuid,
   associated: queryFlag,
   maintenance: queryFlag,
@@ -60,10 +60,11 @@ export function requireKnownNodeFilters(query: NodeFilterQuery, version: number)
   }
 }
 
-/** `undefined` when nothing can match: Baton has neither chassis nor child nodes. */
+/** `undefined` when nothing can match: Baton has no child nodes. */
 export function toNodeFilter(query: NodeFilterQuery): NodeFilter | undefined {
-  if (query.chassis_uuid !== undefined || query.parent_node !== undefined) return undefined;
+  if (query.parent_node !== undefined) return undefined;
   return {
+    chassisUuid: query.chassis_uuid?.toLowerCase(),
     instanceUuid: query.instance_uuid,
     associated: query.associated,
     maintenance: query.maintenance,

@@ -133,7 +133,7 @@ describe('list', () => {
     expect(await names('&conductor=test-host')).toEqual(['a', 'b']);
     expect(await names('&conductor=other')).toEqual([]);
     expect(await names('&instance_uuid=11111111-1111-4111-8111-111111111111')).toEqual(['b']);
-    expect(await names('&chassis_uuid=x')).toEqual([]);
+    expect(await names('&chassis_uuid=x')).toContain('must be a UUID');
   });
 
   test('pages with marker and next in any order', async () => {
@@ -219,7 +219,7 @@ describe('change', () => {
     [[add('/extra/a~1b', 1)], 400, 'does not match'],
     [[add('/instance_uuid', 'nonuuid')], 400, '/instance_uuid: must be a UUID'],
     [[add('/name', 'bad name!')], 400, 'bad name!'],
-    [[add('/chassis_uuid', 'x')], 400, 'no chassis'],
+    [[add('/chassis_uuid', 'x')], 400, 'must be the UUID of a chassis'],
     [[add('/deploy_interface', 'ansible')], 400, "no deploy interface 'ansible'"],
     [[add('/protected', true)], 409, "'active'"],
     [[add('/protected_reason', 'x')], 400, 'while protected is true'],

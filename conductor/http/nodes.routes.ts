@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { getChassis } from '#conductor/chassis/chassis-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
@@ -19,12 +20,13 @@ import { createNode } from '#conductor/nodes/create-node.ts';
 import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { listNodes } from '#conductor/nodes/list-nodes.ts';
 import { defaultListFields, isNodeField, NodeDescription, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
-import { getNode } from '#conductor/nodes/node-store.ts';
+import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { removeNode } from '#conductor/nodes/remove-node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['nodes'];
 const detailVersion = 43;
+const removeChassisVersion = 25;
 
 const list = createRoute({
   method: 'get',
@@ -35,12 +37,36 @@ const list = createRoute({
   responses: answers(200, 'nodes, and the address of the next page when this one is full'),
 });
 
+/** `/detail` has all fields: there is nothing to choose. */
+const DetailQuery = NodeFilterQuery.omit({ fields: true, detail: true });
+
 const listDetail = createRoute({
   method: 'get',
   path: '/v1/nodes/detail',
   tags,
   summary: 'List nodes with all fields',
-  request: { query: NodeFilterQuery },
+  request: { query: DetailQuery },
+  responses: answers(200, 'nodes'),
+});
+
+const ofChassis = z.object({ chassis: z.string() });
+const chassisPath = '/v1/chassis/{chassis}/nodes';
+
+const listOfChassis = createRoute({
+  method: 'get',
+  path: chassisPath,
+  tags,
+  summary: 'List the nodes of a chassis',
+  request: { params: ofChassis, query: NodeFilterQuery.omit({ chassis_uuid: true }) },
+  responses: answers(200, 'nodes'),
+});
+
+const listDetailOfChassis = createRoute({
+  method: 'get',
+  path: `${chassisPath}/detail`,
+  tags,
+  summary: 'List the nodes of a chassis with all fields',
+  request: { params: ofChassis, query: DetailQuery.omit({ chassis_uuid: true }) },
   responses: answers(200, 'nodes'),
 });
 
@@ -106,6 +132,7 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     c: Parameters<typeof answerNodes>[1],
     query: z.infer<typeof NodeFilterQuery>,
     choice: NodeFieldChoice,
+    path: string,
   ): Promise<Response> => {
     requireKnownNodeFilters(query, c.get('version'));
     const paging = parsePaging(query);
@@ -115,15 +142,30 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
       filter === undefined || (query.conductor !== undefined && query.conductor !== context.config.conductorName);
     const rows = matchesNothing ? [] : await listNodes(context.db, filter, paging);
     const nodes = await answerNodes(context, c, rows, choice);
-    return c.json({ nodes, ...nextPage(c.req.url, '/v1/nodes', paging, rows) });
+    return c.json({ nodes, ...nextPage(c.req.url, path, paging, rows) });
   };
 
   const app = newApiApp();
   app.openapi(list, (c) => {
     const query = c.req.valid('query');
-    return answerList(c, query, chooseListFields(query, c.get('version')));
+    return answerList(c, query, chooseListFields(query, c.get('version')), '/v1/nodes');
   });
-  app.openapi(listDetail, (c) => answerList(c, c.req.valid('query'), allNodeFields));
+  app.openapi(listDetail, (c) => answerList(c, c.req.valid('query'), allNodeFields, '/v1/nodes/detail'));
+  const chassisOf = async (ident: string) => {
+    if (!isUuid(ident)) throw new AppError('invalid_argument', `Expected UUID for chassis_uuid: ${ident}`);
+    return getChassis(context.db, ident.toLowerCase());
+  };
+  app.openapi(listOfChassis, async (c) => {
+    const query = c.req.valid('query');
+    const { uuid } = await chassisOf(c.req.valid('param').chassis);
+    const choice = chooseListFields(query, c.get('version'));
+    return answerList(c, { ...query, chassis_uuid: uuid }, choice, `/v1/chassis/${uuid}/nodes`);
+  });
+  app.openapi(listDetailOfChassis, async (c) => {
+    const { uuid } = await chassisOf(c.req.valid('param').chassis);
+    const query = { ...c.req.valid('query'), chassis_uuid: uuid };
+    return answerList(c, query, allNodeFields, `/v1/chassis/${uuid}/nodes/detail`);
+  });
   app.openapi(create, async (c) => {
     const body = c.req.valid('json');
     const version = c.get('version');
@@ -142,6 +184,9 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     const patch = c.req.valid('json');
     const version = c.get('version');
     requireFields(patchRoots(patch), version);
+    if (patch.some(({ op, path }) => op === 'remove' && path === '/chassis_uuid')) {
+      requireVersion(version, removeChassisVersion, 'removing chassis_uuid');
+    }
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
     const node = await changeNode(context, uuid, patch, version);
     return c.json(await answerNode(context, c, node));

@@ -4,22 +4,23 @@ import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import { chooseFieldsAt, chooseListFieldsAt, type VersionedFieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody, NodeParams, PortParams, queryFlag } from '#conductor/http/query-values.ts';
-import { requireVersion } from '#conductor/http/versions.ts';
+import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import { changePort, createPort, removePort } from '#conductor/nodes/change-port.ts';
 import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import {
   defaultPortListFields,
-  isPortField,
   PortDescription,
   type PortField,
   portFieldVersions,
   viewPort,
 } from '#conductor/nodes/port-fields.ts';
 import { getPort, listPorts } from '#conductor/nodes/port-store.ts';
+import { getPortgroup } from '#conductor/portgroups/portgroup-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
@@ -46,7 +47,12 @@ const list = createRoute({
   responses: answers(200, 'ports, and the address of the next page when this one is full'),
 });
 
-const listDetail = createRoute({ ...list, path: '/v1/ports/detail', summary: 'List ports with all fields' });
+const listDetail = createRoute({
+  ...list,
+  path: '/v1/ports/detail',
+  summary: 'List ports with all fields',
+  request: { query: PortListQuery.omit({ fields: true, detail: true }) },
+});
 
 const listOfNode = createRoute({
   method: 'get',
@@ -54,6 +60,15 @@ const listOfNode = createRoute({
   tags,
   summary: 'List the ports of a node',
   request: { params: NodeParams, query: z.strictObject(listChoice) },
+  responses: answers(200, 'ports'),
+});
+
+const listOfPortgroup = createRoute({
+  method: 'get',
+  path: '/v1/portgroups/{portgroup}/ports',
+  tags,
+  summary: 'List the ports of a port group',
+  request: { params: z.object({ portgroup: z.string() }), query: z.strictObject(listChoice) },
   responses: answers(200, 'ports'),
 });
 
@@ -100,6 +115,16 @@ const remove = createRoute({
   responses: answers(204, 'gone'),
 });
 
+const fieldSet: VersionedFieldSet<PortField> = {
+  what: 'port',
+  all: Object.keys(portFieldVersions) as PortField[],
+  listed: defaultPortListFields,
+  versions: portFieldVersions,
+};
+
+/** Since when ports are in groups. */
+const portgroupVersion = 24;
+
 const fieldVersions: Readonly<Record<string, number>> = { ...portFieldVersions, node_ident: 94 };
 
 /** @throws AppError `not_acceptable` for a field that the version in use does not have. */
@@ -107,83 +132,23 @@ function requireFields(names: readonly string[], version: number): void {
   for (const name of names) requireVersion(version, fieldVersions[name] ?? 1, `field '${name}'`);
 }
 
-/** @throws AppError `invalid_argument` for a field that does not exist. */
-function parseFields(names: string, version: number): PortField[] {
-  const wanted = names.split(',').map((name) => name.trim());
-  const unknown = wanted.find((name) => !isPortField(name) && name !== 'links');
-  if (unknown !== undefined) throw new AppError('invalid_argument', `fields: a port has no field '${unknown}'`);
-  requireFields(wanted, version);
-  return wanted.filter(isPortField);
-}
-
-function chooseFields(
-  query: { readonly fields?: string | undefined; readonly detail?: boolean | undefined },
-  version: number,
-): readonly PortField[] | undefined {
-  if (query.detail !== undefined) requireVersion(version, 43, "query argument 'detail'");
-  if (query.detail && query.fields !== undefined) {
-    throw new AppError('invalid_argument', 'Can not specify ?detail=True and fields in the same request.');
-  }
-  if (query.detail) return undefined;
-  return query.fields === undefined ? defaultPortListFields : parseFields(query.fields, version);
-}
-
 function requirePortUuid(uuid: string): string {
   if (!isUuid(uuid)) throw new AppError('invalid_argument', `Expected UUID for port_uuid: ${uuid}`);
   return uuid.toLowerCase();
 }
 
-/** `/v1/ports` and `/v1/nodes/{node}/ports`. */
+function answerPort(c: Context<ApiEnv>, port: PortRow, fields?: readonly PortField[]) {
+  return {
+    ...viewPort(port, { version: c.get('version'), fields }),
+    links: linksTo(originOf(c), `ports/${port.uuid}`),
+  };
+}
+
+/** `/v1/ports`, and the ports of nodes and port groups. */
 export function portRoutes(context: ConductorContext): ApiApp {
   const { db } = context;
   const app = newApiApp();
-
-  const answerPort = (c: Context<ApiEnv>, port: PortRow, fields?: readonly PortField[]) => ({
-    ...viewPort(port, { version: c.get('version'), fields }),
-    links: linksTo(originOf(c), `ports/${port.uuid}`),
-  });
-
-  const answerList = async (
-    c: Context<ApiEnv>,
-    query: PortListQuery,
-    list: { readonly path: string; readonly fields: readonly PortField[] | undefined; readonly nodeUuid?: string },
-  ): Promise<Response> => {
-    const paging = parsePaging(query);
-    if (paging.marker !== undefined) await getPort(db, paging.marker);
-    const address = query.address === undefined ? undefined : (parseMacAddress(query.address) ?? query.address);
-    const rows = await listPorts(db, { nodeUuid: list.nodeUuid, address, shard: query.shard }, paging);
-    const ports = rows.map((row) => answerPort(c, row, list.fields));
-    return c.json({ ports, ...nextPage(c.req.url, list.path, paging, rows) });
-  };
-
-  /** All ports, or those of the node asked for: a node that does not exist has none. */
-  const answerFiltered = async (
-    c: Context<ApiEnv>,
-    query: PortListQuery,
-    fields: readonly PortField[] | undefined,
-  ): Promise<Response> => {
-    const version = c.get('version');
-    if (query.shard !== undefined) requireVersion(version, 82, "query argument 'shard'");
-    const ident = query.node ?? query.node_uuid;
-    const node = ident === undefined ? undefined : await findNode(db, ident);
-    // Baton has no port groups, so no port is in one
-    if ((ident !== undefined && !node) || query.portgroup !== undefined) return c.json({ ports: [] });
-    return answerList(c, query, { path: '/v1/ports', fields, ...(node ? { nodeUuid: node.uuid } : {}) });
-  };
-
-  app.openapi(list, (c) => {
-    const query = c.req.valid('query');
-    return answerFiltered(c, query, chooseFields(query, c.get('version')));
-  });
-
-  app.openapi(listDetail, (c) => answerFiltered(c, c.req.valid('query'), undefined));
-
-  app.openapi(listOfNode, async (c) => {
-    const query = c.req.valid('query');
-    const node = await getNode(db, c.req.valid('param').node);
-    const fields = chooseFields(query, c.get('version'));
-    return answerList(c, query, { path: `/v1/nodes/${node.uuid}/ports`, fields, nodeUuid: node.uuid });
-  });
+  mountLists(app, db);
 
   app.openapi(create, async (c) => {
     const { node_uuid: nodeUuid, node_ident: nodeIdent, ...description } = c.req.valid('json');
@@ -200,7 +165,7 @@ export function portRoutes(context: ConductorContext): ApiApp {
   app.openapi(show, async (c) => {
     const { fields } = c.req.valid('query');
     const port = await getPort(db, requirePortUuid(c.req.valid('param').port));
-    return c.json(answerPort(c, port, fields === undefined ? undefined : parseFields(fields, c.get('version'))));
+    return c.json(answerPort(c, port, chooseFieldsAt(fields, fieldSet, c.get('version'))));
   });
 
   app.openapi(change, async (c) => {
@@ -215,4 +180,68 @@ export function portRoutes(context: ConductorContext): ApiApp {
   });
 
   return app;
+}
+
+function mountLists(app: ApiApp, db: ConductorContext['db']): void {
+  const answerList = async (
+    c: Context<ApiEnv>,
+    query: PortListQuery,
+    list: {
+      readonly path: string;
+      readonly fields: readonly PortField[] | undefined;
+      readonly nodeUuid?: string;
+      readonly portgroupUuid?: string;
+    },
+  ): Promise<Response> => {
+    const paging = parsePaging(query);
+    if (paging.marker !== undefined) await getPort(db, paging.marker);
+    const address = query.address === undefined ? undefined : (parseMacAddress(query.address) ?? query.address);
+    const { nodeUuid, portgroupUuid } = list;
+    const rows = await listPorts(db, { nodeUuid, portgroupUuid, address, shard: query.shard }, paging);
+    const ports = rows.map((row) => answerPort(c, row, list.fields));
+    return c.json({ ports, ...nextPage(c.req.url, list.path, paging, rows) });
+  };
+
+  /** All ports, or those of the node asked for: a node that does not exist has none. */
+  const answerFiltered = async (
+    c: Context<ApiEnv>,
+    query: PortListQuery,
+    fields: readonly PortField[] | undefined,
+  ): Promise<Response> => {
+    const version = c.get('version');
+    if (query.shard !== undefined) requireVersion(version, 82, "query argument 'shard'");
+    if (query.portgroup !== undefined) requireVersion(version, portgroupVersion, "query argument 'portgroup'");
+    const portgroup = query.portgroup === undefined ? undefined : await getPortgroup(db, query.portgroup);
+    const ident = query.node ?? query.node_uuid;
+    const node = ident === undefined ? undefined : await findNode(db, ident);
+    if (ident !== undefined && !node) return c.json({ ports: [] });
+    return answerList(c, query, {
+      path: new URL(c.req.url).pathname.endsWith('/detail') ? '/v1/ports/detail' : '/v1/ports',
+      fields,
+      ...(node ? { nodeUuid: node.uuid } : {}),
+      ...(portgroup ? { portgroupUuid: portgroup.uuid } : {}),
+    });
+  };
+
+  app.openapi(list, (c) => {
+    const query = c.req.valid('query');
+    return answerFiltered(c, query, chooseListFieldsAt(query, fieldSet, c.get('version')));
+  });
+
+  app.openapi(listDetail, (c) => answerFiltered(c, c.req.valid('query'), undefined));
+
+  app.openapi(listOfNode, async (c) => {
+    const query = c.req.valid('query');
+    const node = await getNode(db, c.req.valid('param').node);
+    const fields = chooseListFieldsAt(query, fieldSet, c.get('version'));
+    return answerList(c, query, { path: `/v1/nodes/${node.uuid}/ports`, fields, nodeUuid: node.uuid });
+  });
+
+  app.openapi(listOfPortgroup, async (c) => {
+    requireEndpoint(c.get('version'), portgroupVersion);
+    const query = c.req.valid('query');
+    const { uuid: portgroupUuid } = await getPortgroup(db, c.req.valid('param').portgroup);
+    const fields = chooseListFieldsAt(query, fieldSet, c.get('version'));
+    return answerList(c, query, { path: `/v1/portgroups/${portgroupUuid}/ports`, fields, portgroupUuid });
+  });
 }

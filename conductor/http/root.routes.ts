@@ -27,6 +27,7 @@ const resources = {
   conductors: 49,
   allocations: 52,
   deploy_templates: 55,
+  shards: 82,
   continue_inspection: 84,
   runbooks: 92,
   inspection_rules: 96,

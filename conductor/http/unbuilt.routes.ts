@@ -9,8 +9,6 @@ import { AppError } from '#shared/errors/app-error.ts';
  * look through all of them (openstacksdk, exporters, web interfaces); making one is refused in words.
  */
 const emptyCollections = [
-  { path: '/v1/chassis', key: 'chassis', since: 1 },
-  { path: '/v1/portgroups', key: 'portgroups', since: 23 },
   { path: '/v1/allocations', key: 'allocations', since: 52 },
   { path: '/v1/runbooks', key: 'runbooks', since: 92 },
   { path: '/v1/inspection_rules', key: 'inspection_rules', since: 96 },
@@ -18,7 +16,6 @@ const emptyCollections = [
 
 /** The same below a node. */
 const emptyOfNode = [
-  { path: 'portgroups', key: 'portgroups', since: 24 },
   { path: 'firmware', key: 'firmware', since: 86 },
   { path: 'children', key: 'children', since: 83 },
 ] as const;
@@ -38,7 +35,7 @@ const unbuiltOfNode = [
   'allocation',
 ] as const;
 
-const unbuilt = ['chassis', 'portgroups', 'allocations', 'runbooks', 'inspection_rules', 'events', 'shards'] as const;
+const unbuilt = ['allocations', 'runbooks', 'inspection_rules', 'events'] as const;
 
 /** What Baton has not built: empty lists, absent things, and refusals that say so. Mounted last. */
 export function unbuiltRoutes(context: ConductorContext): ApiApp {

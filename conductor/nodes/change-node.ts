@@ -1,3 +1,4 @@
+import { requireChassis } from '#conductor/chassis/chassis-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -5,13 +6,14 @@ import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
+import { sealNode } from '#conductor/secrets/node-secrets.ts';
 
 /**
  * `PATCH /v1/nodes/{node}` in one transaction.
  * @throws AppError `invalid_argument`, `conflict`, `node_locked`.
  */
 export function changeNode(
-  context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'clock'>,
+  context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'clock' | 'secrets'>,
   nodeUuid: string,
   patch: JsonPatch,
   version: number,
@@ -22,7 +24,8 @@ export function changeNode(
       defaultNetworkInterface: context.config.defaultNetworkInterface,
       knownDrivers: context.drivers.hardwareTypes.map((type) => type.name),
     });
-    if (Object.keys(change).length > 0) await updateNode(tx, nodeUuid, change);
+    if (change.chassisUuid) await requireChassis(tx, change.chassisUuid);
+    if (Object.keys(change).length > 0) await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
     return getNode(tx, nodeUuid);
   });
 }

@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
-import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
 import { planPortPatch } from '#conductor/nodes/plan-port-patch.ts';
 import { type PortDescription, portColumns } from '#conductor/nodes/port-fields.ts';
 import { deletePort, findPortAtSwitchPort, getPort, insertPort, updatePort } from '#conductor/nodes/port-store.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { refuseInUse } from '#conductor/nodes/refuse-in-use.ts';
+import { checkMembership } from '#conductor/portgroups/check-membership.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+/** What says how the machine is connected. */
+const rewiring = ['address', 'localLinkConnection', 'pxeEnabled', 'portgroupUuid'] as const;
 
 type PortContext = Pick<ConductorContext, 'db' | 'clock'>;
 
@@ -26,14 +30,19 @@ export function createPort(
     .map(([field, column]) => [column, description[field as keyof typeof portColumns]] as const)
     .filter(([, value]) => value !== undefined && value !== null);
   return changeUnlocked(context, nodeUuid, async (tx, node) => {
-    refuseInUse(node, 'created');
+    refuseInUse(node, 'port', 'created');
     if (description.local_link_connection) await refuseSharedSwitchPort(tx, description.local_link_connection);
-    return insertPort(tx, {
-      ...(Object.fromEntries(columns) as object),
-      address: description.address,
+    const uuid = description.uuid?.toLowerCase() ?? randomUUID();
+    const { address } = description;
+    await checkMembership(tx, {
+      uuid,
       nodeUuid,
-      uuid: description.uuid?.toLowerCase() ?? randomUUID(),
+      address,
+      portgroupUuid: description.portgroup_uuid ?? null,
+      pxeEnabled: description.pxe_enabled ?? true,
+      physicalNetwork: description.physical_network ?? null,
     });
+    return insertPort(tx, { ...(Object.fromEntries(columns) as object), address, nodeUuid, uuid });
   });
 }
 
@@ -44,9 +53,11 @@ export function createPort(
 export async function changePort(context: PortContext, portUuid: string, patch: JsonPatch): Promise<PortRow> {
   const { nodeUuid } = await getPort(context.db, portUuid);
   return changeUnlocked(context, nodeUuid, async (tx, node) => {
-    const change = planPortPatch(await getPort(tx, portUuid), patch);
-    if ('address' in change || 'localLinkConnection' in change || 'pxeEnabled' in change) refuseInUse(node, 'changed');
+    const before = await getPort(tx, portUuid);
+    const change = planPortPatch(before, patch);
+    if (rewiring.some((column) => column in change)) refuseInUse(node, 'port', 'changed');
     if (change.localLinkConnection) await refuseSharedSwitchPort(tx, change.localLinkConnection, portUuid);
+    await checkMembership(tx, { ...before, ...change });
     if (Object.keys(change).length > 0) await updatePort(tx, portUuid, change);
     return getPort(tx, portUuid);
   });
@@ -56,32 +67,9 @@ export async function changePort(context: PortContext, portUuid: string, patch: 
 export async function removePort(context: PortContext, portUuid: string): Promise<void> {
   const { nodeUuid } = await getPort(context.db, portUuid);
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
-    refuseInUse(node, 'deleted');
+    refuseInUse(node, 'port', 'deleted');
     await deletePort(tx, portUuid);
   });
-}
-
-/** Ironic's states in which a port's connection may change, and those of no instance besides. */
-const rewirableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
-  'enroll',
-  'manageable',
-  'available',
-  'inspecting',
-  'inspect wait',
-  'inspect failed',
-]);
-
-/**
- * The machine's address and switch port are how a flow reaches it, and how tear-down takes it off its tenant's network:
- * a port that is changed in between would leave its switch port there.
- */
-function refuseInUse(node: NodeRow, verb: 'created' | 'changed' | 'deleted'): void {
-  if (node.maintenance || rewirableStates.has(node.provisionState)) return;
-  throw new AppError(
-    'conflict',
-    `A port of node ${node.uuid} can not be ${verb} while the node is in '${node.provisionState}'. ` +
-      `Possible in: ${[...rewirableStates].join(', ')}, or any state in maintenance.`,
-  );
 }
 
 async function refuseSharedSwitchPort(tx: Transaction, connection: JsonObject, exceptUuid?: string): Promise<void> {

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { requireChassis } from '#conductor/chassis/chassis-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeInsert, NodeRow } from '#conductor/db/schema/node.ts';
 import { type NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { checkInterface, interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
 import { insertNode } from '#conductor/nodes/node-store.ts';
+import { sealNode } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Nodes start in `enroll` since this microversion; before it they were `available` at once. */
@@ -15,7 +17,7 @@ const enrollVersion = 11;
  * @throws AppError `invalid_argument` naming the field, `conflict` for a duplicate.
  */
 export async function createNode(
-  context: Pick<ConductorContext, 'db' | 'config' | 'drivers'>,
+  context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'secrets'>,
   description: NodeDescription & { readonly uuid?: string | undefined },
   version: number,
 ): Promise<NodeRow> {
@@ -47,7 +49,8 @@ export async function createNode(
     provisionState: state,
   };
   return context.db.transaction(async (tx) => {
-    const node = await insertNode(tx, row);
+    if (row.chassisUuid) await requireChassis(tx, row.chassisUuid);
+    const node = await insertNode(tx, sealNode(context.secrets, row.uuid, row));
     await addHistory(tx, {
       nodeUuid: node.uuid,
       severity: 'INFO',

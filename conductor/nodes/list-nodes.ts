@@ -9,6 +9,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** Filters of `GET /v1/nodes` (ironic-api.md §3.5); an absent one does not filter. */
 export interface NodeFilter {
   readonly uuid?: string | undefined;
+  readonly chassisUuid?: string | undefined;
   readonly instanceUuid?: string | undefined;
   /** Has an `instance_uuid`, or has none. */
   readonly associated?: boolean | undefined;
@@ -34,6 +35,7 @@ const sortColumns: Readonly<Record<string, PgColumn>> = {
   uuid: nodes.uuid,
   name: nodes.name,
   driver: nodes.driver,
+  chassis_uuid: nodes.chassisUuid,
   instance_uuid: nodes.instanceUuid,
   resource_class: nodes.resourceClass,
   network_interface: nodes.networkInterface,
@@ -101,6 +103,7 @@ function conditions(filter: NodeFilter): (SQL | undefined)[] {
     value === undefined ? undefined : eq(column, value);
   return [
     same(nodes.uuid, filter.uuid),
+    same(nodes.chassisUuid, filter.chassisUuid),
     same(nodes.instanceUuid, filter.instanceUuid),
     present(nodes.instanceUuid, filter.associated),
     same(nodes.maintenance, filter.maintenance),

@@ -83,7 +83,7 @@ export function isNodeField(name: string): name is NodeField {
   return Object.hasOwn(nodeFieldVersions, name);
 }
 
-const jsonDocument = z.record(z.string(), z.unknown(), { error: 'must be a JSON object' });
+export const jsonDocument = z.record(z.string(), z.unknown(), { error: 'must be a JSON object' });
 const line = z.string({ error: 'must be text' }).max(255).nullable();
 const wordsForTrue = new Set(['true', 't', 'yes', 'y', 'on', '1']);
 const wordsForFalse = new Set(['false', 'f', 'no', 'n', 'off', '0']);
@@ -126,7 +126,7 @@ export const NodeDescription = z
     retired_reason: z.string().nullable(),
     disable_power_off: looseBoolean,
     maintenance: looseBoolean,
-    chassis_uuid: z.null({ error: 'Baton has no chassis: it must be null or absent' }),
+    chassis_uuid: z.guid({ error: 'must be the UUID of a chassis' }).toLowerCase().nullable(),
     parent_node: z.null({ error: 'Baton has no parent nodes: it must be null or absent' }),
     ...interfaceFields,
   })
@@ -157,6 +157,7 @@ export const nodeColumns = {
   retired_reason: 'retiredReason',
   disable_power_off: 'disablePowerOff',
   maintenance: 'maintenance',
+  chassis_uuid: 'chassisUuid',
   network_interface: 'networkInterface',
 } as const satisfies Partial<Record<keyof NodeDescription, keyof NodeInsert>>;
 

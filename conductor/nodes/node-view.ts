@@ -4,6 +4,7 @@ import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { type NodeField, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
 import { nodeInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { mask, maskDocument } from '#conductor/secrets/mask-document.ts';
 
 /** What the API shows of a node beside its row (`node-surroundings.ts` reads it). */
 export interface NodeSurroundings {
@@ -21,13 +22,8 @@ export interface NodeViewOptions {
   readonly version: number;
   /** All that the version has when absent. */
   readonly fields?: readonly NodeField[] | undefined;
-  /** Keys of driver_info that the hardware type calls secret. */
-  readonly secretProperties: readonly string[];
   readonly conductorName: string;
 }
-
-const mask = '******';
-const secretName = /password|token|secret/i;
 
 /** The node as Ironic's API shows it, without links. Pure. */
 export function viewNode(
@@ -47,28 +43,13 @@ export function apiTime(time: Date | null | undefined): string | null {
   return time ? time.toISOString().replace('Z', '000+00:00') : null;
 }
 
-/** The document with the values of secret keys, at any depth, as `******`. */
-export function maskSecrets(document: JsonObject, secretKeys: readonly string[] = []): JsonObject {
-  return Object.fromEntries(
-    Object.entries(document).map(([key, value]) => [
-      key,
-      secretName.test(key) || secretKeys.includes(key) ? mask : maskInside(value, secretKeys),
-    ]),
-  );
-}
-
-function maskInside(value: unknown, secretKeys: readonly string[]): unknown {
-  if (Array.isArray(value)) return value.map((item) => maskInside(item, secretKeys));
-  return typeof value === 'object' && value !== null ? maskSecrets(value as JsonObject, secretKeys) : value;
-}
-
 function allFields(
   node: NodeRow,
   surroundings: NodeSurroundings,
   options: NodeViewOptions,
 ): Record<NodeField, unknown> {
   return {
-    ...described(node, options),
+    ...described(node),
     ...interfaceFields(node),
     ...stepFields(surroundings.currentStep),
     uuid: node.uuid,
@@ -86,27 +67,27 @@ function allFields(
     reservation: surroundings.reservation ?? null,
     traits: surroundings.traits,
     conductor: options.conductorName,
+    chassis_uuid: node.chassisUuid,
+    boot_mode: node.bootMode,
+    secure_boot: node.secureBoot,
     raid_config: node.raidConfig,
     target_raid_config: node.targetRaidConfig,
     driver_internal_info: internalInfo(surroundings.agent),
     // Baton has no data for these
     allocation_uuid: null,
-    chassis_uuid: null,
     parent_node: null,
-    boot_mode: null,
-    secure_boot: null,
     console_enabled: false,
   };
 }
 
-function described(node: NodeRow, options: NodeViewOptions) {
+function described(node: NodeRow) {
   return {
     name: node.name,
     driver: node.driver,
-    driver_info: maskSecrets(node.driverInfo, options.secretProperties),
-    properties: node.properties,
+    driver_info: maskDocument(node.driverInfo),
+    properties: maskDocument(node.properties),
     extra: node.extra,
-    instance_info: maskSecrets(node.instanceInfo, ['configdrive', 'image_url']),
+    instance_info: maskDocument(node.instanceInfo),
     network_data: node.networkData,
     instance_uuid: node.instanceUuid,
     instance_name: node.instanceName,
@@ -150,7 +131,7 @@ function stepFields(current: NodeSurroundings['currentStep']) {
   const step = current && {
     interface: current.interface,
     step: current.step,
-    args: current.args,
+    args: maskDocument(current.args),
     priority: current.priority,
   };
   const ofKind = (kind: FlowKindName): JsonObject => (step && current.kind === kind ? step : {});

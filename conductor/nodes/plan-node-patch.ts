@@ -4,9 +4,8 @@ import { NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/no
 import { checkInterface, interfaceKinds, nodeInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { keepMasked } from '#conductor/secrets/mask-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-const mask = '******';
 
 /** States in which a node may be described anew although it has not arrived (ironic-api.md §3.3). */
 const patchableInTransition: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
@@ -70,11 +69,11 @@ export function planNodePatch(
 
 type Description = ReturnType<typeof NodeDescription.parse>;
 
-/** The node as clients write it, secrets in clear. */
+/** The node as clients write it, its secrets sealed. */
 function describeNode(node: NodeRow): Record<string, unknown> {
   const columns = Object.entries(nodeColumns).map(([field, column]) => [field, node[column]]);
   const interfaces = Object.entries(nodeInterfaces(node)).map(([kind, name]) => [`${kind}_interface`, name]);
-  return { ...Object.fromEntries(columns), ...Object.fromEntries(interfaces), chassis_uuid: null, parent_node: null };
+  return { ...Object.fromEntries(columns), ...Object.fromEntries(interfaces), parent_node: null };
 }
 
 function parseDescription(document: Record<string, unknown>): Description {
@@ -102,6 +101,7 @@ function withDefaults(given: Description, defaultNetworkInterface: string) {
     lessee: given.lessee ?? null,
     description: given.description ?? null,
     shard: given.shard ?? null,
+    chassis_uuid: given.chassis_uuid ?? null,
     automated_clean: given.automated_clean ?? null,
     protected: given.protected ?? false,
     protected_reason: given.protected ? (given.protected_reason ?? null) : null,
@@ -169,6 +169,7 @@ function changedColumns(node: NodeRow, after: FilledDescription): NodeChange {
     ...after,
     driver_info: keepMasked(after.driver_info, node.driverInfo),
     instance_info: keepMasked(after.instance_info, node.instanceInfo),
+    properties: keepMasked(after.properties, node.properties),
   };
   const changes = Object.entries(nodeColumns)
     .map(([field, column]) => [column, secretsKept[field as keyof typeof nodeColumns]] as const)
@@ -183,16 +184,6 @@ export function refuseInTransition(node: NodeRow): void {
     'conflict',
     `Node ${node.uuid} can not be updated while a state transition is in progress ` +
       `(${node.provisionState} → ${node.targetProvisionState}).`,
-  );
-}
-
-/** A client that read `******` and wrote it back did not mean to change the secret. */
-export function keepMasked(
-  after: Record<string, unknown>,
-  before: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(after).map(([key, value]) => [key, value === mask && key in before ? before[key] : value]),
   );
 }
 

@@ -1,17 +1,16 @@
 import type { PortRow } from '#conductor/db/schema/port.ts';
 import { applyJsonPatch, type JsonPatch } from '#conductor/nodes/json-patch.ts';
 import { PortDescription, portColumns } from '#conductor/nodes/port-fields.ts';
-import type { PortChange } from '#conductor/nodes/port-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * The columns that a PATCH of a port changes. Pure.
  * @throws AppError `invalid_argument` naming the field.
  */
-export function planPortPatch(port: PortRow, patch: JsonPatch): PortChange {
+export function planPortPatch(port: PortRow, patch: JsonPatch): Partial<PortRow> {
   const columns = Object.entries(portColumns);
   const before = Object.fromEntries(columns.map(([field, column]) => [field, port[column]]));
-  const patched = applyJsonPatch({ ...before, portgroup_uuid: null }, patch, Object.keys(PortDescription.shape));
+  const patched = applyJsonPatch(before, patch, Object.keys(PortDescription.shape));
   const parsed = PortDescription.safeParse(patched);
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) => `/${issue.path.join('/')}: ${issue.message}`);
@@ -30,9 +29,10 @@ export function planPortPatch(port: PortRow, patch: JsonPatch): PortChange {
     pxe_enabled: after.pxe_enabled ?? true,
     physical_network: after.physical_network ?? null,
     is_smartnic: after.is_smartnic ?? false,
+    portgroup_uuid: after.portgroup_uuid ?? null,
   };
   const changes = columns
     .map(([field, column]) => [column, filled[field as keyof typeof portColumns]] as const)
     .filter(([column, value]) => JSON.stringify(value) !== JSON.stringify(port[column]));
-  return Object.fromEntries(changes) as PortChange;
+  return Object.fromEntries(changes) as Partial<PortRow>;
 }

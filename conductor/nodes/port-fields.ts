@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { PortRow } from '#conductor/db/schema/port.ts';
-import { looseBoolean } from '#conductor/nodes/node-fields.ts';
+import { jsonDocument, looseBoolean } from '#conductor/nodes/node-fields.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
@@ -29,19 +29,17 @@ export function isPortField(name: string): name is PortField {
   return Object.hasOwn(portFieldVersions, name);
 }
 
-const address = z.string({ error: 'must be a MAC address' }).transform((text, context): string => {
+export const macAddress = z.string({ error: 'must be a MAC address' }).transform((text, context): string => {
   const mac = parseMacAddress(text);
   if (mac === undefined)
     context.addIssue({ code: 'custom', message: `Expected valid MAC address for address: ${text}` });
   return mac ?? text;
 });
 
-const jsonDocument = z.record(z.string(), z.unknown(), { error: 'must be a JSON object' });
-
 /** What an operator may write about a port; every key may be absent. */
 export const PortDescription = z
   .strictObject({
-    address,
+    address: macAddress,
     name: z.string().max(255).nullable(),
     description: z.string().max(255).nullable(),
     extra: jsonDocument,
@@ -49,7 +47,7 @@ export const PortDescription = z
     pxe_enabled: looseBoolean,
     physical_network: z.string().max(64).nullable(),
     is_smartnic: looseBoolean,
-    portgroup_uuid: z.null({ error: 'Baton has no port groups: it must be null or absent' }),
+    portgroup_uuid: z.guid({ error: 'must be the UUID of a port group' }).toLowerCase().nullable(),
   })
   .partial();
 export type PortDescription = z.infer<typeof PortDescription>;
@@ -64,6 +62,7 @@ export const portColumns = {
   pxe_enabled: 'pxeEnabled',
   physical_network: 'physicalNetwork',
   is_smartnic: 'isSmartnic',
+  portgroup_uuid: 'portgroupUuid',
 } as const satisfies Partial<Record<keyof PortDescription, keyof PortRow>>;
 
 /** The port as the API shows it, without links. Pure. */
@@ -85,7 +84,7 @@ export function viewPort(
     node_uuid: port.nodeUuid,
     name: port.name,
     description: port.description,
-    portgroup_uuid: null,
+    portgroup_uuid: port.portgroupUuid,
   };
   const names = options.fields ?? (Object.keys(portFieldVersions) as PortField[]);
   return Object.fromEntries(

@@ -17,6 +17,7 @@ export interface PortFilter {
   readonly nodeUuid?: string | undefined;
   /** Lower case. */
   readonly address?: string | undefined;
+  readonly portgroupUuid?: string | undefined;
   readonly descriptionContains?: string | undefined;
   /** Of the ports' nodes; one or several, with commas between them. */
   readonly shard?: string | undefined;
@@ -27,6 +28,7 @@ const sortColumns: Readonly<Record<string, PgColumn>> = {
   address: ports.address,
   name: ports.name,
   node_uuid: ports.nodeUuid,
+  portgroup_uuid: ports.portgroupUuid,
   description: ports.description,
   pxe_enabled: ports.pxeEnabled,
   physical_network: ports.physicalNetwork,
@@ -57,10 +59,11 @@ export function listPorts(db: Queryable, filter: PortFilter, page: PageRequest):
 }
 
 function conditions(db: Queryable, filter: PortFilter): (SQL | undefined)[] {
-  const { nodeUuid, address, descriptionContains, shard } = filter;
+  const { nodeUuid, address, portgroupUuid, descriptionContains, shard } = filter;
   return [
     nodeUuid === undefined ? undefined : eq(ports.nodeUuid, nodeUuid),
     address === undefined ? undefined : eq(ports.address, address),
+    portgroupUuid === undefined ? undefined : eq(ports.portgroupUuid, portgroupUuid),
     descriptionContains === undefined
       ? undefined
       : ilike(ports.description, `%${descriptionContains.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`),

@@ -1,0 +1,27 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers } from '#conductor/http/query-values.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { countShards } from '#conductor/nodes/count-shards.ts';
+
+const since = 82;
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/shards',
+  tags: ['shards'],
+  summary: 'Count the nodes of each shard',
+  responses: answers(200, 'shards; nodes without one count under the name None, as in Ironic'),
+});
+
+/** `/v1/shards`. */
+export function shardRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
+  const app = newApiApp();
+  app.openapi(list, async (c) => {
+    requireEndpoint(c.get('version'), since);
+    const shards = await countShards(db);
+    return c.json({ shards: shards.map(({ shard, count }) => ({ name: shard ?? 'None', count })) });
+  });
+  return app;
+}

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
+import type { PortgroupRow } from '#conductor/db/schema/portgroup.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { type JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
+import { listNodePorts } from '#conductor/nodes/port-store.ts';
+import { refuseInUse } from '#conductor/nodes/refuse-in-use.ts';
+import { PortgroupDescription } from '#conductor/portgroups/portgroup-fields.ts';
+import {
+  deletePortgroup,
+  describePortgroup,
+  getPortgroup,
+  insertPortgroup,
+  updatePortgroup,
+} from '#conductor/portgroups/portgroup-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+type PortgroupContext = Pick<ConductorContext, 'db' | 'clock'>;
+
+/**
+ * Adds a port group to a node.
+ * @throws AppError `conflict` for a duplicate or while the node is in use, `node_locked`.
+ */
+export function createPortgroup(
+  context: PortgroupContext,
+  nodeUuid: string,
+  description: PortgroupDescription,
+  uuid: string = randomUUID(),
+): Promise<PortgroupRow> {
+  return changeUnlocked(context, nodeUuid, (tx, node) => {
+    refuseInUse(node, 'port group', 'created');
+    return insertPortgroup(tx, { uuid, nodeUuid }, description);
+  });
+}
+
+/**
+ * `PATCH /v1/portgroups/{portgroup}` in one transaction.
+ * @throws AppError `invalid_argument`, `conflict` for a duplicate, for PXE ports in a group that may have none, or while
+ * the node is in use; `node_locked`.
+ */
+export async function changePortgroup(
+  context: PortgroupContext,
+  portgroup: PortgroupRow,
+  patch: JsonPatch,
+): Promise<PortgroupRow> {
+  const { uuid, nodeUuid } = portgroup;
+  return changeUnlocked(context, nodeUuid, async (tx, node) => {
+    const before = await getPortgroup(tx, uuid);
+    const after = patchDocument(describePortgroup(before), patch, PortgroupDescription);
+    const rewired =
+      after.address !== before.address || after.standalone_ports_supported !== before.standalonePortsSupported;
+    if (rewired) refuseInUse(node, 'port group', 'changed');
+    if (!after.standalone_ports_supported) await refusePxePorts(tx, before);
+    if (patch.length > 0) await updatePortgroup(tx, uuid, after);
+    return getPortgroup(tx, uuid);
+  });
+}
+
+/** @throws AppError `invalid_argument` while it has ports, `conflict` while the node is in use, `node_locked`. */
+export async function removePortgroup(context: PortgroupContext, portgroup: PortgroupRow): Promise<void> {
+  const { uuid, nodeUuid } = portgroup;
+  await changeUnlocked(context, nodeUuid, async (tx, node) => {
+    refuseInUse(node, 'port group', 'deleted');
+    if ((await membersOf(tx, portgroup)).length > 0) {
+      throw new AppError(
+        'invalid_argument',
+        `Cannot complete the requested action because portgroup ${uuid} contains ports.`,
+      );
+    }
+    await deletePortgroup(tx, uuid);
+  });
+}
+
+async function membersOf(tx: Transaction, portgroup: PortgroupRow) {
+  return (await listNodePorts(tx, portgroup.nodeUuid)).filter((port) => port.portgroupUuid === portgroup.uuid);
+}
+
+async function refusePxePorts(tx: Transaction, portgroup: PortgroupRow): Promise<void> {
+  const booting = (await membersOf(tx, portgroup)).filter((port) => port.pxeEnabled);
+  if (booting.length === 0) return;
+  throw new AppError(
+    'conflict',
+    `standalone_ports_supported can not be set to False, because the port group ${portgroup.uuid} contains ports with ` +
+      `pxe_enabled: ${booting.map((port) => port.address).join(', ')}.`,
+  );
+}
