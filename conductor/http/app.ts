@@ -1,4 +1,3 @@
-import { bodyLimit } from 'hono/body-limit';
 import { anybody } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
@@ -10,9 +9,9 @@ import { consoleRoutes } from '#conductor/http/console.routes.ts';
 import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError, answerNoPath } from '#conductor/http/error-handler.ts';
-import { applicationFault } from '#conductor/http/fault.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
+import { limitBody } from '#conductor/http/limit-body.ts';
 import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
@@ -33,12 +32,6 @@ import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { maximumMinor, microversions } from '#conductor/http/versions.ts';
 import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
 import { answerBoot } from '#conductor/nodes/boot-answer.ts';
-
-const mebibyte = 1024 * 1024;
-/** A config drive comes in the body of a provision request; everything else is small (ironic-api.md §1.2). */
-const provisionBodyLimit = 64 * mebibyte;
-const inspectionBodyLimit = 16 * mebibyte;
-const bodyLimitBytes = mebibyte;
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
 const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
@@ -82,18 +75,8 @@ export function createApp(context: ConductorContext): ApiApp {
     c.set('caller', anybody);
     return next();
   });
-  const limitBody = (maxSize: number) =>
-    bodyLimit({ maxSize, onError: (c) => applicationFault(c, 413, `The body is larger than ${maxSize} bytes.`) });
-  const limitProvisionBody = limitBody(provisionBodyLimit);
-  const limitInspectionBody = limitBody(inspectionBodyLimit);
-  const limitOtherBody = limitBody(bodyLimitBytes);
   const isInspection = (path: string): boolean => /\/continue_inspection\/?$/.test(path);
-  const limitByPath: ReturnType<typeof bodyLimit> = (c, next) => {
-    const isProvision = /\/states\/provision\/?$/.test(c.req.path);
-    const limit = isProvision ? limitProvisionBody : isInspection(c.req.path) ? limitInspectionBody : limitOtherBody;
-    return limit(c, next);
-  };
-  app.use('/v1/*', limitByPath);
+  app.use('/v1/*', limitBody);
   app.use('/v1/*', microversions);
   // what a machine tells of itself is mended where it is stored: nobody can correct it
   app.use('/v1/*', (c, next) => (isInspection(c.req.path) ? next() : refuseUnstorableText(c, next)));

@@ -18,7 +18,8 @@ export function observeRequests(context: Pick<ConductorContext, 'log' | 'metrics
     const requestId = `req-${randomUUID()}`;
     c.set('requestId', requestId);
     await next();
-    c.header('X-OpenStack-Request-ID', requestId);
+    // not `c.header`, which copies the answer and its body
+    c.res.headers.set('X-OpenStack-Request-ID', requestId);
     const ms = performance.now() - started;
     const { method, path } = c.req;
     const { status } = c.res;

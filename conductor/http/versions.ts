@@ -1,4 +1,4 @@
-import type { Context, MiddlewareHandler } from 'hono';
+import type { MiddlewareHandler } from 'hono';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { frameworkFault } from '#conductor/http/fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -47,19 +47,22 @@ export function askedVersion(header: (name: string) => string | undefined): stri
 export const microversions: MiddlewareHandler<ApiEnv> = async (c, next) => {
   const outcome = negotiateVersion(askedVersion((name) => c.req.header(name)));
   if (outcome.kind !== 'agreed') {
-    if (outcome.kind === 'unsupported') addRange(c);
-    return frameworkFault(c, 406, outcome.reason);
+    const fault = frameworkFault(c, 406, outcome.reason);
+    if (outcome.kind === 'unsupported') addRange(fault.headers);
+    return fault;
   }
   c.set('version', outcome.minor);
   await next();
-  addRange(c);
-  c.header(legacyHeader, `1.${outcome.minor}`);
+  // not `c.header`, which copies the answer and its body each time
+  const { headers } = c.res;
+  addRange(headers);
+  headers.set(legacyHeader, `1.${outcome.minor}`);
   return undefined;
 };
 
-function addRange(c: Context<ApiEnv>): void {
-  c.header(minimumHeader, `1.${minimumMinor}`);
-  c.header(maximumHeader, `1.${maximumMinor}`);
+function addRange(headers: Headers): void {
+  headers.set(minimumHeader, `1.${minimumMinor}`);
+  headers.set(maximumHeader, `1.${maximumMinor}`);
 }
 
 /** @throws AppError `not_found`: an endpoint that the version in use does not have is not there (404). */
