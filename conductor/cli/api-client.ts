@@ -1,5 +1,6 @@
+import type { ClientSettings } from '#conductor/cli/client-settings.ts';
 import { readFault } from '#conductor/cli/read-fault.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -16,34 +17,52 @@ export interface ApiClient {
   download(path: string): Promise<Download>;
 }
 
+type Answer = Pick<Response, 'status' | 'ok' | 'text' | 'arrayBuffer'> & { readonly headers: Pick<Headers, 'get'> };
+type Fetch = (url: string, init: { method: string; headers: Record<string, string>; body?: string }) => Promise<Answer>;
+
 const microversion = '1.96';
 
-/** Ironic's API at `url`, for the command line. */
-export function createApiClient(url: string): ApiClient {
-  const base = url.replace(/\/+$/, '');
-  const send = (method: string, path: string, body?: unknown): Promise<Response> =>
-    fetch(`${base}${path}`, {
-      method,
-      headers: { 'X-OpenStack-Ironic-API-Version': microversion, 'Content-Type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    }).catch((cause: unknown) => {
+/** Ironic's API as the settings say, for the command line. */
+export function createApiClient(settings: ClientSettings): ApiClient {
+  const { url, authorization } = settings;
+  let chosen: Promise<Fetch> | undefined;
+  const send = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    chosen ??= chooseFetch(settings);
+    const fetch = await chosen;
+    const headers = {
+      'X-OpenStack-Ironic-API-Version': microversion,
+      'Content-Type': 'application/json',
+      ...(authorization === undefined ? {} : { Authorization: authorization }),
+    };
+    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    return fetch(`${url}${path}`, init).catch((cause: unknown) => {
       throw new AppError('unavailable', `reach the conductor at ${url} (BATON_URL)`, { cause });
     });
+  };
   return {
     call: async (method, path, body) => {
       const answer = await send(method, path, body);
       if (answer.status === 404 && method === 'GET') return undefined;
       const text = await answer.text();
-      if (!answer.ok) throw refusal(answer.status, text);
+      if (!answer.ok) throw refusal(answer.status, text, settings);
       return text === '' ? {} : parseAnswer(text, url);
     },
     download: async (path) => {
       const answer = await send('GET', path);
-      if (!answer.ok) throw refusal(answer.status, await answer.text());
+      if (!answer.ok) throw refusal(answer.status, await answer.text(), settings);
       const fileName = /filename="([\w.-]+)"/.exec(answer.headers.get('content-disposition') ?? '')?.[1];
       return { content: new Uint8Array(await answer.arrayBuffer()), fileName: fileName ?? 'download' };
     },
   };
+}
+
+/** Node's own, whose trust can't be told by call; undici takes a fifth of a second to load, so only where it is needed. */
+async function chooseFetch({ authorities, insecure }: ClientSettings): Promise<Fetch> {
+  if (authorities === undefined && !insecure) return fetch;
+  const undici = await import('undici');
+  const connect = { rejectUnauthorized: !insecure, ...(authorities === undefined ? {} : { ca: authorities }) };
+  const dispatcher = new undici.Agent({ connect });
+  return (url, init) => undici.fetch(url, { ...init, dispatcher });
 }
 
 function parseAnswer(text: string, url: string): Json {
@@ -54,6 +73,18 @@ function parseAnswer(text: string, url: string): Json {
   }
 }
 
-function refusal(status: number, text: string): AppError {
-  return new AppError(status >= 500 ? 'unavailable' : 'invalid_argument', readFault(text) ?? `${status}: ${text}`);
+const codes: Readonly<Partial<Record<number, ErrorCode>>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  406: 'not_acceptable',
+  409: 'conflict',
+};
+
+function refusal(status: number, text: string, { authorization }: ClientSettings): AppError {
+  const words = readFault(text) ?? `${status}: ${text}`;
+  const advice = 'set BATON_TOKEN, or BATON_USERNAME and BATON_PASSWORD';
+  const what = authorization === undefined ? `it asks who you are: ${advice}` : 'it does not know these credentials';
+  const message = status === 401 ? `${words}\n→ ${what}` : words;
+  return new AppError(codes[status] ?? (status >= 500 ? 'unavailable' : 'invalid_argument'), message);
 }

@@ -4,17 +4,25 @@ import type { Screen } from '#conductor/cli/watch-flow.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export interface CommandContext {
+/** How a command reaches the conductor. */
+export interface Connection {
   readonly client: ApiClient;
-  readonly screen: Screen;
-  readonly clock: Clock;
   /** Joins the person's terminal with a shell in the node's ramdisk. @param ident as it stands in a path */
   readonly openConsole: (ident: string) => Promise<void>;
+}
+
+export interface CommandContext extends Connection {
+  readonly screen: Screen;
+  readonly clock: Clock;
 }
 
 export interface CommandOption {
   /** What stands behind it, `FILE`; absent = a flag. */
   readonly value?: string;
+  /** `--wait` alone, or `--wait=SECONDS`: then the option is `''`, or the text. */
+  readonly mayStandAlone?: boolean;
+  /** May be given again and again: `listOption`. */
+  readonly repeats?: boolean;
   /** One letter. */
   readonly short?: string;
   readonly meaning: string;
@@ -23,7 +31,7 @@ export interface CommandOption {
 export interface Command {
   /** `node show`: what selects it. */
   readonly words: string;
-  /** `NODE`: each must be there. */
+  /** `NODE`: each must be there. `NODE...`, the last one: one or more; `[FIELD=VALUE...]`: any number. */
   readonly operands?: readonly string[];
   readonly options?: Readonly<Record<string, CommandOption>>;
   /** One line. */
@@ -33,20 +41,33 @@ export interface Command {
   run(context: CommandContext, input: CommandInput): Promise<void>;
 }
 
+type OptionValue = string | boolean | readonly string[] | undefined;
+
 export interface CommandInput {
-  /** As many as the command has operands. */
+  /** As the command's operands say. */
   readonly operands: readonly string[];
-  readonly values: Readonly<Record<string, string | boolean | undefined>>;
-  /** `-o json`: one JSON document on standard output, and nothing else. */
-  readonly json: boolean;
+  readonly values: Readonly<Record<string, OptionValue>>;
+  /** `-o json`, `-o yaml`: one document on standard output, and nothing else. */
+  readonly document: DocumentFormat | undefined;
 }
 
-/** What every command takes. */
-const outputOption: CommandOption = { value: 'json|text', short: 'o', meaning: 'how to print (default: text)' };
-const helpOption: CommandOption = { short: 'h', meaning: 'this text' };
+const documentFormats = ['json', 'yaml'] as const;
+type DocumentFormat = (typeof documentFormats)[number];
 
-function optionsOf(command: Command): Record<string, CommandOption> {
-  return { output: outputOption, help: helpOption, ...command.options };
+/** What every command takes. */
+const commonOptions: Readonly<Record<string, CommandOption>> = {
+  output: { value: 'json|yaml|text', short: 'o', meaning: 'how to print (default: text)' },
+  insecure: { meaning: "take the conductor's certificate without proof" },
+  help: { short: 'h', meaning: 'this text' },
+};
+
+export function optionsOf(command: Command): Record<string, CommandOption> {
+  return { ...commonOptions, ...command.options };
+}
+
+/** Bad usage: nothing was sent. `main.ts` ends with its own exit code for it. */
+export function usageError(message: string, options: { readonly cause?: unknown } = {}): AppError {
+  return new AppError('invalid_argument', message, { ...options, details: { usage: true } });
 }
 
 /**
@@ -54,52 +75,73 @@ function optionsOf(command: Command): Record<string, CommandOption> {
  * @throws AppError `invalid_argument` naming what is wrong, with the command's usage.
  */
 export function parseInput(command: Command, args: readonly string[]): CommandInput {
-  const options = Object.fromEntries(
-    Object.entries(optionsOf(command)).map(([name, { value, short }]) => [
-      name,
-      { type: value === undefined ? ('boolean' as const) : ('string' as const), ...(short ? { short } : {}) },
-    ]),
-  );
-  const { values, positionals } = parse(command, args, options);
-  const wanted = command.operands ?? [];
-  if (positionals.length !== wanted.length && values['help'] !== true) {
-    const what = wanted.length === 0 ? 'it takes no operands' : `it takes ${wanted.join(' ')}`;
-    throw new AppError('invalid_argument', `${command.words}: ${what}; usage: ${usageLine(command)}`);
-  }
+  const options = optionsOf(command);
+  const { values, positionals } = parse(command, standAlone(args, options), options);
+  if (values['help'] !== true) requireOperands(command, positionals);
   const output = values['output'];
-  const isFormat = output === 'json' || output === 'text';
-  if (output !== undefined && !isFormat && command.options?.['output'] === undefined) {
-    throw new AppError('invalid_argument', `${command.words}: -o: it must be json or text`);
+  const document = documentFormats.find((format) => format === output);
+  if (output !== undefined && document === undefined && output !== 'text' && !command.options?.['output']) {
+    throw usageError(`${command.words}: -o: it must be json, yaml or text`);
   }
-  return { operands: positionals, values, json: output === 'json' };
+  return { operands: positionals, values, document };
+}
+
+function requireOperands(command: Command, given: readonly string[]): void {
+  const wanted = command.operands ?? [];
+  const least = wanted.filter((name) => !name.startsWith('[')).length;
+  const most = wanted.some((name) => name.includes('...')) ? Number.POSITIVE_INFINITY : wanted.length;
+  if (given.length >= least && given.length <= most) return;
+  const what = wanted.length === 0 ? 'it takes no operands' : `it takes ${wanted.join(' ')}`;
+  throw usageError(`${command.words}: ${what}; usage: ${usageLine(command)}`);
+}
+
+/** `parseArgs` knows no option whose value may be left away: such a one gets an empty value. */
+function standAlone(args: readonly string[], options: Readonly<Record<string, CommandOption>>): string[] {
+  return args.map((arg) => (options[arg.replace(/^--/, '')]?.mayStandAlone && arg.startsWith('--') ? `${arg}=` : arg));
 }
 
 function parse(
   command: Command,
   args: readonly string[],
-  options: Record<string, { type: 'boolean' | 'string'; short?: string }>,
-): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
+  options: Readonly<Record<string, CommandOption>>,
+): { values: Record<string, OptionValue>; positionals: string[] } {
+  const config = Object.fromEntries(
+    Object.entries(options).map(([name, { value, short, repeats }]) => [
+      name,
+      {
+        type: value === undefined ? ('boolean' as const) : ('string' as const),
+        ...(short ? { short } : {}),
+        ...(repeats ? { multiple: true } : {}),
+      },
+    ]),
+  );
   try {
-    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
-    return { values: { ...values }, positionals };
+    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: config });
+    return { values: values as Record<string, OptionValue>, positionals };
   } catch (cause) {
-    throw new AppError('invalid_argument', `${command.words}: usage: ${usageLine(command)}`, { cause });
+    throw usageError(`${command.words}: usage: ${usageLine(command)}`, { cause });
   }
 }
 
 /** `deploy NODE [--image URL] [--wait]` */
 export function usageLine(command: Command): string {
-  const options = Object.entries(command.options ?? {}).map(([name, { value, short }]) => {
-    const flag = short === undefined ? `--${name}` : `-${short}`;
-    return `[${value === undefined ? flag : `${flag} ${value}`}]`;
+  const options = Object.entries(command.options ?? {}).map(([name, option]) => {
+    const flag = option.short === undefined ? `--${name}` : `-${option.short}`;
+    return `[${flag}${valueText(option)}]${option.repeats ? '...' : ''}`;
   });
   return ['baton', command.words, ...(command.operands ?? []), ...options].join(' ');
 }
 
+function valueText({ value, mayStandAlone }: CommandOption): string {
+  if (value === undefined) return '';
+  return mayStandAlone ? `[=${value}]` : ` ${value}`;
+}
+
 /** What `--help` prints. */
 export function helpText(command: Command): string {
-  const rows = Object.entries(optionsOf(command)).map(([name, { value, short, meaning }]) => {
-    const flags = `${short === undefined ? '    ' : `-${short}, `}--${name}${value === undefined ? '' : ` ${value}`}`;
+  const rows = Object.entries(optionsOf(command)).map(([name, option]) => {
+    const { short, meaning, repeats } = option;
+    const flags = `${short === undefined ? '    ' : `-${short}, `}--${name}${valueText(option)}${repeats ? '...' : ''}`;
     return [flags, meaning] as const;
   });
   const width = Math.max(...rows.map(([flags]) => flags.length));
@@ -118,6 +160,21 @@ export function helpText(command: Command): string {
 export function textOption(input: CommandInput, name: string): string | undefined {
   const value = input.values[name];
   return typeof value === 'string' ? value : undefined;
+}
+
+/** All that was given of an option that repeats. */
+export function listOption(input: CommandInput, name: string): readonly string[] {
+  const value = input.values[name];
+  return Array.isArray(value) ? (value as readonly string[]) : [];
+}
+
+/** @throws AppError `invalid_argument` unless it is a whole number from `least` on. */
+export function numberOption(input: CommandInput, name: string, least = 1): number | undefined {
+  const text = textOption(input, name);
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number >= least) return number;
+  throw usageError(`--${name}: it must be a whole number, ${least} or more`);
 }
 
 export function flagOption(input: CommandInput, name: string): boolean {

@@ -32,9 +32,8 @@ const client: ApiClient = {
 const run = (...args: string[]) =>
   runCommand(
     {
-      client,
+      connect: () => ({ client, openConsole: (ident) => Promise.resolve(void calls.push(['console', ident])) }),
       screen: { write: (text) => (output += String(text)), isTerminal: false, size: () => ({ columns: 80, rows: 24 }) },
-      openConsole: (ident) => Promise.resolve(void calls.push(['console', ident])),
       clock: {
         now: () => new Date(),
         sleep: () => {
@@ -128,16 +127,6 @@ test('a failure is told with what to do next, also where the node is in no faile
   flow = failed;
   await run('watch', 'n1');
   expect(output).toContain('node n1 is enroll\n');
-});
-
-test('maintenance is set with its reason, and unset', async () => {
-  await run('node', 'maintenance', 'set', 'n1', '--reason', 'new fan');
-  await run('node', 'maintenance', 'unset', 'n1');
-  expect(calls).toEqual([
-    ['PUT', '/v1/nodes/n1/maintenance', { reason: 'new fan' }],
-    ['DELETE', '/v1/nodes/n1/maintenance', undefined],
-  ]);
-  expect(output).toBe('node n1: in maintenance\nnode n1: no longer in maintenance\n');
 });
 
 test('watching rides out a conductor that is restarted, and gives up on time', async () => {
@@ -312,6 +301,6 @@ test('bad usage is answered with what would be right', async () => {
   await expect(run('node', 'show')).rejects.toThrow('it takes NODE; usage: baton node show NODE');
   await expect(run('deploy', 'n1', '--bogus')).rejects.toThrow('usage: baton deploy NODE [--image URL]');
   await expect(run('deploy', 'n1', '--wait', '--timeout', 'soon')).rejects.toThrow('number of seconds above 0');
-  await expect(run('node', 'list', '-o', 'xml')).rejects.toThrow('it must be json or text');
+  await expect(run('node', 'list', '-o', 'xml')).rejects.toThrow('it must be json, yaml or text');
   expect(calls).toEqual([]);
 });

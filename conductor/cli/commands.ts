@@ -1,13 +1,30 @@
-import { type Command, type CommandContext, helpText, parseInput } from '#conductor/cli/command.ts';
+import { allocateCommand } from '#conductor/cli/allocate.ts';
+import { allocationCommands } from '#conductor/cli/allocation-commands.ts';
+import { settingsHelp } from '#conductor/cli/client-settings.ts';
+import {
+  type Command,
+  type CommandContext,
+  type Connection,
+  flagOption,
+  helpText,
+  parseInput,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { bashCompletion } from '#conductor/cli/completion.ts';
+import { conductorCommands } from '#conductor/cli/conductor-commands.ts';
 import { consoleCommands } from '#conductor/cli/console-commands.ts';
+import { createNodeCommand } from '#conductor/cli/create-node-command.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
+import { historyCommand } from '#conductor/cli/history-command.ts';
 import { logCommands } from '#conductor/cli/log-commands.ts';
 import { nodeCommands } from '#conductor/cli/node-commands.ts';
+import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
+import { portCommands } from '#conductor/cli/port-commands.ts';
+import { powerCommands } from '#conductor/cli/power-commands.ts';
 import { print, table } from '#conductor/cli/print.ts';
 import { stateCommands } from '#conductor/cli/state-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
 import { describeSettings } from '#conductor/config.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 const settings: Command = {
   words: 'settings',
@@ -20,15 +37,34 @@ const settings: Command = {
   },
 };
 
+const completion: Command = {
+  words: 'completion bash',
+  meaning: 'what bash needs to complete commands and options',
+  details: 'source <(baton completion bash)',
+  run: (context) => {
+    context.screen.write(bashCompletion(commands));
+    return Promise.resolve();
+  },
+};
+
 /** THE table of commands; the longest words that the arguments begin with select one. */
 export const commands: readonly Command[] = [
+  nodeListCommand,
+  createNodeCommand,
   ...nodeCommands,
+  ...powerCommands,
+  historyCommand,
+  allocateCommand,
+  ...allocationCommands,
   ...deployCommands,
   ...stateCommands,
   ...logCommands,
   ...consoleCommands,
   ...templateCommands,
+  ...portCommands,
+  ...conductorCommands,
   settings,
+  completion,
 ];
 
 /** All commands, or those that begin with these words. */
@@ -38,33 +74,39 @@ export function usage(prefix: readonly string[] = []): string {
     `  baton ${[command.words, ...(command.operands ?? [])].join(' ')}`,
     command.meaning,
   ]);
-  const end =
-    'Every command takes -o json and --help. The conductor is found at BATON_URL (default http://127.0.0.1:6385).';
-  return `usage:\n${table(rows)}${end}\n`;
+  const end = 'Every command takes -o json, -o yaml and --help. From the environment:';
+  return `usage:\n${table(rows)}${end}\n${table(settingsHelp.map(([name, meaning]) => [`  ${name}`, meaning]))}`;
+}
+
+/** What `main.ts` has before a command is known. */
+export interface CommandSeat extends Pick<CommandContext, 'screen' | 'clock'> {
+  /** @throws AppError `invalid_argument` for settings that can't be used */
+  connect(choice: { readonly insecure: boolean }): Connection;
 }
 
 /**
  * Runs what the arguments say.
  * @throws AppError `invalid_argument` with what would be right; whatever the command throws.
  */
-export async function runCommand(context: CommandContext, args: readonly string[]): Promise<void> {
+export async function runCommand(seat: CommandSeat, args: readonly string[]): Promise<void> {
+  const { screen, clock } = seat;
   const command = commands
     .filter(({ words }) => startsWith(args, words.split(' ')))
     .sort((a, b) => b.words.length - a.words.length)[0];
   if (command) {
     const input = parseInput(command, args.slice(command.words.split(' ').length));
-    if (input.values['help'] === true) context.screen.write(helpText(command));
-    else await command.run(context, input);
+    if (input.values['help'] === true) screen.write(helpText(command));
+    else await command.run({ screen, clock, ...seat.connect({ insecure: flagOption(input, 'insecure') }) }, input);
     return;
   }
   const words = args.filter((word) => !['--help', '-h', 'help'].includes(word));
   const isGroup = commands.some((each) => startsWith(each.words.split(' '), words));
   if (isGroup && words.length < args.length) {
-    context.screen.write(usage(words));
+    screen.write(usage(words));
     return;
   }
   const fault = args.length === 0 ? '' : `no such command: ${args.join(' ')}\n`;
-  throw new AppError('invalid_argument', `${fault}${usage(isGroup ? words : [])}`);
+  throw usageError(`${fault}${usage(isGroup ? words : [])}`);
 }
 
 function startsWith(words: readonly string[], prefix: readonly string[]): boolean {

@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { WebSocket } from 'ws';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
+import type { ClientSettings } from '#conductor/cli/client-settings.ts';
 import { createEscapeFilter } from '#conductor/cli/escape-filter.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { closeSocket } from '#shared/web-socket/close-socket.ts';
@@ -28,27 +29,32 @@ const endOfTransmission = Buffer.from([4]);
  * `command_failed` when the shell ended with another code than 0
  */
 export async function openConsole(
-  { client, url }: { readonly client: ApiClient; readonly url: string },
+  { client, settings }: { readonly client: ApiClient; readonly settings: ClientSettings },
   ident: string,
   seat: Seat,
 ): Promise<void> {
   const path = `/v1/nodes/${ident}/console/shell`;
   // a refused WebSocket has a status and no text; this answer says in words whether and why not
   if (!(await client.call('GET', path))) throw new AppError('not_found', `there is no node ${ident}`);
-  const target = new URL(`${url.replace(/\/+$/, '').replace(/^http/, 'ws')}${path}`);
+  const target = new URL(`${settings.url.replace(/^http/, 'ws')}${path}`);
   const { columns, rows } = seat.output;
   const query = { columns, rows, term: seat.term };
   for (const [name, value] of Object.entries(query)) if (value) target.searchParams.set(name, String(value));
-  const socket = await dial(target);
+  const socket = await dial(target, settings);
   keepAlive(socket);
   const end = await converse(socket, seat);
   if (end.exit_code === undefined) throw new AppError('aborted', `the console was closed: ${end.reason}`);
   if (end.exit_code !== 0) throw new AppError('command_failed', end.reason);
 }
 
-function dial(target: URL): Promise<WebSocket> {
+function dial(target: URL, { authorization, authorities, insecure }: ClientSettings): Promise<WebSocket> {
   return new Promise((resolve, reject) => {
-    const socket = new WebSocket(target, { perMessageDeflate: false });
+    const socket = new WebSocket(target, {
+      perMessageDeflate: false,
+      ...(authorization === undefined ? {} : { headers: { Authorization: authorization } }),
+      ...(authorities === undefined ? {} : { ca: authorities }),
+      rejectUnauthorized: !insecure,
+    });
     socket.once('open', () => {
       socket.pause();
       resolve(socket);

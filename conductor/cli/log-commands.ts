@@ -14,8 +14,9 @@ async function logs(context: CommandContext, input: CommandInput): Promise<void>
   const flow = textOption(input, 'flow');
   const query = flow === undefined ? '' : `?flow=${encodeURIComponent(flow)}`;
   const { content, fileName } = await context.client.download(`/v1/nodes/${pathOperand(input)}/flow/logs${query}`);
-  const asked = input.json || textOption(input, 'output') === 'text' ? undefined : textOption(input, 'output');
-  const toPipe = asked === '-' || (asked === undefined && !input.json && !context.screen.isTerminal);
+  const asked =
+    input.document !== undefined || textOption(input, 'output') === 'text' ? undefined : textOption(input, 'output');
+  const toPipe = asked === '-' || (asked === undefined && input.document === undefined && !context.screen.isTerminal);
   if (toPipe) {
     context.screen.write(content);
     return;

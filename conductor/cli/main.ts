@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import { createApiClient } from '#conductor/cli/api-client.ts';
+import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
 import { openConsole } from '#conductor/cli/console.ts';
+import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
@@ -11,30 +13,28 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-const url = process.env['BATON_URL'] ?? 'http://127.0.0.1:6385';
-const client = createApiClient(url);
+const screen = {
+  write: (output: string | Uint8Array) => process.stdout.write(output),
+  isTerminal: process.stdout.isTTY,
+  // a terminal that does not know its size says 0
+  size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
+};
 
 try {
   await runCommand(
     {
-      client,
-      screen: {
-        write: (output) => process.stdout.write(output),
-        isTerminal: process.stdout.isTTY,
-        // a terminal that does not know its size says 0
-        size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
-      },
+      screen,
       clock: systemClock,
-      openConsole: (ident) =>
-        openConsole({ client, url }, ident, {
-          input: process.stdin,
-          output: process.stdout,
-          term: process.env['TERM'],
-        }),
+      connect: (choice) => {
+        const settings = readClientSettings(process.env, choice);
+        const client = createApiClient(settings);
+        const seat = { input: process.stdin, output: process.stdout, term: process.env['TERM'] };
+        return { client, openConsole: (ident) => openConsole({ client, settings }, ident, seat) };
+      },
     },
     process.argv.slice(2),
   );
 } catch (error) {
   process.stderr.write(`baton: ${errorChain(error)}\n`);
-  process.exitCode = 1;
+  process.exitCode = exitCodeOf(error);
 }

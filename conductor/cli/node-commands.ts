@@ -1,4 +1,5 @@
 import type { Json } from '#conductor/cli/api-client.ts';
+import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/assignments.ts';
 import {
   type Command,
   type CommandContext,
@@ -6,29 +7,10 @@ import {
   pathOperand,
   textOption,
 } from '#conductor/cli/command.ts';
-import { cell, fieldTable, print, table } from '#conductor/cli/print.ts';
+import { forEachOperand } from '#conductor/cli/for-each.ts';
+import { fieldTable, print } from '#conductor/cli/print.ts';
 import { readDocument } from '#conductor/cli/read-input-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-const columns = ['uuid', 'name', 'provision_state', 'target_provision_state', 'power_state', 'maintenance'] as const;
-const pageSize = 1000;
-
-async function list(context: CommandContext, input: CommandInput): Promise<void> {
-  const state = textOption(input, 'state');
-  const filter = state === undefined ? '' : `&provision_state=${encodeURIComponent(state)}`;
-  const nodes: Json[] = [];
-  for (;;) {
-    const last = nodes.at(-1);
-    const marker = last === undefined ? '' : `&marker=${cell(last['uuid'])}`;
-    const path = `/v1/nodes?fields=${columns.join(',')}&limit=${pageSize}${filter}${marker}`;
-    const page = ((await context.client.call('GET', path))?.['nodes'] ?? []) as Json[];
-    nodes.push(...page);
-    if (page.length < pageSize) break;
-  }
-  const rows = nodes.map((node) => columns.map((name) => cell(node[name])));
-  const json = nodes.map((node) => Object.fromEntries(columns.map((name) => [name, node[name] ?? null])));
-  print(context, input, { json, text: table([[...columns], ...rows]) });
-}
 
 async function getNode(context: CommandContext, input: CommandInput): Promise<Json> {
   const node = await context.client.call('GET', `/v1/nodes/${pathOperand(input)}`);
@@ -64,31 +46,46 @@ async function putRaid(context: CommandContext, input: CommandInput, config: unk
   });
 }
 
-async function setMaintenance(context: CommandContext, input: CommandInput): Promise<void> {
-  const reason = textOption(input, 'reason');
-  const body = reason === undefined ? {} : { reason };
-  await context.client.call('PUT', `/v1/nodes/${pathOperand(input)}/maintenance`, body);
-  printMaintenance(context, input, true);
+async function change(context: CommandContext, input: CommandInput): Promise<void> {
+  const [name = '', ...operands] = input.operands;
+  await patchNode(context, input, name, toPatch(await readAssignments(operands)));
 }
 
-async function unsetMaintenance(context: CommandContext, input: CommandInput): Promise<void> {
-  await context.client.call('DELETE', `/v1/nodes/${pathOperand(input)}/maintenance`);
-  printMaintenance(context, input, false);
+async function unset(context: CommandContext, input: CommandInput): Promise<void> {
+  const [name = '', ...fields] = input.operands;
+  await patchNode(context, input, name, toPatch([], fields));
 }
 
-function printMaintenance(context: CommandContext, input: CommandInput, maintenance: boolean): void {
-  const node = input.operands[0] ?? '';
-  const text = `node ${node}: ${maintenance ? 'in maintenance' : 'no longer in maintenance'}\n`;
-  print(context, input, { json: { node, maintenance }, text });
+async function patchNode(context: CommandContext, input: CommandInput, name: string, patch: unknown[]): Promise<void> {
+  const node = await context.client.call('PATCH', `/v1/nodes/${encodeURIComponent(name)}`, patch);
+  print(context, input, { json: node, text: `node ${name} changed\n` });
+}
+
+function remove(context: CommandContext, input: CommandInput): Promise<void> {
+  return forEachOperand(context, input, async (name, ident) => {
+    await context.client.call('DELETE', `/v1/nodes/${ident}`);
+    return { json: { deleted: name }, text: `node ${name} deleted\n` };
+  });
+}
+
+function changeTraits(method: 'PUT' | 'DELETE', done: string): Command['run'] {
+  return async (context, input) => {
+    const [node = '', ...traits] = input.operands;
+    for (const trait of traits) {
+      await context.client.call(method, `/v1/nodes/${encodeURIComponent(node)}/traits/${encodeURIComponent(trait)}`);
+    }
+    print(context, input, { json: { node, traits }, text: `node ${node}: ${traits.join(', ')} ${done}\n` });
+  };
+}
+
+async function listTraits(context: CommandContext, input: CommandInput): Promise<void> {
+  const answer = await context.client.call('GET', `/v1/nodes/${pathOperand(input)}/traits`);
+  if (!answer) throw new AppError('not_found', `there is no node ${input.operands[0]}`);
+  const traits = answer['traits'] as string[];
+  print(context, input, { json: traits, text: traits.map((trait) => `${trait}\n`).join('') });
 }
 
 export const nodeCommands: readonly Command[] = [
-  {
-    words: 'node list',
-    options: { state: { value: 'STATE', meaning: 'only nodes in this provision state' } },
-    meaning: 'nodes with their states',
-    run: list,
-  },
   { words: 'node show', operands: ['NODE'], meaning: 'everything about a node', run: show },
   { words: 'node raid show', operands: ['NODE'], meaning: 'the RAID that a node has, and shall have', run: showRaid },
   {
@@ -106,16 +103,30 @@ export const nodeCommands: readonly Command[] = [
     run: (context, input) => putRaid(context, input, {}),
   },
   {
-    words: 'node maintenance set',
-    operands: ['NODE'],
-    options: { reason: { value: 'TEXT', meaning: 'why, for whoever finds it so' } },
-    meaning: 'keep the conductor from working on a node',
-    run: setMaintenance,
+    words: 'node set',
+    operands: ['NODE', 'FIELD=VALUE...'],
+    meaning: 'change fields of a node',
+    details: assignmentHelp,
+    run: change,
   },
   {
-    words: 'node maintenance unset',
-    operands: ['NODE'],
-    meaning: 'let the conductor work on a node again, as after a failed cleaning',
-    run: unsetMaintenance,
+    words: 'node unset',
+    operands: ['NODE', 'FIELD...'],
+    meaning: 'take fields of a node away, or keys of them: extra.rack',
+    run: unset,
+  },
+  { words: 'node delete', operands: ['NODE...'], meaning: 'forget nodes', run: remove },
+  { words: 'node trait list', operands: ['NODE'], meaning: 'the traits of a node', run: listTraits },
+  {
+    words: 'node trait add',
+    operands: ['NODE', 'TRAIT...'],
+    meaning: 'give a node traits',
+    run: changeTraits('PUT', 'added'),
+  },
+  {
+    words: 'node trait remove',
+    operands: ['NODE', 'TRAIT...'],
+    meaning: 'take traits away from a node',
+    run: changeTraits('DELETE', 'removed'),
   },
 ];

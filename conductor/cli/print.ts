@@ -1,12 +1,15 @@
+import { stringify } from 'yaml';
 import type { CommandContext, CommandInput } from '#conductor/cli/command.ts';
 
-/** Prints a command's outcome: the document after `-o json`, else the text. */
+/** Prints a command's outcome: the document after `-o json` and `-o yaml`, else the text. */
 export function print(
   { screen }: Pick<CommandContext, 'screen'>,
-  input: Pick<CommandInput, 'json'>,
+  input: Pick<CommandInput, 'document'>,
   outcome: { readonly json: unknown; readonly text: string },
 ): void {
-  screen.write(input.json ? `${JSON.stringify(outcome.json, undefined, 2)}\n` : outcome.text);
+  const { document } = input;
+  if (document === undefined) screen.write(outcome.text);
+  else screen.write(document === 'json' ? `${JSON.stringify(outcome.json, undefined, 2)}\n` : stringify(outcome.json));
 }
 
 /** `-` for nothing, JSON for what is no text. */

@@ -30,7 +30,11 @@ export async function provision(
   const timeoutMs = readTimeout(input);
   await context.client.call('PUT', `/v1/nodes/${ident}/states/provision`, body);
   if (flagOption(input, 'wait')) {
-    const watched = await watchFlow(context.client, ident, { ...context, quiet: input.json, timeoutMs });
+    const watched = await watchFlow(context.client, ident, {
+      ...context,
+      quiet: input.document !== undefined,
+      timeoutMs,
+    });
     report(context, input, watched, body.target === 'abort');
     return;
   }
@@ -54,7 +58,7 @@ export function report(
   // a BMC that was not verified leaves its node in `enroll`; advice is for who rests where a failure has left it
   const isElsewhere = !isFailedState && flow?.state === 'failed' && flow.advice !== null;
   const hasFailed = (isFailedState && !failedIsRight) || isElsewhere;
-  if (input.json || !hasFailed)
+  if (input.document !== undefined || !hasFailed)
     print(context, input, { json: { node, flow: flow ?? null }, text: `node ${name} is ${state}\n` });
   if (hasFailed) {
     const advice = flow?.ended_at != null && flow.advice !== null ? `\n→ ${flow.advice}` : '';

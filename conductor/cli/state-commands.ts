@@ -63,7 +63,7 @@ function watch(words: string): Command {
     options: { timeout: { ...timeout, meaning: 'stop watching then; the node goes on' } },
     meaning: 'the flow under way, live, until the node rests',
     run: async (context, input) => {
-      const options = { ...context, quiet: input.json, timeoutMs: readTimeout(input) };
+      const options = { ...context, quiet: input.document !== undefined, timeoutMs: readTimeout(input) };
       report(context, input, await watchFlow(context.client, pathOperand(input), options));
     },
   };

@@ -79,7 +79,7 @@ test('names the look that the cause deserves, the verbs, and the logs', () => {
 
 test('maintenance is left first, except for a teardown, which it does not stop', () => {
   const clean = failed('x', { kind: 'clean', provisionState: 'clean failed', inMaintenance: true });
-  expect(clean).toContain('`baton node maintenance unset n1`. Then `baton manage n1` and `baton provide n1`');
+  expect(clean).toContain('`baton maintenance off n1`. Then `baton manage n1` and `baton provide n1`');
   expect(failed('x', { kind: 'teardown', provisionState: 'error', inMaintenance: true })).not.toContain('maintenance');
 });
 
@@ -91,7 +91,7 @@ test('an aborted flow has no cause to be put right', () => {
 test('what rests says whose word it waits for; what works says nothing', () => {
   expect(adviceFor(facts({ state: 'running' }))).toBeNull();
   expect(adviceFor(facts({ state: 'failing' }))).toBeNull();
-  expect(adviceFor(facts({ held: 'node is in maintenance' }))).toContain('`baton node maintenance unset n1`');
+  expect(adviceFor(facts({ held: 'node is in maintenance' }))).toContain('`baton maintenance off n1`');
   expect(adviceFor(facts({ onHold: 'a word' }))).toContain('`baton unhold n1`');
   expect(adviceFor(facts({ abortRequested: 'stopped', step: step() }))).toContain('deploy.deploy has ended');
 });

@@ -42,7 +42,7 @@ export function adviceFor(facts: AdviceFacts): string | null {
   if (facts.state === 'failed' || facts.state === 'aborted') return afterTheEnd(facts);
   if (facts.state === 'succeeded') return null;
   if (facts.held !== null) {
-    return `Nothing is done while the node is in maintenance: \`baton node maintenance unset ${node}\` lets the flow go on.`;
+    return `Nothing is done while the node is in maintenance: \`baton maintenance off ${node}\` lets the flow go on.`;
   }
   if (facts.onHold !== null) return `\`baton unhold ${node}\` lets it go on, \`baton abort ${node}\` ends it.`;
   if (facts.abortRequested !== null && step) {
@@ -110,9 +110,7 @@ function afterTheEnd(facts: AdviceFacts): string | null {
   const way = ways[facts.kind];
   if (facts.provisionState !== way.restsIn) return null;
   const leave =
-    facts.inMaintenance && !way.inMaintenance
-      ? `Take it out of maintenance: \`baton node maintenance unset ${node}\`.`
-      : '';
+    facts.inMaintenance && !way.inMaintenance ? `Take it out of maintenance: \`baton maintenance off ${node}\`.` : '';
   const next = `${facts.state === 'failed' ? 'Then ' : ''}${way.next(node)}.`;
   return [
     facts.state === 'failed' ? (lookFor(step?.name, step?.error) ?? 'Put right what the step says.') : '',

@@ -58,11 +58,14 @@ async function runningStep(name: string, step: string): Promise<void> {
   );
 }
 
+function connectionTo(url: string): Parameters<typeof openConsole>[0] {
+  const settings = readClientSettings({ BATON_URL: url }, { insecure: false });
+  return { client: createApiClient(settings), settings };
+}
+
 function sit(name: string): TestSeat & { readonly ended: Promise<unknown> } {
   const seat = createTestSeat();
-  const ended = openConsole(connectionTo(conductor.url), name, seat.seat).catch(
-    (error: unknown) => error,
-  );
+  const ended = openConsole(connectionTo(conductor.url), name, seat.seat).catch((error: unknown) => error);
   return { ...seat, ended };
 }
 
@@ -201,11 +204,9 @@ test.each([
   const other = await startConductorInProcess({ log, settings });
   try {
     await createOperator(other.url).call('POST', '/v1/nodes', { name: 'n', driver: 'fake-hardware' });
-    const refusal = await openConsole(
-      connectionTo(other.url),
-      'n',
-      createTestSeat().seat,
-    ).catch((error: unknown) => error);
+    const refusal = await openConsole(connectionTo(other.url), 'n', createTestSeat().seat).catch(
+      (error: unknown) => error,
+    );
     expect(refusal).toMatchObject({ message: expect.stringContaining(why) as unknown });
   } finally {
     await other.close();

@@ -194,7 +194,7 @@ describe('another ramdisk after a reboot', () => {
     await node.operator.provision(node.name, 'clean', { clean_steps: [step('careful')] });
     const { advice } = await told('clean failed');
     expect(advice).toContain('serve one ramdisk');
-    expect(advice).toContain('`baton node maintenance unset stepper`. Then `baton manage stepper`');
+    expect(advice).toContain('`baton maintenance off stepper`. Then `baton manage stepper`');
     expect(node.machine.state()).toEqual(off);
   });
 

@@ -1,0 +1,76 @@
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  type CommandOption,
+  numberOption,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { listAll } from '#conductor/cli/list-all.ts';
+import { cell, print, table } from '#conductor/cli/print.ts';
+import { isNodeField, type NodeField } from '#conductor/nodes/node-fields.ts';
+
+const byDefault: readonly NodeField[] = [
+  'uuid',
+  'name',
+  'provision_state',
+  'target_provision_state',
+  'power_state',
+  'maintenance',
+];
+
+/** Option → the API's filter, value and meaning. */
+const filters = {
+  state: { query: 'provision_state', value: 'STATE', meaning: 'only nodes in this provision state' },
+  class: { query: 'resource_class', value: 'CLASS', meaning: 'only of this resource class' },
+  owner: { query: 'owner', value: 'PROJECT', meaning: 'only of this owner' },
+  lessee: { query: 'lessee', value: 'PROJECT', meaning: 'only lent to this lessee' },
+  driver: { query: 'driver', value: 'DRIVER', meaning: 'only with this driver' },
+  group: { query: 'conductor_group', value: 'GROUP', meaning: 'only of this conductor group' },
+  shard: { query: 'shard', value: 'SHARD', meaning: 'only of this shard' },
+  fault: { query: 'fault', value: 'FAULT', meaning: 'only with this fault, like "power failure"' },
+  maintenance: { query: 'maintenance', value: 'true|false', meaning: 'only in maintenance, or not' },
+  retired: { query: 'retired', value: 'true|false', meaning: 'only retired, or not' },
+  allocated: { query: 'associated', value: 'true|false', meaning: 'only with an instance, or without' },
+} as const satisfies Record<string, CommandOption & { query: string }>;
+
+function readColumns(input: CommandInput): NodeField[] {
+  const text = textOption(input, 'columns');
+  const names = text === undefined ? [...byDefault] : text.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !isNodeField(name));
+  if (unknown.length > 0) throw usageError(`--columns: a node has no field ${unknown.join(', ')}`);
+  return names.filter(isNodeField);
+}
+
+async function list(context: CommandContext, input: CommandInput): Promise<void> {
+  const columns = readColumns(input);
+  const sort = textOption(input, 'sort')?.split(':');
+  if (sort && (sort.length > 2 || !['asc', 'desc', undefined].includes(sort[1]))) {
+    throw usageError('--sort: it must be FIELD, FIELD:asc or FIELD:desc');
+  }
+  const query: Record<string, string | undefined> = {
+    // pages go on behind the last one's uuid
+    fields: [...new Set(['uuid', ...columns])].join(','),
+    sort_key: sort?.[0],
+    sort_dir: sort?.[1],
+  };
+  for (const [name, { query: key }] of Object.entries(filters)) query[key] = textOption(input, name);
+  const most = numberOption(input, 'limit');
+  const nodes = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query, most);
+  const rows = nodes.map((node) => columns.map((name) => cell(node[name])));
+  const json = nodes.map((node) => Object.fromEntries(columns.map((name) => [name, node[name] ?? null])));
+  print(context, input, { json, text: table([[...columns], ...rows]) });
+}
+
+export const nodeListCommand: Command = {
+  words: 'node list',
+  options: {
+    ...filters,
+    columns: { value: 'FIELD,…', meaning: `fields to show (default: ${byDefault.join(',')})` },
+    sort: { value: 'FIELD[:desc]', meaning: 'in the order of this field' },
+    limit: { value: 'COUNT', meaning: 'no more than these; default: all' },
+  },
+  meaning: 'nodes with their states',
+  run: list,
+};

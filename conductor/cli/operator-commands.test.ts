@@ -1,0 +1,170 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { createRecordingSeat } from '#conductor/cli/testing/recording-seat.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const silent = () => createRecordingSeat(() => ({}));
+
+test('node list filters, sorts, chooses columns and goes through all pages', async () => {
+  const seat = createRecordingSeat((request) =>
+    request.includes('marker=u1000')
+      ? { nodes: [{ uuid: 'u1001', name: 'last' }] }
+      : { nodes: Array.from({ length: 1000 }, (_, index) => ({ uuid: `u${index + 1}` })), next: 'http://…' },
+  );
+  const text = await seat.run(
+    'node',
+    'list',
+    '--state',
+    'available',
+    '--class',
+    'gold',
+    '--sort',
+    'name:desc',
+    '--columns',
+    'name,owner',
+  );
+  expect(seat.calls.map(([request]) => request)).toEqual([
+    'GET /v1/nodes?fields=uuid,name,owner&sort_key=name&sort_dir=desc&provision_state=available&resource_class=gold&limit=1000',
+    'GET /v1/nodes?fields=uuid,name,owner&sort_key=name&sort_dir=desc&provision_state=available&resource_class=gold&limit=1000&marker=u1000',
+  ]);
+  expect(text.split('\n')).toHaveLength(1003);
+  await seat.run('node', 'list', '--limit', '5');
+  expect(seat.calls.at(-1)?.[0]).toContain('limit=5');
+  await expect(seat.run('node', 'list', '--columns', 'colour')).rejects.toThrow('a node has no field colour');
+  await expect(seat.run('node', 'list', '--sort', 'name:up')).rejects.toThrow('it must be FIELD');
+});
+
+test('documents come as JSON or YAML', async () => {
+  const seat = createRecordingSeat(() => ({ nodes: [{ uuid: 'u', name: 'n1' }] }));
+  expect(await seat.run('node', 'list', '--columns', 'name', '-o', 'yaml')).toBe('- name: n1\n');
+  expect(JSON.parse(await seat.run('node', 'list', '--columns', 'name', '-o', 'json'))).toEqual([{ name: 'n1' }]);
+});
+
+test('a node is made from fields, changed, unset and deleted', async () => {
+  const seat = createRecordingSeat((request) => (request === 'POST /v1/nodes' ? { uuid: 'u', name: 'n1' } : {}));
+  await seat.run(
+    'node',
+    'create',
+    'name=n1',
+    'driver=redfish',
+    'driver_info.redfish_username=a',
+    '--port',
+    '52:54:00:00:00:01',
+  );
+  await seat.run('node', 'set', 'n 1', 'extra.rack=7', 'maintenance:=true');
+  await seat.run('node', 'unset', 'n1', 'extra.rack', 'owner');
+  await seat.run('node', 'trait', 'add', 'n1', 'CUSTOM_A', 'CUSTOM_B');
+  expect(seat.calls).toEqual([
+    ['POST /v1/nodes', { name: 'n1', driver: 'redfish', driver_info: { redfish_username: 'a' } }],
+    ['POST /v1/ports', { node_uuid: 'u', address: '52:54:00:00:00:01' }],
+    [
+      'PATCH /v1/nodes/n%201',
+      [
+        { op: 'add', path: '/extra/rack', value: '7' },
+        { op: 'add', path: '/maintenance', value: true },
+      ],
+    ],
+    [
+      'PATCH /v1/nodes/n1',
+      [
+        { op: 'remove', path: '/extra/rack' },
+        { op: 'remove', path: '/owner' },
+      ],
+    ],
+    ['PUT /v1/nodes/n1/traits/CUSTOM_A'],
+    ['PUT /v1/nodes/n1/traits/CUSTOM_B'],
+  ]);
+  await expect(seat.run('node', 'create', 'name=n1')).rejects.toThrow('driver=… must be given');
+  await expect(seat.run('node', 'create', 'name=n1', '-f', 'x')).rejects.toThrow('the file says everything');
+});
+
+test('nodes of a file: a line each, and a failure at the end when one is not as written', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'baton-nodes-'));
+  try {
+    const file = join(directory, 'nodes.yaml');
+    await writeFile(file, '[{name: n1, driver: fake-hardware}, {name: n2, driver: fake-hardware}]');
+    const seat = createRecordingSeat((request) => {
+      if (request === 'GET /v1/drivers') return { drivers: [{ name: 'fake-hardware' }] };
+      if (request === 'GET /v1/nodes/n2') return { uuid: 'u2', name: 'n2', driver: 'ipmi', traits: [] };
+      return request === 'GET /v1/nodes/n1' ? undefined : {};
+    });
+    await expect(seat.run('node', 'create', '-f', file, '--dry-run')).rejects.toThrow(
+      `1 of 2 nodes are not as ${file} has them: 0 failed, 1 are there and differ`,
+    );
+    expect(seat.printed()).toBe('n1: would be created\nn2: differs: driver\n');
+    expect(seat.calls.every(([request]) => request.startsWith('GET'))).toBe(true);
+    await writeFile(file, '[{name: n1, driver: nope}]');
+    await expect(seat.run('node', 'create', '-f', file)).rejects.toThrow('n1: driver: nope is none of fake-hardware');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test('power and maintenance take several nodes, and go on where one fails', async () => {
+  const seat = createRecordingSeat((request) =>
+    request.includes('/n2/')
+      ? new AppError('conflict', 'node n2 is locked')
+      : request.startsWith('GET')
+        ? { power_state: 'power off', target_power_state: null }
+        : {},
+  );
+  expect(await seat.run('power', 'off', 'n1', '--soft', '--wait')).toBe('node n1: power off\n');
+  expect(seat.calls[0]).toEqual(['PUT /v1/nodes/n1/states/power', { target: 'soft power off' }]);
+  await expect(seat.run('power', 'on', 'n1', '--wait')).rejects.toThrow("node n1: its power is 'power off'");
+  await expect(seat.run('maintenance', 'on', 'n1', 'n2', 'n3', '--reason', 'new fan')).rejects.toThrow(
+    '1 of 3 failed:\n  n2: node n2 is locked',
+  );
+  expect(seat.printed()).toBe('node n1: in maintenance\nnode n3: in maintenance\n');
+  await expect(seat.run('maintenance', 'off', 'n2')).rejects.toThrow(/^node n2 is locked$/);
+  expect(await seat.run('maintenance', 'off', 'n1', '-o', 'json')).toContain('"maintenance": false');
+  await expect(seat.run('power', 'on')).rejects.toThrow('it takes NODE...; usage: baton power on NODE...');
+});
+
+test('history tells who asked for what, the newest last', async () => {
+  const entries = ['one', 'two\nlines', 'three'].map((event, index) => ({
+    created_at: `2026-01-0${index + 1}`,
+    severity: index === 0 ? 'INFO' : 'ERROR',
+    user: index === 0 ? 'ada' : '',
+    event,
+  }));
+  const seat = createRecordingSeat((request) => (request.includes('nope') ? undefined : { history: entries }));
+  expect(await seat.run('history', 'n1')).toMatch(
+    /^time .*\n2026-01-01 +INFO +ada +one\n2026-01-02 +ERROR +- +two lines\n/,
+  );
+  expect(JSON.parse(await seat.run('history', 'n1', '--severity', 'error', '--limit', '1', '-o', 'json'))).toEqual([
+    entries[2],
+  ]);
+  await expect(seat.run('history', 'nope')).rejects.toThrow('there is no node nope');
+});
+
+test('what belongs to nodes is listed, made and deleted', async () => {
+  const seat = createRecordingSeat((request) =>
+    request.startsWith('GET /v1/ports') ? { ports: [{ uuid: 'p', address: 'a', links: [] }] } : { uuid: 'u' },
+  );
+  await seat.run('port', 'create', '52:54:00:00:00:01', 'pxe_enabled:=false', '--node', 'n1');
+  expect(seat.calls).toEqual([
+    ['GET /v1/nodes/n1?fields=uuid'],
+    ['POST /v1/ports', { address: '52:54:00:00:00:01', pxe_enabled: false, node_uuid: 'u' }],
+  ]);
+  expect(await seat.run('port', 'list', '--node', 'n1', '-o', 'yaml')).toBe('- uuid: p\n  address: a\n');
+  expect(await seat.run('port', 'delete', 'p', 'q')).toBe('port p deleted\nport q deleted\n');
+  await expect(seat.run('port', 'create', 'x')).rejects.toThrow('--node NODE must be given');
+});
+
+test('completion knows commands and options', async () => {
+  const script = await silent().run('completion', 'bash');
+  expect(script).toContain("'node create|--output --insecure --help --file --dry-run --port'");
+  expect(script).toContain('complete -F _baton baton');
+});
+
+test('exit codes tell usage, absence, time and the rest apart', async () => {
+  const code = (promise: Promise<unknown>): Promise<number> => promise.then(() => 0, exitCodeOf);
+  expect(await code(silent().run('frobnicate'))).toBe(2);
+  expect(await code(silent().run('node', 'show'))).toBe(2);
+  expect(await code(createRecordingSeat(() => new AppError('unavailable', 'away')).run('node', 'list'))).toBe(3);
+  expect(exitCodeOf(new AppError('timeout', 'it goes on'))).toBe(4);
+  expect(await code(createRecordingSeat(() => new AppError('conflict', 'no')).run('node', 'delete', 'n1'))).toBe(1);
+});

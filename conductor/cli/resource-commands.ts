@@ -1,0 +1,82 @@
+import type { Json } from '#conductor/cli/api-client.ts';
+import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/assignments.ts';
+import { type Command, type CommandOption, pathOperand, textOption } from '#conductor/cli/command.ts';
+import { forEachOperand } from '#conductor/cli/for-each.ts';
+import { listAll } from '#conductor/cli/list-all.ts';
+import { cell, fieldTable, print, table } from '#conductor/cli/print.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A collection of the API. */
+export interface Resource {
+  /** `port group`: the words of its commands, and what it is called. */
+  readonly words: string;
+  /** In usage: `PORT`. */
+  readonly operand: string;
+  readonly path: string;
+  /** In a list's answer. */
+  readonly key: string;
+  readonly columns: readonly string[];
+  /** Option → the API's filter. */
+  readonly filters?: Readonly<Record<string, CommandOption & { readonly query: string }>>;
+}
+
+/** `undefined` values and links are nobody's to read. */
+function shown(object: Json): Json {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => name !== 'links'));
+}
+
+export function listCommand(resource: Resource, meaning: string): Command {
+  const { columns, filters = {} } = resource;
+  return {
+    words: `${resource.words} list`,
+    options: filters,
+    meaning,
+    run: async (context, input) => {
+      const query: Record<string, string | undefined> = { fields: columns.join(',') };
+      for (const [name, filter] of Object.entries(filters)) query[filter.query] = textOption(input, name);
+      const rows = await listAll(context.client, resource, query);
+      const text = table([[...columns], ...rows.map((row) => columns.map((name) => cell(row[name])))]);
+      print(context, input, { json: rows.map(shown), text });
+    },
+  };
+}
+
+export function showCommand(resource: Resource, meaning: string): Command {
+  return {
+    words: `${resource.words} show`,
+    operands: [resource.operand],
+    meaning,
+    run: async (context, input) => {
+      const found = await context.client.call('GET', `${resource.path}/${pathOperand(input)}`);
+      if (!found) throw new AppError('not_found', `there is no ${resource.words} ${input.operands[0]}`);
+      print(context, input, { json: found, text: fieldTable(shown(found)) });
+    },
+  };
+}
+
+export function setCommand(resource: Resource, meaning: string): Command {
+  return {
+    words: `${resource.words} set`,
+    operands: [resource.operand, 'FIELD=VALUE...'],
+    meaning,
+    details: assignmentHelp,
+    run: async (context, input) => {
+      const patch = toPatch(await readAssignments(input.operands.slice(1)));
+      const changed = await context.client.call('PATCH', `${resource.path}/${pathOperand(input)}`, patch);
+      print(context, input, { json: changed, text: `${resource.words} ${input.operands[0]} changed\n` });
+    },
+  };
+}
+
+export function deleteCommand(resource: Resource, meaning: string): Command {
+  return {
+    words: `${resource.words} delete`,
+    operands: [`${resource.operand}...`],
+    meaning,
+    run: (context, input) =>
+      forEachOperand(context, input, async (name, ident) => {
+        await context.client.call('DELETE', `${resource.path}/${ident}`);
+        return { json: { deleted: name }, text: `${resource.words} ${name} deleted\n` };
+      }),
+  };
+}
