@@ -10,6 +10,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          globalSetup: 'test/set-up/memory-database.ts',
           include: ['{shared,agent,conductor,image-build,test}/**/*.test.ts'],
           exclude: ['test/{system,vm,interop}/**', '**/node_modules/**'],
           testTimeout: 30_000,
@@ -20,6 +21,7 @@ export default defineConfig({
       {
         test: {
           name: 'system',
+          globalSetup: 'test/set-up/memory-database.ts',
           include: ['test/{system,vm}/**/*.test.ts'],
           testTimeout: 900_000,
           hookTimeout: 900_000,
@@ -29,6 +31,7 @@ export default defineConfig({
       {
         test: {
           name: 'interop',
+          globalSetup: 'test/set-up/memory-database.ts',
           include: ['test/interop/**/*.test.ts'],
           testTimeout: 900_000,
           hookTimeout: 900_000,

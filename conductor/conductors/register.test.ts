@@ -2,17 +2,18 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findConductor } from '#conductor/conductors/conductor-store.ts';
 import { joinRegister, type Register, type RegisterOptions } from '#conductor/conductors/register.ts';
-import { type Database, openDatabase } from '#conductor/db/open.ts';
+import type { Database } from '#conductor/db/open.ts';
 import type { SessionLock } from '#conductor/db/session-lock.ts';
 import { createMetrics } from '#conductor/metrics/metrics.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
+import { openMemoryDatabase } from '#test/support/memory-database.ts';
 
 let database: Database;
 const open: Register[] = [];
 
 beforeAll(async () => {
-  database = await openDatabase({ dataDirectory: 'memory://' });
+  database = await openMemoryDatabase();
 });
 afterAll(() => database.close());
 beforeEach(async () => {
