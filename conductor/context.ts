@@ -1,4 +1,5 @@
 import type { AgentClients } from '#conductor/agents/agent-client.ts';
+import type { Allocator } from '#conductor/allocations/allocator.ts';
 import type { Register } from '#conductor/conductors/register.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
 import type { Consoles } from '#conductor/console/consoles.ts';
@@ -28,6 +29,7 @@ export interface ConductorContext {
   readonly agents: AgentClients;
   readonly networks: NetworkConnector;
   readonly consoles: Consoles;
+  readonly allocator: Allocator;
   readonly conductors: Register;
   readonly metrics: Metrics;
   /** Aborts when the conductor begins to stop: it is not ready any more, but answers while others take over. */

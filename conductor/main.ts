@@ -1,3 +1,4 @@
+import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/background/periodic.ts';
 import { pruneFlows } from '#conductor/background/prune-flows.ts';
 import { syncPower } from '#conductor/background/sync-power.ts';
@@ -32,6 +33,8 @@ async function serve(
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
   const tasks: PeriodicTask[] = [
     { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },
+    { name: 'allocations', periodMs: config.reconcileIntervalMs, run: () => context.allocator.lookAfter() },
+    { name: 'prune allocations', periodMs: pruneIntervalMs, run: () => pruneFailedAllocations(context) },
     { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];

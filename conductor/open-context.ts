@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
+import { createAllocator } from '#conductor/allocations/allocator.ts';
+import { capacityChannel } from '#conductor/allocations/capacity.ts';
 import { createScheduler, type Scheduler } from '#conductor/background/scheduler.ts';
 import { joinRegister } from '#conductor/conductors/register.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
@@ -75,7 +77,9 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
       database.notify(nudgeChannel, nodeUuid).catch((err: unknown) => log.warn({ err }, 'nudge not passed on'));
     },
   });
+  const allocator = createAllocator({ context: () => context, clock: systemClock });
   const context: ConductorContext = {
+    allocator,
     config,
     database,
     db: database.db,
@@ -96,13 +100,15 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   if (!database.exclusive) {
     await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));
   }
+  await database.listen(capacityChannel, () => allocator.kick());
+  await allocator.resume();
   return {
     context,
     scheduler,
     beginStop: () => stopping.abort(new Error('the conductor is stopping')),
     close: async () => {
       stopping.abort(new Error('the conductor is stopping'));
-      await Promise.all([scheduler.stop(), context.consoles.close()]);
+      await Promise.all([scheduler.stop(), allocator.stop(), context.consoles.close()]);
       await conductors.close();
       await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
       if (!options.database) await database.close();

@@ -2,6 +2,7 @@ import { anybody } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocations.routes.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
 import { chassisRoutes } from '#conductor/http/chassis.routes.ts';
 import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
@@ -54,6 +55,8 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   chassisRoutes,
   shardRoutes,
   driverRoutes,
+  allocationRoutes,
+  nodeAllocationRoutes,
   deployTemplateRoutes,
   volumeRoutes,
   conductorRoutes,

@@ -9,7 +9,6 @@ import { AppError } from '#shared/errors/app-error.ts';
  * look through all of them (openstacksdk, exporters, web interfaces); making one is refused in words.
  */
 const emptyCollections = [
-  { path: '/v1/allocations', key: 'allocations', since: 52 },
   { path: '/v1/runbooks', key: 'runbooks', since: 92 },
   { path: '/v1/inspection_rules', key: 'inspection_rules', since: 96 },
 ] as const;
@@ -19,9 +18,6 @@ const emptyOfNode = [
   { path: 'firmware', key: 'firmware', since: 86 },
   { path: 'children', key: 'children', since: 83 },
 ] as const;
-
-/** Below a node: one thing that it does not have, and Ironic's words for that. */
-const absentOfNode = [{ path: 'allocation', since: 52, what: 'Allocation' }] as const;
 
 const unbuiltOfNode = [
   'states/console',
@@ -35,9 +31,9 @@ const unbuiltOfNode = [
   'allocation',
 ] as const;
 
-const unbuilt = ['allocations', 'runbooks', 'inspection_rules', 'events'] as const;
+const unbuilt = ['runbooks', 'inspection_rules', 'events'] as const;
 
-/** What Baton has not built: empty lists, absent things, and refusals that say so. Mounted last. */
+/** What Baton has not built: empty lists, and refusals that say so. Mounted last. */
 export function unbuiltRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
 
@@ -52,13 +48,6 @@ export function unbuiltRoutes(context: ConductorContext): ApiApp {
       requireEndpoint(c.get('version'), since);
       await getNode(context.db, c.req.param('node'));
       return c.json({ [key]: [] });
-    });
-  }
-  for (const { path, since, what } of absentOfNode) {
-    app.get(`/v1/nodes/:node/${path}`, async (c) => {
-      requireEndpoint(c.get('version'), since);
-      const { uuid } = await getNode(context.db, c.req.param('node'));
-      throw new AppError('not_found', `${what} for node ${uuid} could not be found.`);
     });
   }
   const refuse = (what: string): never => {

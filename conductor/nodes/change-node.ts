@@ -1,4 +1,7 @@
 import { requireChassis } from '#conductor/chassis/chassis-store.ts';
+import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
+import { followNodeChange } from '#conductor/allocations/follow-node-change.ts';
+import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -19,13 +22,16 @@ export function changeNode(
   version: number,
 ): Promise<NodeRow> {
   return changeUnlocked(context, nodeUuid, async (tx, node) => {
-    const change = planNodePatch(node, patch, {
+    const asked = planNodePatch(node, patch, {
       version,
       defaultNetworkInterface: context.config.defaultNetworkInterface,
       knownDrivers: context.drivers.hardwareTypes.map((type) => type.name),
     });
     if (change.chassisUuid) await requireChassis(tx, change.chassisUuid);
+    const { change, releases } = await followNodeChange(tx, node, asked);
     if (Object.keys(change).length > 0) await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
+    if (releases) await forgetAllocation(tx, node, context.config.conductorName);
+    await tellOfCapacity(tx);
     return getNode(tx, nodeUuid);
   });
 }
@@ -44,6 +50,7 @@ export async function setMaintenance(
       // a fault is a conductor's reason, which the conductor ends: an operator's maintenance has none
       fault: null,
     });
+    if (!maintenance.on) await tellOfCapacity(tx);
     await addHistory(tx, {
       nodeUuid,
       severity: 'INFO',

@@ -73,8 +73,8 @@ function allFields(
     raid_config: node.raidConfig,
     target_raid_config: node.targetRaidConfig,
     driver_internal_info: internalInfo(surroundings.agent),
+    allocation_uuid: node.allocationUuid,
     // Baton has no data for these
-    allocation_uuid: null,
     parent_node: null,
     console_enabled: false,
   };

@@ -47,7 +47,7 @@ export function planNodePatch(
     readonly knownDrivers: readonly string[];
   },
 ): NodeChange {
-  refuseInTransition(node);
+  if (!(node.maintenance && isRelease(patch))) refuseInTransition(node);
   const before = describeNode(node);
   const after = parseDescription(applyJsonPatch(before, patch, writableFields));
   if (after.driver === undefined)
@@ -65,6 +65,11 @@ export function planNodePatch(
   checkReasons(patch, after);
   checkFlags(filled, node);
   return { ...changedColumns(node, filled), ...maintenanceChange(patch, node, filled) };
+}
+
+/** In maintenance an instance may be taken from a node at any time, as in Ironic. */
+function isRelease(patch: JsonPatch): boolean {
+  return patch.every(({ op, path }) => op === 'remove' && path === '/instance_uuid');
 }
 
 type Description = ReturnType<typeof NodeDescription.parse>;

@@ -1,3 +1,4 @@
+import { deleteAllocationOfNode } from '#conductor/allocations/allocation-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -14,12 +15,13 @@ const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
 ]);
 
 /**
- * Forgets a node with everything that belongs to it (ironic-api.md §3.4). The machine is not touched.
+ * Forgets a node with everything that belongs to it, its allocation too (ironic-api.md §3.4). The machine is not touched.
  * @throws AppError `conflict`, `forbidden` (protected), `node_locked`, `not_found`.
  */
 export async function removeNode(context: Pick<ConductorContext, 'db' | 'clock'>, nodeUuid: string): Promise<void> {
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
     refuseRemoval(node);
+    await deleteAllocationOfNode(tx, nodeUuid);
     await deleteNode(tx, nodeUuid);
   });
 }

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
+import { createAllocator } from '#conductor/allocations/allocator.ts';
 import { readFault } from '#conductor/cli/read-fault.ts';
 import { joinRegister } from '#conductor/conductors/register.ts';
 import { readConfig } from '#conductor/config.ts';
@@ -59,7 +60,13 @@ export async function openTestApi(
     log: silentLog,
     metrics,
   });
+  const allocator = createAllocator({
+    context: () => context,
+    clock: systemClock,
+    patience: { patienceMs: 100, retryMs: 10 },
+  });
   const context: ConductorContext = {
+    allocator,
     config,
     database,
     db: database.db,
@@ -110,9 +117,10 @@ export async function openTestApi(
     },
     reset: async () => {
       nudged.length = 0;
-      await database.db.execute(sql`truncate nodes cascade`);
+      await database.db.execute(sql`truncate nodes, allocations cascade`);
     },
     close: async () => {
+      await allocator.stop();
       await conductors.close();
       await database.close();
     },

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
+import type { AllocationInsert, AllocationRow } from '#conductor/db/schema/allocation.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { findNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { listTraits } from '#conductor/nodes/trait-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface Backfill {
+  readonly uuid: string | undefined;
+  readonly resourceClass: string | undefined;
+  readonly name: string | null;
+  readonly extra: Record<string, unknown>;
+  readonly owner: string | null;
+  readonly traits: string[];
+  readonly candidateNodes: string[];
+  readonly conductor: string;
+}
+
+/**
+ * An allocation for a node that runs an instance already (`node` in the request, allocation.md §3.2), in one
+ * transaction: where it does not fit, no row stays behind.
+ * @throws AppError `invalid_argument` for an unknown node, `conflict` saying what does not fit, `node_locked`.
+ */
+export async function backfillAllocation(
+  context: Pick<ConductorContext, 'db' | 'clock'>,
+  ident: string,
+  given: Backfill,
+): Promise<AllocationRow> {
+  const found = await findNode(context.db, ident);
+  if (!found) throw new AppError('invalid_argument', `node: Node ${ident} could not be found.`);
+  return changeUnlocked(context, found.uuid, async (tx, node) => {
+    const row: AllocationInsert = {
+      ...given,
+      uuid: given.uuid ?? node.instanceUuid ?? randomUUID(),
+      resourceClass: given.resourceClass ?? node.resourceClass ?? '',
+      state: 'active',
+      nodeUuid: node.uuid,
+    };
+    await refuseMisfit(tx, node, row);
+    const [allocation] = await insertAllocations(tx, [row]);
+    if (!allocation) throw new AppError('internal', `insert allocation ${row.uuid}: the database answered no row`);
+    await updateNode(tx, node.uuid, {
+      allocationUuid: row.uuid,
+      instanceUuid: row.uuid,
+      instanceInfo: { ...node.instanceInfo, traits: given.traits },
+    });
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: 'INFO',
+      eventType: 'allocation',
+      event: `given to allocation ${given.name ?? row.uuid}, which was made for it`,
+      conductor: given.conductor,
+    });
+    return allocation;
+  });
+}
+
+async function refuseMisfit(tx: Transaction, node: NodeRow, wanted: AllocationInsert): Promise<void> {
+  const traits = (await listTraits(tx, [node.uuid])).get(node.uuid) ?? [];
+  const missing = (wanted.traits ?? []).filter((trait) => !traits.includes(trait));
+  const candidates = wanted.candidateNodes ?? [];
+  const faults = [
+    node.allocationUuid !== null && `has allocation ${node.allocationUuid} already`,
+    node.provisionState !== 'active' && `is in state '${node.provisionState}', not 'active'`,
+    node.instanceUuid !== null && node.instanceUuid !== wanted.uuid && `has instance ${node.instanceUuid}`,
+    node.resourceClass !== wanted.resourceClass &&
+      `has ${node.resourceClass === null ? 'no resource class' : `resource class ${node.resourceClass}`}`,
+    missing.length > 0 && `lacks ${missing.join(', ')}`,
+    candidates.length > 0 && !candidates.includes(node.uuid) && 'is not one of candidate_nodes',
+    wanted.owner != null &&
+      node.owner !== wanted.owner &&
+      node.lessee !== wanted.owner &&
+      `neither belongs nor is leased to ${wanted.owner}`,
+  ].filter((fault) => fault !== false);
+  if (faults.length === 0) return;
+  throw new AppError('conflict', `Node ${node.uuid} can't be given to the allocation: it ${faults.join(', and it ')}.`);
+}

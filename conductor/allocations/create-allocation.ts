@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { inArray, or } from 'drizzle-orm';
+import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
+import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
+import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
+import type { Caller } from '#conductor/auth/caller.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import type { AllocationInsert, AllocationRow } from '#conductor/db/schema/allocation.ts';
+import { nodes } from '#conductor/db/schema/node.ts';
+import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import { isUuid } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** An allocation as it was asked for, checked, with all that is filled in. */
+export interface Order {
+  readonly wish: Pick<AllocationInsert, 'traits' | 'candidateNodes' | 'owner'> & {
+    readonly traits: string[];
+    readonly candidateNodes: string[];
+    readonly owner: string | null;
+  };
+  /** Absent only with `node`, whose class it then is. */
+  readonly resourceClass: string | undefined;
+  readonly count: number;
+  readonly minCount: number;
+}
+
+/**
+ * Checks a request in the order that clients know (allocation.md §3): name, owner, node, resource class, candidates.
+ * @throws AppError `invalid_argument` naming the field, `forbidden` for another project's owner.
+ */
+export async function checkRequest(
+  db: Queryable,
+  request: AllocationRequest,
+  options: { readonly caller: Caller; readonly version: number },
+): Promise<Order> {
+  const { count = 1 } = request;
+  checkName(request, options.version);
+  const owner = ownerOf(request, options.caller);
+  checkCombination(request);
+  if (!request.resource_class && !request.node) {
+    throw new AppError('invalid_argument', 'Missing mandatory parameter: resource_class');
+  }
+  return {
+    wish: {
+      owner,
+      traits: [...new Set(request.traits ?? [])],
+      candidateNodes: await candidateUuids(db, request.candidate_nodes ?? []),
+    },
+    resourceClass: request.resource_class ?? undefined,
+    count,
+    minCount: request.min_count ?? count,
+  };
+}
+
+/**
+ * `POST /v1/allocations`: writes one allocation, or as many as `count` says, and has the conductor look for their nodes.
+ * With `node` the allocation is active at once.
+ * @throws AppError `invalid_argument`, `forbidden`, `conflict` for a uuid or name in use, a uuid that is some node's
+ * `instance_uuid`, or a `node` that does not fit.
+ */
+export async function createAllocations(
+  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'allocator'>,
+  request: AllocationRequest,
+  options: { readonly caller: Caller; readonly version: number },
+): Promise<AllocationRow[]> {
+  const { db, config, clock, allocator } = context;
+  const order = await checkRequest(db, request, options);
+  const given = {
+    name: request.name ?? null,
+    extra: request.extra ?? {},
+    ...order.wish,
+    conductor: config.conductorName,
+  };
+  if (request.node) {
+    const uuid = request.uuid?.toLowerCase();
+    return [await backfillAllocation(context, request.node, { ...given, uuid, resourceClass: order.resourceClass })];
+  }
+  const uuid = request.uuid?.toLowerCase();
+  if (uuid !== undefined) await refuseInstanceUuid(db, uuid);
+  const common = {
+    ...given,
+    state: 'allocating' as const,
+    resourceClass: order.resourceClass ?? '',
+    waitUntil: request.wait === undefined ? null : new Date(clock.now().getTime() + request.wait * 1000),
+  };
+  const group = request.count === undefined ? {} : groupColumns(request, order);
+  const rows = await insertAllocations(
+    db,
+    Array.from({ length: order.count }, (_, index) => ({
+      ...common,
+      ...group,
+      uuid: uuid ?? randomUUID(),
+      name: memberName(request, index),
+    })),
+  );
+  allocator.kick();
+  return rows;
+}
+
+function groupColumns(request: AllocationRequest, { minCount }: Order) {
+  return { groupUuid: randomUUID(), minCount, placement: request.placement ?? null };
+}
+
+function memberName({ name, count }: AllocationRequest, index: number): string | null {
+  if (!name) return null;
+  return count === undefined ? name : `${name}-${index}`;
+}
+
+function checkName(request: AllocationRequest, version: number): void {
+  const longest = memberName(request, (request.count ?? 1) - 1);
+  const fault = longest === null ? undefined : nodeNameFault(longest, version);
+  if (fault === undefined && request.name !== '') return;
+  throw new AppError(
+    'invalid_argument',
+    `Cannot create allocation with invalid name '${longest ?? ''}': ${fault ?? 'it is empty'}.`,
+  );
+}
+
+function ownerOf({ owner }: AllocationRequest, { project }: Caller): string | null {
+  if (project === undefined) return owner ?? null;
+  if (owner !== undefined && owner !== null && owner !== project) {
+    throw new AppError('forbidden', `Cannot create allocation with owner ${owner} for project ${project}.`);
+  }
+  return project;
+}
+
+/** @throws AppError `invalid_argument` for fields that do not go together. */
+function checkCombination(request: AllocationRequest): void {
+  const refuse = (field: keyof AllocationRequest, text: string): never => {
+    throw new AppError('invalid_argument', `${field}: ${text}`);
+  };
+  const { count, min_count: minCount } = request;
+  if (count === undefined) {
+    if (minCount !== undefined) refuse('min_count', 'it needs count');
+    if (request.placement !== undefined) refuse('placement', 'it needs count');
+  }
+  if (minCount !== undefined && count !== undefined && minCount > count) {
+    refuse('min_count', `${minCount} is more than count, which is ${count}`);
+  }
+  if (count !== undefined && request.uuid) refuse('uuid', 'with count, each allocation gets a UUID of its own');
+  if (!request.node) return;
+  for (const field of ['wait', 'count', 'dry_run'] as const) {
+    if (request[field] !== undefined) refuse(field, 'it does not go with node, which is given already');
+  }
+}
+
+/** In the order given; every one must be a node. */
+async function candidateUuids(db: Queryable, idents: readonly string[]): Promise<string[]> {
+  if (idents.length === 0) return [];
+  const uuids = idents.filter((ident) => isUuid(ident)).map((ident) => ident.toLowerCase());
+  const names = idents.filter((ident) => !isUuid(ident));
+  const rows = await db
+    .select({ uuid: nodes.uuid, name: nodes.name })
+    .from(nodes)
+    .where(or(inArray(nodes.uuid, uuids), inArray(nodes.name, names)));
+  return idents.map((ident) => {
+    const found = rows.find((row) => row.uuid === ident.toLowerCase() || row.name === ident);
+    if (found) return found.uuid;
+    throw new AppError('invalid_argument', `candidate_nodes: Node ${ident} could not be found.`);
+  });
+}
+
+async function refuseInstanceUuid(db: Queryable, uuid: string): Promise<void> {
+  const [node] = await db
+    .select({ uuid: nodes.uuid })
+    .from(nodes)
+    .where(inArray(nodes.instanceUuid, [uuid]));
+  if (!node) return;
+  throw new AppError('conflict', `uuid: ${uuid} is the instance_uuid of node ${node.uuid}.`);
+}

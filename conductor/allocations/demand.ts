@@ -1,0 +1,47 @@
+import type { Demand, Wish } from '#conductor/allocations/match.ts';
+import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
+
+/** Allocations that are served together: one, or the members of a group that have no node yet. */
+export interface Unit {
+  /** The first one's UUID, or the group's. */
+  readonly key: string;
+  /** In the order of their creation; never empty. */
+  readonly members: readonly [AllocationRow, ...AllocationRow[]];
+  readonly wish: Wish;
+}
+
+/** In the order of creation. Pure. */
+export function unitsOf(rows: readonly AllocationRow[]): Unit[] {
+  const groups = Map.groupBy(rows, (row) => row.groupUuid ?? row.uuid);
+  return [...groups].flatMap(([key, [first, ...others]]) =>
+    first ? [{ key, members: [first, ...others] as const, wish: wishOf(first) }] : [],
+  );
+}
+
+export function wishOf(row: Pick<AllocationRow, 'resourceClass' | 'traits' | 'candidateNodes' | 'owner'>): Wish {
+  return {
+    resourceClass: row.resourceClass,
+    traits: row.traits,
+    candidateNodes: row.candidateNodes,
+    owner: row.owner,
+  };
+}
+
+/** What the unit asks for now. With `wait` all of it is waited for; at the deadline `min_count` will do. Pure. */
+export function demandOf(unit: Unit, options: { readonly now: Date; readonly triesLeft: number }): Demand {
+  const { members } = unit;
+  const [{ minCount, waitUntil, placement }] = members;
+  return {
+    names: members.map(({ name }) => name),
+    count: members.length,
+    minCount: Math.min(minCount ?? members.length, members.length),
+    placement: placement ?? undefined,
+    mayWait: waitUntil !== null && waitUntil > options.now,
+    triesLeft: options.triesLeft,
+  };
+}
+
+/** Units with the same one can be given the same nodes. */
+export function wishKey({ resourceClass, traits, candidateNodes, owner }: Wish): string {
+  return JSON.stringify([resourceClass, [...traits].sort(), [...candidateNodes].sort(), owner]);
+}

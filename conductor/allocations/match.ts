@@ -1,0 +1,172 @@
+import { type Placement, selectByRack } from '#conductor/allocations/select-by-rack.ts';
+
+/** What an allocation asks of a node. */
+export interface Wish {
+  readonly resourceClass: string;
+  /** The node must have all of them. */
+  readonly traits: readonly string[];
+  /** UUIDs; empty = any node. */
+  readonly candidateNodes: readonly string[];
+  /** It must own the node or lease it; `null` = any node. */
+  readonly owner: string | null;
+}
+
+/** What the matching knows of a node. */
+export interface Candidate {
+  readonly uuid: string;
+  readonly name: string | null;
+  readonly resourceClass: string | null;
+  readonly provisionState: string;
+  readonly maintenance: boolean;
+  readonly retired: boolean;
+  readonly powerState: string | null;
+  readonly instanceUuid: string | null;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+  readonly traits: readonly string[];
+  readonly rack: string | undefined;
+  /** Somebody holds its lease: worth another try in a moment. */
+  readonly isLocked: boolean;
+}
+
+/** Why a node can't be given to an allocation; `text` follows the node's name in a sentence. */
+export interface Refusal {
+  readonly kind:
+    | 'candidate'
+    | 'class'
+    | 'state'
+    | 'maintenance'
+    | 'retired'
+    | 'instance'
+    | 'power'
+    | 'owner'
+    | 'traits';
+  readonly text: string;
+}
+
+/** Every reason against the node; none = it fits (seed 003, "Allocation process"; allocation.md §3.1). Pure. */
+export function refusals(node: Candidate, wish: Wish): Refusal[] {
+  const missing = wish.traits.filter((trait) => !node.traits.includes(trait));
+  const { owner, candidateNodes } = wish;
+  const refused: (Refusal | false)[] = [
+    candidateNodes.length > 0 &&
+      !candidateNodes.includes(node.uuid) && { kind: 'candidate', text: 'is not one of candidate_nodes' },
+    node.resourceClass !== wish.resourceClass && {
+      kind: 'class',
+      text: `has ${node.resourceClass === null ? 'no resource class' : `resource class ${node.resourceClass}`}`,
+    },
+    node.provisionState !== 'available' && { kind: 'state', text: `is in state '${node.provisionState}'` },
+    node.maintenance && { kind: 'maintenance', text: 'is in maintenance' },
+    node.retired && { kind: 'retired', text: 'is retired' },
+    node.instanceUuid !== null && { kind: 'instance', text: `has instance ${node.instanceUuid}` },
+    node.powerState === null && { kind: 'power', text: 'has no known power state' },
+    owner !== null &&
+      node.owner !== owner &&
+      node.lessee !== owner && { kind: 'owner', text: `neither belongs nor is leased to ${owner}` },
+    missing.length > 0 && { kind: 'traits', text: `lacks ${missing.join(', ')}` },
+  ];
+  return refused.filter((refusal) => refusal !== false);
+}
+
+/** One allocation, or those of a group, which are given nodes together or not at all. */
+export interface Demand {
+  /** Names of the allocations: a node named like one of them comes first. */
+  readonly names: readonly (string | null)[];
+  readonly count: number;
+  /** With fewer none is taken. */
+  readonly minCount: number;
+  readonly placement: Placement | undefined;
+  /** It may wait for more nodes. */
+  readonly mayWait: boolean;
+  /** Locked nodes are tried again that often. */
+  readonly triesLeft: number;
+}
+
+export type Verdict =
+  | { readonly kind: 'take'; readonly nodes: readonly Candidate[] }
+  /** Nodes that would do are locked. */
+  | { readonly kind: 'try again' }
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'fail' };
+
+/**
+ * What to do about a demand, given the nodes that fit, in the order in which they are to be tried. All of `count` first;
+ * fewer, as long as they are `minCount`, only when neither a lock nor time may bring more. Pure.
+ */
+export function decide(demand: Demand, fitting: readonly Candidate[]): Verdict {
+  const free = fitting.filter((node) => !node.isLocked);
+  const take = (): Verdict => ({
+    kind: 'take',
+    nodes: selectByRack(namesakesFirst(free, demand), demand.count, demand.placement),
+  });
+  if (free.length >= demand.count) return take();
+  if (free.length < fitting.length && demand.triesLeft > 0) return { kind: 'try again' };
+  if (demand.mayWait) return { kind: 'wait' };
+  return free.length >= demand.minCount ? take() : { kind: 'fail' };
+}
+
+function namesakesFirst(nodes: readonly Candidate[], { names }: Demand): Candidate[] {
+  const isNamesake = (node: Candidate): boolean => node.name !== null && names.includes(node.name);
+  return [...nodes.filter(isNamesake), ...nodes.filter((node) => !isNamesake(node))];
+}
+
+/**
+ * Which allocation of a group gets which node: its namesake where there is one. Pure.
+ * @param nodes not more than allocations
+ */
+export function pairUp<Allocation extends { readonly name: string | null }>(
+  allocations: readonly Allocation[],
+  nodes: readonly Candidate[],
+): { readonly allocation: Allocation; readonly node: Candidate }[] {
+  const namesakes = nodes.flatMap((node) => {
+    const allocation = allocations.find(({ name }) => name !== null && name === node.name);
+    return allocation ? [{ allocation, node }] : [];
+  });
+  const others = allocations.filter((allocation) => namesakes.every((pair) => pair.allocation !== allocation));
+  const rest = nodes.filter((node) => namesakes.every((pair) => pair.node !== node));
+  return [
+    ...namesakes,
+    ...rest.flatMap((node, index) => {
+      const allocation = others[index];
+      return allocation ? [{ allocation, node }] : [];
+    }),
+  ];
+}
+
+/** Reasons in the order in which a shortage names them, with the words for some nodes. */
+const shortageWords: Readonly<Record<Refusal['kind'], string>> = {
+  candidate: 'not among the candidates',
+  class: 'of another resource class',
+  state: 'not in state available',
+  maintenance: 'in maintenance',
+  retired: 'retired',
+  instance: 'with an instance',
+  power: 'without a known power state',
+  owner: 'neither owned by nor leased to the owner',
+  traits: 'without the requested traits',
+};
+
+/**
+ * Why there are not enough nodes, Ironic's words first (allocation.md §3.1), then what stands against the nodes of the
+ * class (or the candidates), each counted under each of its reasons. Pure.
+ * @param nodes those that the wish names: of its class, or its candidates
+ */
+export function describeShortage(wish: Wish, nodes: readonly Candidate[], count: number): string {
+  const reasons = nodes.map((node) => refusals(node, wish).map(({ kind }) => kind));
+  const isAvailable = (kinds: readonly Refusal['kind'][]): boolean => kinds.every((kind) => kind === 'traits');
+  const fitting = reasons.filter((kinds) => kinds.length === 0).length;
+  const words =
+    fitting > 0
+      ? `${fitting} of ${count} nodes of resource class ${wish.resourceClass} can be had`
+      : reasons.some(isAvailable)
+        ? `no suitable nodes have the requested traits ${wish.traits.join(', ')}`
+        : wish.candidateNodes.length > 0
+          ? `none of the requested nodes are available and match the resource class ${wish.resourceClass}`
+          : `no available nodes match the resource class ${wish.resourceClass}`;
+  const counted = (Object.keys(shortageWords) as Refusal['kind'][])
+    .map((kind) => ({ kind, number: reasons.filter((kinds) => kinds.includes(kind)).length }))
+    .filter(({ number }) => number > 0)
+    .map(({ kind, number }) => `${number} ${shortageWords[kind]}`);
+  const total = `${nodes.length} ${wish.candidateNodes.length > 0 ? 'candidates' : 'nodes of the class'}`;
+  return counted.length === 0 ? words : `${words} (${total}: ${counted.join(', ')})`;
+}

@@ -1,0 +1,78 @@
+import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
+import { checkRequest } from '#conductor/allocations/create-allocation.ts';
+import { type Candidate, decide, describeShortage, refusals, type Wish } from '#conductor/allocations/match.ts';
+import { readAll } from '#conductor/allocations/read-candidates.ts';
+import type { Caller } from '#conductor/auth/caller.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+
+/** What an allocation would get now. */
+export interface TrialAnswer {
+  readonly dry_run: true;
+  /** Chosen by chance among those that fit, as in earnest; empty when it would fail. */
+  readonly nodes: readonly { readonly uuid: string; readonly name: string | null; readonly rack: string | null }[];
+  /** How many fit. */
+  readonly fitting: number;
+  /** Why it would fail, or wait; null when it would succeed. */
+  readonly error: string | null;
+  /** Every other node and all that stands against it. */
+  readonly refused: readonly {
+    readonly uuid: string;
+    readonly name: string | null;
+    readonly reasons: readonly string[];
+  }[];
+}
+
+/**
+ * `dry_run`: nothing is written.
+ * @throws AppError as the request itself would.
+ */
+export async function tryAllocation(
+  db: Queryable,
+  request: AllocationRequest,
+  options: { readonly caller: Caller; readonly version: number },
+): Promise<TrialAnswer> {
+  const order = await checkRequest(db, request, options);
+  const wish: Wish = { ...order.wish, resourceClass: order.resourceClass ?? '' };
+  const nodes = await readAll(db, options.caller.project);
+  const judged = nodes.map((node) => ({ node, reasons: reasonsAgainst(node, wish) }));
+  const fitting = shuffle(judged.filter(({ reasons }) => reasons.length === 0).map(({ node }) => node));
+  const names = Array.from({ length: order.count }, (_, index) =>
+    request.name ? (request.count === undefined ? request.name : `${request.name}-${index}`) : null,
+  );
+  const verdict = decide(
+    { ...order, names, placement: request.placement, mayWait: request.wait !== undefined, triesLeft: 0 },
+    fitting,
+  );
+  const chosen = verdict.kind === 'take' ? verdict.nodes : [];
+  const named = wish.candidateNodes.length > 0 ? inWish(nodes, wish) : nodes.filter(isOfClass(wish));
+  return {
+    dry_run: true,
+    nodes: chosen.map(({ uuid, name, rack }) => ({ uuid, name, rack: rack ?? null })),
+    fitting: fitting.length,
+    error: verdict.kind === 'take' ? null : describeShortage(wish, named, order.count),
+    refused: judged
+      .filter(({ reasons }) => reasons.length > 0)
+      .map(({ node: { uuid, name }, reasons }) => ({ uuid, name, reasons })),
+  };
+}
+
+function reasonsAgainst(node: Candidate, wish: Wish): string[] {
+  const locked = node.isLocked ? ['is locked by a conductor at work, which is waited for'] : [];
+  return [...refusals(node, wish).map(({ text }) => text), ...locked];
+}
+
+const isOfClass =
+  (wish: Wish) =>
+  (node: Candidate): boolean =>
+    node.resourceClass === wish.resourceClass;
+
+function inWish(nodes: readonly Candidate[], wish: Wish): Candidate[] {
+  return nodes.filter(({ uuid }) => wish.candidateNodes.includes(uuid));
+}
+
+function shuffle<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, key: Math.random() }))
+    .sort((a, b) => a.key - b.key)
+    .map(({ item }) => item);
+}

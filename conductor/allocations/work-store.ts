@@ -1,0 +1,118 @@
+import { and, asc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm';
+import { isAlive } from '#conductor/conductors/conductor-store.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import { type AllocationRow, allocations } from '#conductor/db/schema/allocation.ts';
+import { conductors } from '#conductor/db/schema/conductor.ts';
+
+type Work = Pick<ConductorContext, 'db' | 'config'>;
+
+const toServe = (conductor: string): SQL | undefined =>
+  and(eq(allocations.conductor, conductor), eq(allocations.state, 'allocating'));
+
+/** The next of this conductor's allocations that have no node yet, in the order of creation; groups are whole. */
+export async function readWork(
+  { db, config }: Work,
+  page: { readonly afterId: number; readonly limit: number },
+): Promise<{ readonly rows: AllocationRow[]; readonly lastId: number | undefined }> {
+  const ours = toServe(config.conductorName);
+  const rows = await db
+    .select()
+    .from(allocations)
+    .where(and(ours, gt(allocations.id, page.afterId)))
+    .orderBy(asc(allocations.id))
+    .limit(page.limit);
+  const groups = [...new Set(rows.flatMap(({ groupUuid }) => groupUuid ?? []))];
+  const members =
+    groups.length === 0
+      ? []
+      : await db
+          .select()
+          .from(allocations)
+          .where(and(ours, inArray(allocations.groupUuid, groups)))
+          .orderBy(asc(allocations.id));
+  const all = [...rows.filter(({ groupUuid }) => groupUuid === null), ...members].sort((a, b) => a.id - b.id);
+  return { rows: all, lastId: rows.at(-1)?.id };
+}
+
+/**
+ * Ends allocations in error, or notes what they wait for; those that somebody else has taken over or deleted are left
+ * alone: every save checks conductor and token (seed 003, "HA and take over").
+ */
+export async function saveUnserved(
+  { db, config }: Work,
+  rows: readonly AllocationRow[],
+  outcome: { readonly lastError: string } | { readonly waitingFor: string },
+): Promise<void> {
+  const known = JSON.stringify(rows.map(({ uuid, token }) => ({ uuid, token })));
+  await db
+    .update(allocations)
+    .set({
+      ...('lastError' in outcome ? { state: 'error', lastError: outcome.lastError, waitingFor: null } : outcome),
+      updatedAt: sql`now()`,
+    })
+    .where(
+      and(
+        toServe(config.conductorName),
+        sql`(${allocations.uuid}, ${allocations.token}) in (select uuid, token from jsonb_to_recordset(${known}::text::jsonb) as known(uuid uuid, token bigint))`,
+      ),
+    );
+}
+
+/** At start: what an earlier life of this conductor has left is this one's, and the earlier one is fenced off. */
+export async function resumeOwn({ db, config }: Work): Promise<number> {
+  const rows = await db
+    .update(allocations)
+    .set({ token: sql`${allocations.token} + 1` })
+    .where(toServe(config.conductorName))
+    .returning({ uuid: allocations.uuid });
+  return rows.length;
+}
+
+/**
+ * Takes over what dead conductors have left: each row only while it is still its dead conductor's under the token read
+ * (seed 003, "HA and take over"), so that of several conductors one gets it.
+ */
+export async function takeOverDead({ db, config }: Work): Promise<number> {
+  const living = db
+    .select({ hostname: conductors.hostname })
+    .from(conductors)
+    .where(isAlive(config.conductorTimeoutMs));
+  const left = db
+    .select({ uuid: allocations.uuid, conductor: allocations.conductor, token: allocations.token })
+    .from(allocations)
+    .where(
+      and(
+        eq(allocations.state, 'allocating'),
+        sql`${allocations.conductor} <> ${config.conductorName}`,
+        sql`${allocations.conductor} not in ${living}`,
+      ),
+    )
+    .as('left_behind');
+  const rows = await db
+    .update(allocations)
+    .set({ conductor: config.conductorName, token: sql`${allocations.token} + 1` })
+    .from(left)
+    .where(
+      and(
+        eq(allocations.uuid, left.uuid),
+        eq(allocations.conductor, left.conductor),
+        eq(allocations.token, left.token),
+        eq(allocations.state, 'allocating'),
+      ),
+    )
+    .returning({ uuid: allocations.uuid });
+  return rows.length;
+}
+
+/** Days for which an allocation in error tells why, unless it is deleted before. */
+const errorDays = 7;
+
+/** Forgets allocations that have been in error for a week; until then each keeps its name. */
+export async function pruneFailedAllocations({ db }: { readonly db: Queryable }): Promise<void> {
+  await db
+    .delete(allocations)
+    .where(
+      and(eq(allocations.state, 'error'), sql`${allocations.updatedAt} < now() - make_interval(days => ${errorDays})`),
+    );
+}

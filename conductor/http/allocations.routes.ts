@@ -1,0 +1,261 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { z } from 'zod';
+import {
+  type AllocationField,
+  AllocationRequest,
+  allocationFields,
+  allocationFieldVersions,
+  allocationStates,
+  viewAllocation,
+} from '#conductor/allocations/allocation-fields.ts';
+import { getAllocation, listAllocations } from '#conductor/allocations/allocation-store.ts';
+import { changeAllocation } from '#conductor/allocations/change-allocation.ts';
+import { createAllocations } from '#conductor/allocations/create-allocation.ts';
+import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
+import { tryAllocation } from '#conductor/allocations/try-allocation.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import { chooseFields, type FieldSet } from '#conductor/http/field-choice.ts';
+import { linksTo, originOf } from '#conductor/http/links.ts';
+import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
+import { JsonPatch } from '#conductor/nodes/json-patch.ts';
+import { findNode, getNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['allocations'];
+const path = '/v1/allocations';
+const onePath = `${path}/{allocation}`;
+const ofNodePath = '/v1/nodes/{node}/allocation';
+/** Microversions (allocation.md §1). */
+const since = { resource: 52, change: 57, backfill: 58, owner: 60 } as const;
+
+/** UUID or name. */
+const AllocationParams = z.object({ allocation: z.string() });
+const FieldsQuery = z.strictObject({ fields: z.string().optional() });
+const fieldSet: FieldSet<AllocationField> = { what: 'allocation', all: allocationFields, listed: allocationFields };
+
+const ListQuery = z.strictObject({
+  ...pagingQuery,
+  fields: z.string().optional(),
+  node: z.string().optional(),
+  resource_class: z.string().max(80).optional(),
+  state: z.enum(allocationStates, { error: `must be one of ${allocationStates.join(', ')}` }).optional(),
+  owner: z.string().optional(),
+});
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: 'List allocations',
+  request: { query: ListQuery },
+  responses: answers(200, 'allocations, and the address of the next page when this one is full'),
+});
+
+const create = createRoute({
+  method: 'post',
+  path,
+  tags,
+  summary: 'Ask for a node, or for several',
+  request: { body: jsonBody(AllocationRequest) },
+  responses: {
+    ...answers(200, 'dry_run: what it would be given, and why every other node is refused'),
+    ...answers(201, 'the allocation, still without its node; with count: all of them'),
+  },
+});
+
+const show = createRoute({
+  method: 'get',
+  path: onePath,
+  tags,
+  summary: 'Show an allocation',
+  request: { params: AllocationParams, query: FieldsQuery },
+  responses: answers(200, 'the allocation'),
+});
+
+const change = createRoute({
+  method: 'patch',
+  path: onePath,
+  tags,
+  summary: 'Change name or extra by JSON patch',
+  request: { params: AllocationParams, body: jsonBody(JsonPatch) },
+  responses: answers(200, 'the whole allocation'),
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: onePath,
+  tags,
+  summary: 'Delete an allocation and give its node back',
+  request: { params: AllocationParams },
+  responses: answers(204, 'gone'),
+});
+
+const showOfNode = createRoute({
+  method: 'get',
+  path: ofNodePath,
+  tags,
+  summary: "Show a node's allocation",
+  request: { params: NodeParams, query: FieldsQuery },
+  responses: answers(200, 'the allocation'),
+});
+
+const removeOfNode = createRoute({
+  method: 'delete',
+  path: ofNodePath,
+  tags,
+  summary: "Delete a node's allocation and give the node back",
+  request: { params: NodeParams },
+  responses: answers(204, 'gone'),
+});
+
+/** What the version in use can't do is not allowed (allocation.md §1); judged before the body is. */
+function allowSince(c: Context<ApiEnv>, minor: number): void {
+  if (c.get('version') < minor) throw notAllowed(`It needs API version 1.${minor}.`);
+}
+
+function notAllowed(why: string): HTTPException {
+  return new HTTPException(405, { message: `The method is not allowed here. ${why}`.trim() });
+}
+
+function chooseAllocationFields(text: string | undefined, version: number): readonly AllocationField[] | undefined {
+  if (text === undefined) return undefined;
+  const fields = chooseFields(text, fieldSet);
+  for (const field of fields) requireVersion(version, allocationFieldVersions[field], `field '${field}'`);
+  return fields;
+}
+
+function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly AllocationField[]) {
+  return {
+    ...viewAllocation(row, { version: c.get('version'), fields }),
+    links: linksTo(originOf(c), `allocations/${row.uuid}`),
+  };
+}
+
+/** `/v1/allocations`. */
+export function allocationRoutes(context: ConductorContext): ApiApp {
+  const { db } = context;
+  const app = newApiApp();
+  app.use(path, async (c, next) => {
+    if (c.req.method === 'POST') allowSince(c, since.resource);
+    await next();
+  });
+  app.use(`${path}/:allocation`, async (c, next) => {
+    if (c.req.method === 'PATCH') allowSince(c, since.change);
+    if (c.req.method === 'DELETE') allowSince(c, since.resource);
+    await next();
+  });
+
+  app.openapi(list, async (c) => {
+    const version = c.get('version');
+    requireEndpoint(version, since.resource);
+    const query = c.req.valid('query');
+    if (query.owner !== undefined) requireVersion(version, since.owner, "query argument 'owner'");
+    const fields = chooseAllocationFields(query.fields, version);
+    const { project } = c.get('caller');
+    const paging = parsePaging(query);
+    if (paging.marker !== undefined) await getAllocation(db, paging.marker, project);
+    const filter = {
+      nodeUuid: query.node === undefined ? undefined : await namedNode(context, query.node),
+      resourceClass: query.resource_class,
+      state: query.state,
+      owner: project ?? query.owner,
+    };
+    const isOthers = project !== undefined && query.owner !== undefined && query.owner !== project;
+    const rows = isOthers ? [] : await listAllocations(db, filter, paging);
+    return c.json({
+      allocations: rows.map((row) => answer(c, row, fields)),
+      ...nextPage(c.req.url, path, paging, rows),
+    });
+  });
+
+  app.openapi(create, async (c) => {
+    const version = c.get('version');
+    const request = c.req.valid('json');
+    if (request.owner !== undefined) requireVersion(version, since.owner, "field 'owner'");
+    if (request.node !== undefined && version < since.backfill) {
+      throw new AppError('invalid_argument', `Unexpected arguments: node; it needs API version 1.${since.backfill}.`);
+    }
+    const options = { caller: c.get('caller'), version };
+    if (request.dry_run) return c.json(await tryAllocation(db, request, options), 200);
+    const rows = await createAllocations(context, request, options);
+    if (request.count !== undefined) return c.json({ allocations: rows.map((row) => answer(c, row)) }, 201);
+    const [row] = rows;
+    if (!row) throw new AppError('internal', 'an allocation was made, and none came back');
+    c.header('Location', `${originOf(c)}${path}/${row.uuid}`);
+    return c.json(answer(c, row), 201);
+  });
+
+  app.openapi(show, async (c) => {
+    requireEndpoint(c.get('version'), since.resource);
+    const fields = chooseAllocationFields(c.req.valid('query').fields, c.get('version'));
+    const row = await getAllocation(db, c.req.valid('param').allocation, c.get('caller').project);
+    return c.json(answer(c, row, fields));
+  });
+
+  app.openapi(change, async (c) => {
+    const { uuid } = await getAllocation(db, c.req.valid('param').allocation, c.get('caller').project);
+    return c.json(answer(c, await changeAllocation(db, uuid, c.req.valid('json'), c.get('version'))));
+  });
+
+  app.openapi(remove, async (c) => {
+    const { uuid } = await getAllocation(db, c.req.valid('param').allocation, c.get('caller').project);
+    await releaseAllocation(context, uuid);
+    return c.body(null, 204);
+  });
+
+  app.all(path, () => refuseMethod());
+  app.all(`${path}/:allocation`, () => refuseMethod());
+  return app;
+}
+
+/** `/v1/nodes/{node}/allocation`. */
+export function nodeAllocationRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+  app.openapi(showOfNode, async (c) => {
+    requireEndpoint(c.get('version'), since.resource);
+    const fields = chooseAllocationFields(c.req.valid('query').fields, c.get('version'));
+    return c.json(answer(c, await allocationOfNode(context, c, c.req.valid('param').node), fields));
+  });
+  app.openapi(removeOfNode, async (c) => {
+    requireEndpoint(c.get('version'), since.resource);
+    const { uuid } = await allocationOfNode(context, c, c.req.valid('param').node);
+    await releaseAllocation(context, uuid);
+    return c.body(null, 204);
+  });
+  for (const other of ['/v1/nodes/:node/allocation', '/v1/nodes/:node/allocation/*']) {
+    app.all(other, (c) => {
+      requireEndpoint(c.get('version'), since.resource);
+      return refuseMethod();
+    });
+  }
+  return app;
+}
+
+function refuseMethod(): never {
+  throw notAllowed('');
+}
+
+/** @throws AppError `invalid_argument` for a node that is not there: it is the query that is wrong. */
+async function namedNode({ db }: ConductorContext, ident: string): Promise<string> {
+  const node = await findNode(db, ident);
+  if (node) return node.uuid;
+  throw new AppError('invalid_argument', `node: Node ${ident} could not be found.`);
+}
+
+/** @throws AppError `not_found` without an allocation, `invalid_argument` for an instance that has none (seed 003). */
+async function allocationOfNode({ db }: ConductorContext, c: Context<ApiEnv>, ident: string): Promise<AllocationRow> {
+  const node = await getNode(db, ident);
+  if (node.allocationUuid !== null) return getAllocation(db, node.allocationUuid, c.get('caller').project);
+  if (node.instanceUuid === null)
+    throw new AppError('not_found', `Allocation for node ${node.uuid} could not be found.`);
+  throw new AppError(
+    'invalid_argument',
+    `Node ${node.uuid} has instance ${node.instanceUuid}, which was set without an allocation.`,
+  );
+}
