@@ -1,7 +1,7 @@
-import { requireChassis } from '#conductor/chassis/chassis-store.ts';
 import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
 import { followNodeChange } from '#conductor/allocations/follow-node-change.ts';
 import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
+import { requireChassis } from '#conductor/chassis/chassis-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -27,9 +27,10 @@ export function changeNode(
       defaultNetworkInterface: context.config.defaultNetworkInterface,
       knownDrivers: context.drivers.hardwareTypes.map((type) => type.name),
     });
-    if (change.chassisUuid) await requireChassis(tx, change.chassisUuid);
     const { change, releases } = await followNodeChange(tx, node, asked);
-    if (Object.keys(change).length > 0) await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
+    if (change.chassisUuid) await requireChassis(tx, change.chassisUuid);
+    if (Object.keys(change).length > 0)
+      await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
     if (releases) await forgetAllocation(tx, node, context.config.conductorName);
     await tellOfCapacity(tx);
     return getNode(tx, nodeUuid);
