@@ -1,11 +1,10 @@
 import type { Context } from 'hono';
 import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
-import { readSurroundings } from '#conductor/nodes/node-surroundings.ts';
+import type { ShownNode } from '#conductor/nodes/node-surroundings.ts';
 import { viewNode } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -48,39 +47,29 @@ export function parseFields(text: string, version: number): NodeFieldChoice {
 }
 
 /** Nodes as the API answers them, with links. */
-export async function answerNodes(
-  context: Pick<ConductorContext, 'db' | 'config' | 'drivers'>,
+export function answerNodes(
+  context: Pick<ConductorContext, 'config'>,
   c: Context<ApiEnv>,
-  rows: readonly NodeRow[],
+  nodes: readonly ShownNode[],
   choice: NodeFieldChoice,
-): Promise<Record<string, unknown>[]> {
+): Record<string, unknown>[] {
   const version = c.get('version');
   const origin = originOf(c);
-  const surroundingsOf = await readSurroundings(
-    context.db,
-    rows.map((row) => row.uuid),
-  );
-  return rows.map((row) => ({
-    ...viewNode(row, surroundingsOf(row.uuid), {
-      version,
-      fields: choice.fields,
-      conductorName: context.config.conductorName,
-    }),
-    links: linksTo(origin, `nodes/${row.uuid}`),
-    ...Object.fromEntries(
-      choice.subResources
-        .filter((name) => subResources[name] <= version)
-        .map((name) => [name, linksTo(origin, `nodes/${row.uuid}/${name}`)]),
-    ),
-  }));
+  const linked = choice.subResources.filter((name) => subResources[name] <= version);
+  const options = { version, fields: choice.fields, conductorName: context.config.conductorName };
+  return nodes.map(({ node, surroundings }) => {
+    const view = viewNode(node, surroundings, options);
+    view['links'] = linksTo(origin, `nodes/${node.uuid}`);
+    for (const name of linked) view[name] = linksTo(origin, `nodes/${node.uuid}/${name}`);
+    return view;
+  });
 }
 
-export async function answerNode(
-  context: Pick<ConductorContext, 'db' | 'config' | 'drivers'>,
+export function answerNode(
+  context: Pick<ConductorContext, 'config'>,
   c: Context<ApiEnv>,
-  row: NodeRow,
+  node: ShownNode,
   choice: NodeFieldChoice = allNodeFields,
-): Promise<Record<string, unknown>> {
-  const [answer] = await answerNodes(context, c, [row], choice);
-  return answer ?? {};
+): Record<string, unknown> {
+  return answerNodes(context, c, [node], choice)[0] ?? {};
 }

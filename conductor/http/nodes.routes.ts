@@ -21,6 +21,7 @@ import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { listNodes } from '#conductor/nodes/list-nodes.ts';
 import { defaultListFields, isNodeField, NodeDescription, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
 import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { getShownNode, noSurroundings } from '#conductor/nodes/node-surroundings.ts';
 import { removeNode } from '#conductor/nodes/remove-node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -140,8 +141,9 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     const filter = toNodeFilter(query);
     const matchesNothing =
       filter === undefined || (query.conductor !== undefined && query.conductor !== context.config.conductorName);
-    const rows = matchesNothing ? [] : await listNodes(context.db, filter, paging);
-    const nodes = await answerNodes(context, c, rows, choice);
+    const shown = matchesNothing ? [] : await listNodes(context.db, filter, paging, choice.fields);
+    const nodes = answerNodes(context, c, shown, choice);
+    const rows = shown.map(({ node }) => node);
     return c.json({ nodes, ...nextPage(c.req.url, path, paging, rows) });
   };
 
@@ -172,13 +174,13 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     requireFields(Object.keys(body), version);
     const node = await createNode(context, body, version);
     c.header('Location', `${originOf(c)}/v1/nodes/${node.uuid}`);
-    return c.json(await answerNode(context, c, node), 201);
+    return c.json(answerNode(context, c, { node, surroundings: noSurroundings }), 201);
   });
   app.openapi(show, async (c) => {
     const { fields } = c.req.valid('query');
     const choice = fields === undefined ? allNodeFields : parseFields(fields, c.get('version'));
-    const node = await getNode(context.db, c.req.valid('param').node);
-    return c.json(await answerNode(context, c, node, choice));
+    const node = await getShownNode(context.db, c.req.valid('param').node, choice.fields);
+    return c.json(answerNode(context, c, node, choice));
   });
   app.openapi(change, async (c) => {
     const patch = c.req.valid('json');
@@ -188,8 +190,8 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
       requireVersion(version, removeChassisVersion, 'removing chassis_uuid');
     }
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    const node = await changeNode(context, uuid, patch, version);
-    return c.json(await answerNode(context, c, node));
+    await changeNode(context, uuid, patch, version);
+    return c.json(answerNode(context, c, await getShownNode(context.db, uuid)));
   });
   app.openapi(remove, async (c) => {
     const { uuid } = await getNode(context.db, c.req.valid('param').node);

@@ -1,7 +1,9 @@
 import { and, eq, ilike, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Queryable } from '#conductor/db/open.ts';
-import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import { nodes } from '#conductor/db/schema/node.ts';
+import type { NodeField } from '#conductor/nodes/node-fields.ts';
+import { readShownNodes, type ShownNode } from '#conductor/nodes/node-surroundings.ts';
 import { pageOf } from '#conductor/nodes/page-of.ts';
 import { type ProvisionState, provisionStates } from '#conductor/nodes/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -77,7 +79,9 @@ export function listNodes(
     readonly sortKey: string;
     readonly descending: boolean;
   },
-): Promise<NodeRow[]> {
+  /** What will be shown; all when absent. */
+  fields?: readonly NodeField[],
+): Promise<ShownNode[]> {
   const sortBy = sortColumns[page.sortKey];
   if (!sortBy && page.sortKey !== 'id') {
     throw new AppError('invalid_argument', `The sort_key value ${page.sortKey} is an invalid field for sorting`);
@@ -90,12 +94,9 @@ export function listNodes(
     descending: page.descending,
     marker: page.marker,
   });
-  return db
-    .select()
-    .from(nodes)
-    .where(and(...conditions(filter), after))
-    .orderBy(...order)
-    .limit(page.limit);
+  const where = and(...conditions(filter), after) ?? sql`true`;
+  const rest = sql`WHERE ${where} ORDER BY ${sql.join(order, sql`, `)} LIMIT ${page.limit}`;
+  return readShownNodes(db, rest, fields);
 }
 
 function conditions(filter: NodeFilter): (SQL | undefined)[] {

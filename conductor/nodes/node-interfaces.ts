@@ -48,17 +48,20 @@ export function supportedInterfaces(driver: string, kind: InterfaceKind): readon
   return [fixedInterfaces[kind]];
 }
 
+/** The name of the node's interface of this kind. */
+export function interfaceOf(
+  node: { readonly driver: string; readonly networkInterface: string },
+  kind: InterfaceKind,
+): string {
+  return kind === 'network' ? node.networkInterface : (supportedInterfaces(node.driver, kind)[0] ?? '');
+}
+
 /** The node's interface names by kind. */
-export function nodeInterfaces(node: {
-  readonly driver: string;
-  readonly networkInterface: string;
-}): Record<InterfaceKind, string> {
-  return Object.fromEntries(
-    interfaceKinds.map((kind) => [
-      kind,
-      kind === 'network' ? node.networkInterface : (supportedInterfaces(node.driver, kind)[0] ?? ''),
-    ]),
-  ) as Record<InterfaceKind, string>;
+export function nodeInterfaces(node: Parameters<typeof interfaceOf>[0]): Record<InterfaceKind, string> {
+  return Object.fromEntries(interfaceKinds.map((kind) => [kind, interfaceOf(node, kind)])) as Record<
+    InterfaceKind,
+    string
+  >;
 }
 
 /** @throws AppError `invalid_argument` naming the field and the legal names. */

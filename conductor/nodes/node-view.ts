@@ -3,7 +3,7 @@ import type { FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { type NodeField, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
-import { nodeInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 import { mask, maskDocument } from '#conductor/secrets/mask-document.ts';
 
 /** What the API shows of a node beside its row (`node-surroundings.ts` reads it). */
@@ -14,7 +14,7 @@ export interface NodeSurroundings {
   readonly currentStep:
     | (Pick<FlowStepRow, 'interface' | 'step' | 'args' | 'priority'> & { kind: FlowKindName })
     | undefined;
-  readonly agent: AgentSessionRow | undefined;
+  readonly agent: Pick<AgentSessionRow, 'callbackUrl' | 'version' | 'lastHeartbeatAt'> | undefined;
 }
 
 export interface NodeViewOptions {
@@ -31,11 +31,11 @@ export function viewNode(
   surroundings: NodeSurroundings,
   options: NodeViewOptions,
 ): Record<string, unknown> {
-  const values = allFields(node, surroundings, options);
-  const names = options.fields ?? (Object.keys(nodeFieldVersions) as NodeField[]);
-  return Object.fromEntries(
-    names.filter((name) => nodeFieldVersions[name] <= options.version).map((name) => [name, values[name]]),
-  );
+  const view: Record<string, unknown> = {};
+  for (const name of options.fields ?? allFields) {
+    if (nodeFieldVersions[name] <= options.version) view[name] = fieldValues[name](node, surroundings, options);
+  }
+  return view;
 }
 
 /** `2026-11-21T07:35:42.609000+00:00`, as Ironic writes times. */
@@ -43,103 +43,85 @@ export function apiTime(time: Date | null | undefined): string | null {
   return time ? time.toISOString().replace('Z', '000+00:00') : null;
 }
 
-function allFields(
-  node: NodeRow,
-  surroundings: NodeSurroundings,
-  options: NodeViewOptions,
-): Record<NodeField, unknown> {
-  return {
-    ...described(node),
-    ...interfaceFields(node),
-    ...stepFields(surroundings.currentStep),
-    uuid: node.uuid,
-    created_at: apiTime(node.createdAt),
-    updated_at: apiTime(node.updatedAt),
-    power_state: node.powerState,
-    target_power_state: node.targetPowerState,
-    provision_state: node.provisionState,
-    target_provision_state: node.targetProvisionState,
-    provision_updated_at: apiTime(node.provisionUpdatedAt),
-    last_error: node.lastError,
-    fault: node.fault,
-    inspection_started_at: apiTime(node.inspectionStartedAt),
-    inspection_finished_at: apiTime(node.inspectionFinishedAt),
-    reservation: surroundings.reservation ?? null,
-    traits: surroundings.traits,
-    conductor: options.conductorName,
-    chassis_uuid: node.chassisUuid,
-    boot_mode: node.bootMode,
-    secure_boot: node.secureBoot,
-    raid_config: node.raidConfig,
-    target_raid_config: node.targetRaidConfig,
-    driver_internal_info: internalInfo(surroundings.agent),
-    allocation_uuid: node.allocationUuid,
-    // Baton has no data for these
-    parent_node: null,
-    console_enabled: false,
-  };
-}
+/** What each field shows: a list asks for few of them, of many nodes. */
+const fieldValues: Readonly<
+  Record<NodeField, (node: NodeRow, surroundings: NodeSurroundings, options: NodeViewOptions) => unknown>
+> = {
+  uuid: (node) => node.uuid,
+  created_at: (node) => apiTime(node.createdAt),
+  updated_at: (node) => apiTime(node.updatedAt),
+  automated_clean: (node) => node.automatedClean,
+  bios_interface: (node) => interfaceOf(node, 'bios'),
+  boot_interface: (node) => interfaceOf(node, 'boot'),
+  boot_mode: (node) => node.bootMode,
+  clean_step: (_, { currentStep }) => stepOf(currentStep, 'clean'),
+  conductor_group: (node) => node.conductorGroup,
+  console_enabled: () => false,
+  console_interface: (node) => interfaceOf(node, 'console'),
+  disable_power_off: (node) => node.disablePowerOff,
+  deploy_interface: (node) => interfaceOf(node, 'deploy'),
+  deploy_step: (_, { currentStep }) => stepOf(currentStep, 'deploy'),
+  description: (node) => node.description,
+  driver: (node) => node.driver,
+  driver_info: (node) => maskDocument(node.driverInfo),
+  driver_internal_info: (_, { agent }) => internalInfo(agent),
+  extra: (node) => node.extra,
+  fault: (node) => node.fault,
+  firmware_interface: (node) => interfaceOf(node, 'firmware'),
+  inspection_finished_at: (node) => apiTime(node.inspectionFinishedAt),
+  inspection_started_at: (node) => apiTime(node.inspectionStartedAt),
+  inspect_interface: (node) => interfaceOf(node, 'inspect'),
+  instance_info: (node) => maskDocument(node.instanceInfo),
+  instance_name: (node) => node.instanceName,
+  instance_uuid: (node) => node.instanceUuid,
+  last_error: (node) => node.lastError,
+  lessee: (node) => node.lessee,
+  maintenance: (node) => node.maintenance,
+  maintenance_reason: (node) => node.maintenanceReason,
+  management_interface: (node) => interfaceOf(node, 'management'),
+  name: (node) => node.name,
+  network_data: (node) => node.networkData,
+  network_interface: (node) => interfaceOf(node, 'network'),
+  owner: (node) => node.owner,
+  // Baton has no data for it
+  parent_node: () => null,
+  power_interface: (node) => interfaceOf(node, 'power'),
+  power_state: (node) => node.powerState,
+  properties: (node) => maskDocument(node.properties),
+  protected: (node) => node.protected,
+  protected_reason: (node) => node.protectedReason,
+  provision_state: (node) => node.provisionState,
+  provision_updated_at: (node) => apiTime(node.provisionUpdatedAt),
+  raid_config: (node) => node.raidConfig,
+  raid_interface: (node) => interfaceOf(node, 'raid'),
+  rescue_interface: (node) => interfaceOf(node, 'rescue'),
+  reservation: (_, { reservation }) => reservation ?? null,
+  resource_class: (node) => node.resourceClass,
+  retired: (node) => node.retired,
+  retired_reason: (node) => node.retiredReason,
+  secure_boot: (node) => node.secureBoot,
+  service_step: () => ({}),
+  shard: (node) => node.shard,
+  storage_interface: (node) => interfaceOf(node, 'storage'),
+  target_power_state: (node) => node.targetPowerState,
+  target_provision_state: (node) => node.targetProvisionState,
+  target_raid_config: (node) => node.targetRaidConfig,
+  traits: (_, { traits }) => traits,
+  vendor_interface: (node) => interfaceOf(node, 'vendor'),
+  conductor: (_, _surroundings, { conductorName }) => conductorName,
+  allocation_uuid: (node) => node.allocationUuid,
+  chassis_uuid: (node) => node.chassisUuid,
+};
+const allFields = Object.keys(nodeFieldVersions) as NodeField[];
 
-function described(node: NodeRow) {
-  return {
-    name: node.name,
-    driver: node.driver,
-    driver_info: maskDocument(node.driverInfo),
-    properties: maskDocument(node.properties),
-    extra: node.extra,
-    instance_info: maskDocument(node.instanceInfo),
-    network_data: node.networkData,
-    instance_uuid: node.instanceUuid,
-    instance_name: node.instanceName,
-    resource_class: node.resourceClass,
-    conductor_group: node.conductorGroup,
-    owner: node.owner,
-    lessee: node.lessee,
-    description: node.description,
-    shard: node.shard,
-    automated_clean: node.automatedClean,
-    protected: node.protected,
-    protected_reason: node.protectedReason,
-    retired: node.retired,
-    retired_reason: node.retiredReason,
-    disable_power_off: node.disablePowerOff,
-    maintenance: node.maintenance,
-    maintenance_reason: node.maintenanceReason,
-  };
-}
-
-function interfaceFields(node: NodeRow) {
-  const names = nodeInterfaces(node);
-  return {
-    bios_interface: names.bios,
-    boot_interface: names.boot,
-    console_interface: names.console,
-    deploy_interface: names.deploy,
-    firmware_interface: names.firmware,
-    inspect_interface: names.inspect,
-    management_interface: names.management,
-    network_interface: names.network,
-    power_interface: names.power,
-    raid_interface: names.raid,
-    rescue_interface: names.rescue,
-    storage_interface: names.storage,
-    vendor_interface: names.vendor,
-  };
-}
-
-function stepFields(current: NodeSurroundings['currentStep']) {
-  const step = current && {
-    interface: current.interface,
-    step: current.step,
-    args: maskDocument(current.args),
-    priority: current.priority,
-  };
-  const ofKind = (kind: FlowKindName): JsonObject => (step && current.kind === kind ? step : {});
-  return { clean_step: ofKind('clean'), deploy_step: ofKind('deploy'), service_step: {} };
+function stepOf(current: NodeSurroundings['currentStep'], kind: FlowKindName): JsonObject {
+  if (current?.kind !== kind) return {};
+  const { interface: stepInterface, step, args, priority } = current;
+  return { interface: stepInterface, step, args: maskDocument(args), priority };
 }
 
 /** The keys that clients read; the rest of Ironic's is private to it. */
-function internalInfo(agent: AgentSessionRow | undefined): JsonObject {
+function internalInfo(agent: NodeSurroundings['agent']): JsonObject {
   if (!agent) return {};
   return {
     agent_secret_token: mask,
