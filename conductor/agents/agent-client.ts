@@ -1,6 +1,8 @@
 import { Agent, request } from 'undici';
 import type { z } from 'zod';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
+import { openAgentToken } from '#conductor/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { AgentFault, CommandList, type CommandRequest, CommandResult } from '#shared/wire/command.ts';
 
@@ -27,7 +29,7 @@ const callTimeoutMs = 10_000;
 const maxAnswerBytes = 128 * 1024 * 1024;
 
 /** Keeps one connection pool per announced certificate, so that a step costs no TLS handshake. */
-export function createAgentClients(): AgentClients {
+export function createAgentClients(secrets: Secrets): AgentClients {
   const pools = new Map<string, { readonly certificate: string | null; readonly pool: Agent }>();
   const poolFor = (session: AgentSessionRow): Agent => {
     const known = pools.get(session.nodeUuid);
@@ -45,7 +47,7 @@ export function createAgentClients(): AgentClients {
   return {
     clientFor: (session, signal) => {
       if (!session?.callbackUrl) throw new AppError('agent_error', 'no agent has called in on this node');
-      return agentClient(session.callbackUrl, session.token, { dispatcher: poolFor(session), signal });
+      return agentClient(session.callbackUrl, openAgentToken(secrets, session), { dispatcher: poolFor(session), signal });
     },
     close: async () => {
       await Promise.all([...pools.values()].map(({ pool }) => pool.destroy()));

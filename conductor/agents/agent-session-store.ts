@@ -11,7 +11,7 @@ export async function findAgentSession(db: Queryable, nodeUuid: string): Promise
   return row;
 }
 
-/** Makes the boot's session, or answers `false` when there is one already: its token was shown and is not shown again. */
+/** Makes the boot's session, its token sealed, or answers `false` when there is one already: its token was shown and is not shown again. */
 export async function insertAgentSession(db: Queryable, nodeUuid: string, token: string): Promise<boolean> {
   const rows = await db
     .insert(agentSessions)

@@ -1,8 +1,11 @@
 import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { isSecretName } from '#conductor/secrets/secret-names.ts';
+import { looksSealed } from '#conductor/secrets/secrets.ts';
 
 /** Beside those that begin with `agent_`, as in Ironic's documents. */
 const otherKeys: ReadonlySet<string> = new Set(['wipe_special_filesystems']);
-const secretName = /password|passwd|token|secret|credential|private_key|username|verify_ca/i;
+/** Names that tell of a BMC's account beside those that are secret everywhere. */
+const accountName = /username|verify_ca/i;
 
 /**
  * What of `driver_info` in-band steps read: `agent_burnin_cpu_timeout`, `agent_erase_devices_iterations` and the like.
@@ -17,22 +20,19 @@ export function agentSettings(driverInfo: JsonObject): JsonObject {
   );
 }
 
-/** Ironic's names that do not say so: a config drive is full of keys and passwords, a temporary URL opens the image. */
-const secretFields: ReadonlySet<string> = new Set(['configdrive', 'image_url']);
-
 /**
  * `instance_info` as every command carries it, of which in-band steps read hints and capabilities: without passwords,
  * config drive, and URLs with a login. What writes an image is given those by its own argument, `image_info`.
  */
 export function agentInstanceInfo(instanceInfo: JsonObject): JsonObject {
   return Object.fromEntries(
-    Object.entries(instanceInfo).filter(([key, value]) => !secretFields.has(key) && !holdsSecret(key, value)),
+    Object.entries(instanceInfo).filter(([key, value]) => !holdsSecret(key, value)),
   );
 }
 
 function holdsSecret(key: string, value: unknown): boolean {
-  if (secretName.test(key)) return true;
-  if (typeof value === 'string') return /:\/\/[^/\s]*@/.test(value);
+  if (isSecretName(key) || accountName.test(key)) return true;
+  if (typeof value === 'string') return looksSealed(value) || /:\/\/[^/\s]*@/.test(value);
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([inner, each]) => holdsSecret(inner, each));
 }

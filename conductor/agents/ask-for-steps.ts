@@ -3,6 +3,7 @@ import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 import type { StepKind } from '#conductor/flows/flow-states.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type AdvertisedStep, AdvertisedSteps, HardwareManagerVersion } from '#shared/wire/step.ts';
 
@@ -19,10 +20,10 @@ export interface AgentOffer {
 export async function askForSteps(
   agent: AgentClient,
   kind: StepKind,
-  about: { readonly node: NodeRow; readonly ports: readonly PortRow[] },
+  about: { readonly secrets: Secrets; readonly node: NodeRow; readonly ports: readonly PortRow[] },
 ): Promise<AgentOffer> {
   const name = `${kind}.get_${kind}_steps`;
-  const params = { node: dumpNode(about.node, null), ports: dumpPorts(about.ports) };
+  const params = { node: dumpNode(about.secrets, about.node, null), ports: dumpPorts(about.ports) };
   const result = await agent.post({ name, params }, { wait: true });
   if (result.command_status === 'FAILED' && isMissingExtension(result.command_error?.message)) {
     return { advertised: [], version: {} };

@@ -9,9 +9,10 @@ import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { readRequiredBoot } from '#conductor/nodes/read-required-boot.ts';
+import { nodePlace, openAgentToken } from '#conductor/secrets/node-secrets.ts';
+import { mask, maskDocument } from '#conductor/secrets/mask-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const maskedToken = '******';
 /** Ironic shows a token once; a lost answer then costs a whole deploy. */
 const repeatTokenMs = 15_000;
 /** Tokens exist since this microversion. */
@@ -30,7 +31,7 @@ export interface LookupRequest {
  * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
  */
 export async function lookupNode(
-  context: Pick<ConductorContext, 'db' | 'config' | 'clock'>,
+  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>,
   request: LookupRequest,
 ): Promise<Record<string, unknown>> {
   const { db } = context;
@@ -46,7 +47,7 @@ export async function lookupNode(
 
 /** What a ramdisk is told of the node that it runs on, with the boot's token the first time. */
 export async function answerAgent(
-  context: Pick<ConductorContext, 'db' | 'config' | 'clock'>,
+  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>,
   node: NodeRow,
   version: number,
 ): Promise<Record<string, unknown>> {
@@ -55,9 +56,9 @@ export async function answerAgent(
   return {
     node: {
       uuid: node.uuid,
-      properties: node.properties,
+      properties: maskDocument(node.properties),
       instance_info: {},
-      driver_internal_info: { agent_secret_token: maskedToken },
+      driver_internal_info: { agent_secret_token: mask },
       links: ['v1/', ''].map((prefix, index) => ({
         href: `${config.publicUrl}/${prefix}nodes/${node.uuid}`,
         rel: index === 0 ? 'self' : 'bookmark',
@@ -96,13 +97,13 @@ async function findNodeByAddresses(db: Queryable, addresses: readonly string[]):
   return row && rows.length === 1 ? findNode(db, row.nodeUuid) : undefined;
 }
 
-async function issueToken(context: Pick<ConductorContext, 'db' | 'config' | 'clock'>, node: NodeRow): Promise<string> {
+async function issueToken(context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>, node: NodeRow): Promise<string> {
   const token = randomBytes(32).toString('base64url');
-  if (!(await insertAgentSession(context.db, node.uuid, token))) {
+  if (!(await insertAgentSession(context.db, node.uuid, context.secrets.seal(token, nodePlace(node.uuid, 'agent_token'))))) {
     const session = await findAgentSession(context.db, node.uuid);
     // nobody has used it yet: the answer that carried it may have been lost on the way, and the agent asks again soon
     const age = context.clock.now().getTime() - (session?.createdAt.getTime() ?? 0);
-    return session && !session.lastHeartbeatAt && age < repeatTokenMs ? session.token : maskedToken;
+    return session && !session.lastHeartbeatAt && age < repeatTokenMs ? openAgentToken(context.secrets, session) : mask;
   }
   await addHistory(context.db, {
     nodeUuid: node.uuid,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dumpNode } from '#conductor/agents/node-dump.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -30,6 +31,6 @@ test('the node in a command tells what steps go by, and no secret of the instanc
     instance_info: { ...told, ...secrets },
   });
   const node = await getNode(api.context.db, uuid);
-  expect(dumpNode(node, null)).toMatchObject({ uuid, driver_info: { agent_burnin_cpu_timeout: 2 } });
-  expect(dumpNode(node, null)['instance_info']).toEqual(told);
+  expect(dumpNode(testSecrets, node, null)).toMatchObject({ uuid, driver_info: { agent_burnin_cpu_timeout: 2 } });
+  expect(dumpNode(testSecrets, node, null)['instance_info']).toEqual(told);
 });

@@ -1,12 +1,15 @@
 import { agentInstanceInfo, agentSettings } from '#conductor/agents/agent-settings.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
+import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 
 /**
  * The `node` and `ports` parameters of the agent's commands, in the shape of Ironic's objects
- * (`spec/captures/deploy-conversation.json`). Secrets are left out rather than masked.
+ * (`spec/captures/deploy-conversation.json`). Other secrets are left out rather than masked.
  */
 export function dumpNode(
+  secrets: Secrets,
   node: NodeRow,
   hardwareManagerVersion: Record<string, string> | null,
 ): Record<string, unknown> {
@@ -29,7 +32,8 @@ export function dumpNode(
       hardware_manager_version: hardwareManagerVersion ?? {},
     },
     instance_info: agentInstanceInfo(node.instanceInfo),
-    properties: node.properties,
+    // files that the node's properties inject are for the agent alone
+    properties: openNodeDocument(secrets, node, 'properties'),
     extra: node.extra,
     provision_state: node.provisionState,
     resource_class: node.resourceClass,

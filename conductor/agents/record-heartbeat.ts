@@ -2,6 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { getAgentSession, recordAgentContact } from '#conductor/agents/agent-session-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
+import { openAgentToken } from '#conductor/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Heartbeat } from '#shared/wire/heartbeat.ts';
 
@@ -11,13 +13,13 @@ import type { Heartbeat } from '#shared/wire/heartbeat.ts';
  * @throws AppError `not_found` (404) or `invalid_argument` (400, also for a wrong token).
  */
 export async function recordHeartbeat(
-  context: Pick<ConductorContext, 'db' | 'nudge' | 'config'>,
+  context: Pick<ConductorContext, 'db' | 'nudge' | 'config' | 'secrets'>,
   ident: string,
   heartbeat: Heartbeat,
 ): Promise<void> {
   const { db } = context;
   const { nodeUuid, session: known } = await getAgentSession(db, ident);
-  const session = checkToken(known, heartbeat.agent_token);
+  const session = checkToken(context.secrets, known, heartbeat.agent_token);
   checkCallback(session, heartbeat, context.config.requireAgentTls);
   await recordAgentContact(db, nodeUuid, {
     callbackUrl: heartbeat.callback_url,
@@ -28,9 +30,13 @@ export async function recordHeartbeat(
 }
 
 /** @throws AppError `invalid_argument`: Ironic answers 400, not 401, and agents rely on it. */
-export function checkToken(session: AgentSessionRow | undefined, token: string | undefined): AgentSessionRow {
+export function checkToken(
+  secrets: Secrets,
+  session: AgentSessionRow | undefined,
+  token: string | undefined,
+): AgentSessionRow {
   if (!token) throw new AppError('invalid_argument', 'Agent token is required for heartbeat processing.');
-  if (!session || !sameText(session.token, token)) {
+  if (!session || !sameText(openAgentToken(secrets, session), token)) {
     throw new AppError('invalid_argument', 'Invalid or missing agent token received.');
   }
   return session;

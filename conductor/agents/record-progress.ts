@@ -12,12 +12,12 @@ import type { ProgressReport } from '#shared/wire/progress.ts';
  * @throws AppError `not_found`, `invalid_argument`.
  */
 export async function recordProgress(
-  context: Pick<ConductorContext, 'db'>,
+  context: Pick<ConductorContext, 'db' | 'secrets'>,
   ident: string,
   report: ProgressReport,
 ): Promise<void> {
   const { nodeUuid, session } = await getAgentSession(context.db, ident);
-  checkToken(session, report.agent_token);
+  checkToken(context.secrets, session, report.agent_token);
   if (!isUuid(report.command_id)) throw new AppError('invalid_argument', 'command_id must be a UUID.');
   const flowsOfNode = context.db.select({ uuid: flows.uuid }).from(flows).where(eq(flows.nodeUuid, nodeUuid));
   await context.db

@@ -8,6 +8,15 @@ export function listBiosSettings(db: Queryable, nodeUuid: string): Promise<BiosS
   return db.select().from(biosSettings).where(eq(biosSettings.nodeUuid, nodeUuid)).orderBy(asc(biosSettings.name));
 }
 
+/** Names of the settings that are passwords. */
+export async function listPasswordSettings(db: Queryable, nodeUuid: string): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .select({ name: biosSettings.name })
+    .from(biosSettings)
+    .where(and(eq(biosSettings.nodeUuid, nodeUuid), eq(biosSettings.attributeType, 'Password')));
+  return new Set(rows.map(({ name }) => name));
+}
+
 export async function findBiosSetting(
   db: Queryable,
   nodeUuid: string,

@@ -3,6 +3,7 @@ import { type ConsoleOccasion, readConsoleOccasion, whyOver } from '#conductor/c
 import { dialAgent } from '#conductor/console/dial-agent.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -37,6 +38,7 @@ export interface Consoles {
 
 export function createConsoles(context: {
   readonly db: Queryable;
+  readonly secrets: Secrets;
   readonly clock: Clock;
   readonly log: Log;
   readonly conductorName: string;
@@ -72,7 +74,7 @@ async function serveOne(
   operator.pause();
   const hasLeft = closing(operator, 'the connection to the operator was lost');
   if (!occasion.session) throw new AppError('internal', 'a console was let through without an agent');
-  const agent = await dialAgent(occasion.session, query);
+  const agent = await dialAgent(context.secrets, occasion.session, query);
   const record = (event: string): Promise<void> =>
     addHistory(db, { nodeUuid, severity: 'INFO', eventType: 'console', event, conductor: context.conductorName });
   const startedAt = clock.now().getTime();

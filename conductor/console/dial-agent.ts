@@ -1,5 +1,7 @@
 import { WebSocket } from 'ws';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
+import { openAgentToken } from '#conductor/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type ConsoleQuery, maxConsoleMessageBytes } from '#shared/wire/console.ts';
 
@@ -20,9 +22,9 @@ export function agentConsoleUrl(session: AgentSessionRow | undefined): string {
  * @throws AppError `agent_error` when the agent refuses or does not know consoles (a real ironic-python-agent),
  * `unavailable` when it can't be reached
  */
-export function dialAgent(session: AgentSessionRow, query: ConsoleQuery): Promise<WebSocket> {
+export function dialAgent(secrets: Secrets, session: AgentSessionRow, query: ConsoleQuery): Promise<WebSocket> {
   const url = new URL(agentConsoleUrl(session));
-  url.searchParams.set('agent_token', session.token);
+  url.searchParams.set('agent_token', openAgentToken(secrets, session));
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(url, {

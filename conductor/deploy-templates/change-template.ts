@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Queryable } from '#conductor/db/open.ts';
+import type { ConductorContext } from '#conductor/context.ts';
 import { type DeployTemplate, TemplateDescription } from '#conductor/deploy-templates/template-fields.ts';
+import { sealTemplate } from '#conductor/deploy-templates/template-secrets.ts';
 import {
   getTemplate,
   insertTemplate,
@@ -9,14 +10,16 @@ import {
 } from '#conductor/deploy-templates/template-store.ts';
 import { type JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
 
+type TemplateContext = Pick<ConductorContext, 'db' | 'secrets'>;
+
 /** @throws AppError `conflict` when uuid or name is another template's. */
 export function createTemplate(
-  db: Queryable,
+  { db, secrets }: TemplateContext,
   description: TemplateDescription,
   uuid: string = randomUUID(),
 ): Promise<DeployTemplate> {
   return db.transaction(async (tx) => {
-    await insertTemplate(tx, uuid, description);
+    await insertTemplate(tx, uuid, sealTemplate(secrets, uuid, description));
     return getTemplate(tx, uuid);
   });
 }
@@ -25,11 +28,15 @@ export function createTemplate(
  * `PATCH /v1/deploy_templates/{template}` in one transaction. A flow that is planned keeps the steps that it has.
  * @throws AppError `not_found`, `invalid_argument` naming the field, `conflict` for a duplicate name.
  */
-export function changeTemplate(db: Queryable, ident: string, patch: JsonPatch): Promise<DeployTemplate> {
+export function changeTemplate(
+  { db, secrets }: TemplateContext,
+  ident: string,
+  patch: JsonPatch,
+): Promise<DeployTemplate> {
   return db.transaction(async (tx) => {
     const { uuid, name, steps, extra } = await lockTemplate(tx, ident);
     const described = patchDocument({ name, steps, extra }, patch, TemplateDescription);
-    if (patch.length > 0) await updateTemplate(tx, uuid, described);
+    if (patch.length > 0) await updateTemplate(tx, uuid, sealTemplate(secrets, uuid, described, steps));
     return getTemplate(tx, uuid);
   });
 }

@@ -3,6 +3,7 @@ import type { DeployTemplateRow } from '#conductor/db/schema/deploy-template.ts'
 import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { TraitName } from '#conductor/nodes/trait-name.ts';
+import { maskDocument } from '#conductor/secrets/mask-document.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
 
 /** Fields of the API's deploy template in the order shown (ironic-api.md §4); all since 1.55. */
@@ -60,7 +61,7 @@ export function viewTemplate(
     created_at: apiTime(template.createdAt),
     updated_at: apiTime(template.updatedAt),
     name: template.name,
-    steps: template.steps,
+    steps: template.steps.map((step) => ({ ...step, args: maskDocument(step.args) })),
     extra: template.extra,
   };
   return Object.fromEntries(fields.map((name) => [name, values[name]]));

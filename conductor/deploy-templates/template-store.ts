@@ -47,14 +47,14 @@ export async function listTemplates(db: Queryable, page: PageRequest): Promise<D
 export async function listTemplatesNamed(
   db: Queryable,
   names: readonly string[],
-): Promise<{ readonly name: string; readonly steps: readonly RequestedStep[] }[]> {
+): Promise<{ readonly uuid: string; readonly name: string; readonly steps: readonly RequestedStep[] }[]> {
   if (names.length === 0) return [];
   const rows = await db
     .select()
     .from(deployTemplates)
     .where(inArray(deployTemplates.name, [...names]))
     .orderBy(asc(deployTemplates.name));
-  return (await withSteps(db, rows)).map(({ name, steps }) => ({ name, steps }));
+  return (await withSteps(db, rows)).map(({ uuid, name, steps }) => ({ uuid, name, steps }));
 }
 
 /**

@@ -44,6 +44,21 @@ export interface ManagementInterface {
   readonly supportedBootDevices: readonly BootDevice[];
   /** `undefined` where the BMC does not tell. */
   getBootMode?(options?: CallOptions): Promise<BootMode | undefined>;
+  /** A non-maskable interrupt, for a dump of a system that hangs. */
+  injectNmi?(options?: CallOptions): Promise<void>;
+}
+
+/** How the firmware boots; `undefined` where the BMC does not tell. */
+export interface FirmwareBoot {
+  readonly bootMode: BootMode | undefined;
+  readonly secureBoot: boolean | undefined;
+}
+
+/** What is set may take effect at the next boot only. */
+export interface FirmwareBootInterface {
+  read(options?: CallOptions): Promise<FirmwareBoot>;
+  setBootMode(mode: BootMode, options?: CallOptions): Promise<void>;
+  setSecureBoot(on: boolean, options?: CallOptions): Promise<void>;
 }
 
 /** How far the firmware is with what was asked of it. */
@@ -76,6 +91,7 @@ export interface Bmc {
   readonly power: PowerInterface;
   readonly management: ManagementInterface;
   readonly bios?: BiosInterface;
+  readonly firmwareBoot?: FirmwareBootInterface;
 }
 
 /** What a hardware type may use to reach BMCs; shared by all nodes (session caches live behind it). */
@@ -89,10 +105,8 @@ export interface DriverContext {
 /** One row of the driver registry (`GET /v1/drivers`). */
 export interface HardwareType {
   readonly name: string;
-  /** driver_info property → what it means, `Required.` or `Optional.` in the text, as Ironic's `/properties` answers. */
+  /** driver_info property → what it means (which of them are secret: `secret-names.ts`), `Required.` or `Optional.` in the text, as Ironic's `/properties` answers. */
   readonly properties: Readonly<Record<string, string>>;
-  /** Keys of driver_info whose values are never shown or logged. */
-  readonly secretProperties: readonly string[];
   /** @throws AppError `invalid_argument` naming each missing or malformed driver_info property. */
   connect(driverInfo: Readonly<Record<string, unknown>>): Bmc;
   /** Lets go of cached sessions; called once when the conductor stops. */

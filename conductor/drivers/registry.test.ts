@@ -3,11 +3,13 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { createDrivers } from '#conductor/drivers/registry.ts';
+import { isSecretName } from '#conductor/secrets/secret-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
-const drivers = createDrivers({ run, log: silentLog });
+const drivers = createDrivers({ run, log: silentLog, secrets: testSecrets });
 
 test('every folder of drivers is in the table', () => {
   const folders = readdirSync(import.meta.dirname, { withFileTypes: true }).filter((entry) => entry.isDirectory());
@@ -16,13 +18,17 @@ test('every folder of drivers is in the table', () => {
 });
 
 test('an unknown driver is not found, and the known ones are named', () => {
-  expect(() => drivers.connect('ilo', {})).toThrow(/ilo is not known.*redfish, ipmi, fake-hardware/);
+  expect(() => drivers.connect({ uuid: 'n', driver: 'ilo', driverInfo: {} })).toThrow(
+    /ilo is not known.*redfish, ipmi, fake-hardware/,
+  );
 });
 
-test('properties say whether they are required, and secrets are among them', () => {
+test('properties say whether they are required, and passwords have names by which they are known to be secret', () => {
   for (const type of drivers.hardwareTypes) {
-    for (const text of Object.values(type.properties)) expect(text).toMatch(/(Required|Optional)/);
-    for (const secret of type.secretProperties) expect(type.properties).toHaveProperty(secret);
+    for (const [name, text] of Object.entries(type.properties)) {
+      expect(text).toMatch(/(Required|Optional)/);
+      expect(isSecretName(name), name).toBe(/\bpassword\b/i.test(text));
+    }
   }
 });
 
@@ -35,7 +41,7 @@ test('each call is logged with action, duration and outcome', async () => {
     },
   });
   const logged = createDrivers(
-    { run, log: pino(sink) },
+    { run, log: pino(sink), secrets: testSecrets },
     {
       fake: {
         beforeAction: (action) => {
@@ -44,7 +50,7 @@ test('each call is logged with action, duration and outcome', async () => {
       },
     },
   );
-  const bmc = logged.connect('fake-hardware', { redfish_password: 'hidden' });
+  const bmc = logged.connect({ uuid: 'n', driver: 'fake-hardware', driverInfo: { redfish_password: 'hidden' } });
   await bmc.power.setPowerState('power on');
   await expect(bmc.management.setBootDevice('pxe', { persistent: false })).rejects.toThrow('on purpose');
   expect(lines).toMatchObject([

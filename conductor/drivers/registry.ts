@@ -1,8 +1,13 @@
+import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { type FakeOptions, fakeHardwareType } from '#conductor/drivers/fake/fake.ts';
 import type { Bmc, DriverContext, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { type IpmiOptions, ipmiHardwareType } from '#conductor/drivers/ipmi/ipmi.ts';
 import { type RedfishOptions, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
+import type { Metrics } from '#conductor/metrics/metrics.ts';
+import { hideSecrets } from '#conductor/secrets/hide-secrets.ts';
+import { nodeSecretTexts, openNodeDocument } from '#conductor/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Limits and faults for tests and labs; the defaults are for real hardware. */
@@ -12,24 +17,33 @@ export interface DriverOptions {
   readonly fake?: FakeOptions;
 }
 
+/** A node's row, or what of it a driver needs. */
+type ConnectedNode = Pick<NodeRow, 'uuid' | 'driver' | 'driverInfo'>;
+
 /** The hardware types of one conductor, with whatever they share behind them. */
 export interface Drivers {
   readonly hardwareTypes: readonly HardwareType[];
-  /** @throws AppError `not_found` naming the known ones. */
-  hardwareType(name: string): HardwareType;
-  /** @throws AppError `not_found`, or `invalid_argument` naming each bad driver_info property. */
-  connect(driver: string, driverInfo: Readonly<Record<string, unknown>>): Bmc;
+  /**
+   * Opens the node's secrets for its BMC's driver; what the BMC says comes back without them.
+   * `about` stands in each log line of a call: `node`, and within a flow `flow` and `step`.
+   * @throws AppError `not_found`, or `invalid_argument` naming each bad driver_info property.
+   */
+  connect(node: ConnectedNode, about?: Readonly<Record<string, string>>): Bmc;
   /** Ends sessions at BMCs. */
   close(): Promise<void>;
 }
 
 /** THE table of hardware types; each has a folder of its own. */
-export function createDrivers(context: DriverContext, options: DriverOptions = {}): Drivers {
+export function createDrivers(
+  context: DriverContext & { readonly secrets: Secrets; readonly metrics?: Pick<Metrics, 'bmcSeconds' | 'bmcErrors'> },
+  options: DriverOptions = {},
+): Drivers {
+  const { secrets } = context;
   const hardwareTypes = [
     redfishHardwareType(context, options.redfish),
     ipmiHardwareType(context, options.ipmi),
     fakeHardwareType(options.fake),
-  ].map((type) => logging(type, context));
+  ];
   const hardwareType = (name: string): HardwareType => {
     const found = hardwareTypes.find((type) => type.name === name);
     if (found) return found;
@@ -38,15 +52,20 @@ export function createDrivers(context: DriverContext, options: DriverOptions = {
   };
   return {
     hardwareTypes,
-    hardwareType,
-    connect: (driver, driverInfo) => hardwareType(driver).connect(driverInfo),
+    connect: ({ driver, ...node }, about = {}) =>
+      withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo')), {
+        log: context.log.child({ driver, ...about }),
+        hide: hideSecrets(() => nodeSecretTexts(secrets, node)),
+        ended: (call, code, seconds) => {
+          context.metrics?.bmcSeconds.observe(
+            { driver, call, outcome: code === undefined ? 'done' : 'failed' },
+            seconds,
+          );
+          if (code !== undefined) context.metrics?.bmcErrors.inc({ driver, call, code });
+        },
+      }),
     close: async () => {
       for (const type of hardwareTypes) await type.close?.();
     },
   };
-}
-
-function logging(type: HardwareType, context: DriverContext): HardwareType {
-  const log = context.log.child({ driver: type.name });
-  return { ...type, connect: (driverInfo) => withLogging(type.connect(driverInfo), log) };
 }

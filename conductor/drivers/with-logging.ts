@@ -1,47 +1,72 @@
-import type { BiosInterface, Bmc, CallOptions } from '#conductor/drivers/interfaces.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
+import type { BiosInterface, Bmc, CallOptions, FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
+import { errorWithout, type Hide, hideSecrets } from '#conductor/secrets/hide-secrets.ts';
+import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+
+export interface CallWatch {
+  readonly log: Log;
+  /** Some BMCs repeat the password that they refuse. */
+  readonly hide: Hide;
+  /** Told of each call: `get power state`, the code of its error if it failed, and how long it took. */
+  readonly ended: (action: string, failure: ErrorCode | undefined, seconds: number) => void;
+}
 
 /**
  * Logs each call to a BMC once, when it ends: action, duration in milliseconds, outcome. What it logs are the words of
  * the interfaces, never driver_info. Reads that succeed are `debug`: the power synchronisation makes very many.
  */
-export function withLogging(bmc: Bmc, log: Log): Bmc {
+export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
   const { power, management } = bmc;
   const getBootMode = management.getBootMode?.bind(management);
+  const injectNmi = management.injectNmi?.bind(management);
   return {
     power: {
       supportedTargets: power.supportedTargets,
-      getPowerState: (options) => logged(log, 'get power state', 'debug', {}, () => power.getPowerState(options)),
+      getPowerState: (options) => logged(watch, 'get power state', 'debug', {}, () => power.getPowerState(options)),
       setPowerState: (target, options) =>
-        logged(log, 'set power state', 'info', { target }, () => power.setPowerState(target, options)),
+        logged(watch, 'set power state', 'info', { target }, () => power.setPowerState(target, options)),
     },
     management: {
       supportedBootDevices: management.supportedBootDevices,
-      getBootDevice: (options) => logged(log, 'get boot device', 'debug', {}, () => management.getBootDevice(options)),
+      getBootDevice: (options) =>
+        logged(watch, 'get boot device', 'debug', {}, () => management.getBootDevice(options)),
       setBootDevice: (bootDevice, options) => {
         const { persistent, bootMode } = options;
-        return logged(log, 'set boot device', 'info', { bootDevice, persistent, bootMode }, () =>
+        return logged(watch, 'set boot device', 'info', { bootDevice, persistent, bootMode }, () =>
           management.setBootDevice(bootDevice, options),
         );
       },
       ...(getBootMode
         ? {
             getBootMode: (options?: CallOptions) =>
-              logged(log, 'get boot mode', 'debug', {}, () => getBootMode(options)),
+              logged(watch, 'get boot mode', 'debug', {}, () => getBootMode(options)),
           }
         : {}),
+      ...(injectNmi
+        ? { injectNmi: (options?: CallOptions) => logged(watch, 'inject NMI', 'info', {}, () => injectNmi(options)) }
+        : {}),
     },
-    ...(bmc.bios ? { bios: biosWithLogging(bmc.bios, log) } : {}),
+    ...(bmc.firmwareBoot ? { firmwareBoot: firmwareBootWithLogging(bmc.firmwareBoot, watch) } : {}),
+    ...(bmc.bios ? { bios: biosWithLogging(bmc.bios, watch) } : {}),
+  };
+}
+
+function firmwareBootWithLogging(firmware: FirmwareBootInterface, watch: CallWatch): FirmwareBootInterface {
+  return {
+    read: (options) => logged(watch, 'get firmware boot', 'debug', {}, () => firmware.read(options)),
+    setBootMode: (mode, options) =>
+      logged(watch, 'set boot mode', 'info', { mode }, () => firmware.setBootMode(mode, options)),
+    setSecureBoot: (on, options) =>
+      logged(watch, 'set secure boot', 'info', { on }, () => firmware.setSecureBoot(on, options)),
   };
 }
 
 /** Values are left out: some settings are passwords. */
-function biosWithLogging(bios: BiosInterface, log: Log): BiosInterface {
+function biosWithLogging(bios: BiosInterface, watch: CallWatch): BiosInterface {
   return {
     getSettings: (options) =>
       logged(
-        log,
+        watch,
         'get BIOS settings',
         'debug',
         {},
@@ -50,26 +75,30 @@ function biosWithLogging(bios: BiosInterface, log: Log): BiosInterface {
       ),
     getProgress: (options) =>
       logged(
-        log,
+        watch,
         'get BIOS progress',
         'debug',
         {},
         () => bios.getProgress(options),
         ({ pending, failures }) => ({
           pending: pending.map(({ name }) => name),
-          failures,
+          // in the BMC's own words, which may repeat values
+          failures: failures.length,
         }),
       ),
     applySettings: (settings, options) => {
       const names = settings.map(({ name }) => name);
-      return logged(log, 'apply BIOS settings', 'info', { names }, () => bios.applySettings(settings, options));
+      const hideValues = hideSecrets(() => settings.map(({ value }) => value));
+      const hide: Hide = (text) => hideValues(watch.hide(text));
+      const apply = () => bios.applySettings(settings, options);
+      return logged({ ...watch, hideInLog: hide }, 'apply BIOS settings', 'info', { names }, apply);
     },
-    factoryReset: (options) => logged(log, 'reset BIOS settings', 'info', {}, () => bios.factoryReset(options)),
+    factoryReset: (options) => logged(watch, 'reset BIOS settings', 'info', {}, () => bios.factoryReset(options)),
   };
 }
 
 async function logged<T>(
-  log: Log,
+  { log, ended, hide, hideInLog = hide }: CallWatch & { readonly hideInLog?: Hide },
   action: string,
   level: 'debug' | 'info',
   fields: Readonly<Record<string, unknown>>,
@@ -77,16 +106,19 @@ async function logged<T>(
   shownResult: (result: T) => unknown = (result) => result,
 ): Promise<T> {
   const started = performance.now();
-  const durationMs = (): number => Math.round(performance.now() - started);
+  const end = (failure?: ErrorCode): number => {
+    const ms = performance.now() - started;
+    ended(action, failure, ms / 1000);
+    return Math.round(ms);
+  };
   try {
     const result = await call();
-    log[level](
-      { action, ...fields, durationMs: durationMs(), outcome: 'done', result: shownResult(result) },
-      'BMC call',
-    );
+    log[level]({ action, ...fields, durationMs: end(), outcome: 'done', result: shownResult(result) }, 'BMC call');
     return result;
   } catch (error) {
-    log.warn({ action, ...fields, durationMs: durationMs(), outcome: errorCode(error), err: error }, 'BMC call');
-    throw error;
+    const code = errorCode(error);
+    const told = errorWithout(hideInLog, error);
+    log.warn({ action, ...fields, durationMs: end(code), outcome: code, err: told }, 'BMC call');
+    throw errorWithout(hide, error);
   }
 }

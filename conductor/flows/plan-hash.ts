@@ -1,14 +1,14 @@
-import { createHash } from 'node:crypto';
 import type { PlannedStep } from '#conductor/flows/planned-step.ts';
 
 /**
- * What a plan comes to, in 64 hex digits: the steps with their arguments, in order, who runs them, and what they are
+ * What a plan comes to, by `digest` in 64 hex digits: the steps with their arguments, in order, who runs them, and what they are
  * about, the disks that lose their contents where these are known. Why a step stands where it does is not part of it.
+ * Secrets count in clear: sealed anew, they make the same plan.
  */
 export function planHash(
   steps: readonly PlannedStep[],
   subject: unknown,
-  destroyedSerials: readonly string[] = [],
+  { digest, destroyedSerials = [] }: { readonly digest: (text: string) => string; readonly destroyedSerials?: readonly string[] },
 ): string {
   const rows = steps.map(({ interface: stepInterface, step, priority, args, inBand, rebootRequested }) => [
     stepInterface,
@@ -18,9 +18,9 @@ export function planHash(
     inBand,
     rebootRequested,
   ]);
-  return createHash('sha256')
-    .update(JSON.stringify([sorted(subject), rows, ...(destroyedSerials.length > 0 ? [destroyedSerials] : [])]))
-    .digest('hex');
+  return digest(
+    JSON.stringify([sorted(subject), rows, ...(destroyedSerials.length > 0 ? [destroyedSerials] : [])]),
+  );
 }
 
 /** The order of keys is nobody's decision. */

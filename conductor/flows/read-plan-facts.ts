@@ -1,12 +1,14 @@
 import { findAgentSteps } from '#conductor/agents/agent-steps-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { openTemplate } from '#conductor/deploy-templates/template-secrets.ts';
 import { listTemplatesNamed } from '#conductor/deploy-templates/template-store.ts';
 import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/flows/planned-step.ts';
 import { listTraits } from '#conductor/nodes/trait-store.ts';
+import { openStepArgs } from '#conductor/secrets/node-secrets.ts';
 import { findBootVolume } from '#conductor/volumes/target-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
@@ -25,7 +27,7 @@ export interface PlanRequest {
  * @throws AppError `invalid_argument` naming a wrong trait or driver_info property.
  */
 export async function readPlanFacts(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'config'>,
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'config' | 'secrets'>,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],
@@ -38,7 +40,8 @@ export async function readPlanFacts(
     drivers: inBand ? readDriverSteps(context, node, inBand.kind) : [],
     ...(request.kind === 'clean' ? { priorities: context.config.cleanStepPriorities } : {}),
     templates: request.kind === 'deploy' ? await readTemplates(context, node) : [],
-    requested: request.requested,
+    // a flow's own are sealed
+    requested: request.requested.map((step) => ({ ...step, args: openStepArgs(context.secrets, node.uuid, step.args) })),
     withoutAgent: await reasonForNoAgent(context, node, request),
   };
 }
@@ -48,7 +51,7 @@ function readDriverSteps(
   node: NodeRow,
   kind: NonNullable<(typeof flowKinds)[FlowKindName]['inBand']>['kind'],
 ): OfferedDriverStep[] {
-  return offeredSteps(drivers.connect(node.driver, node.driverInfo), kind).map((step) => ({
+  return offeredSteps(drivers.connect(node), kind).map((step) => ({
     interface: step.interface,
     step: step.step,
     priority: step.priorities[kind] ?? 0,
@@ -61,7 +64,7 @@ function readDriverSteps(
  * The templates that the instance's traits name. Instance traits must be traits of the node (agent-protocol.md §5.3).
  */
 async function readTemplates(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db, secrets }: Pick<ConductorContext, 'db' | 'secrets'>,
   node: NodeRow,
 ): Promise<NonNullable<PlanFacts['templates']>> {
   const wanted = instanceTraits(node);
@@ -71,7 +74,7 @@ async function readTemplates(
   if (foreign.length > 0) {
     throw new AppError('invalid_argument', `instance_info.traits: the node does not have ${foreign.join(', ')}`);
   }
-  return listTemplatesNamed(db, wanted);
+  return (await listTemplatesNamed(db, wanted)).map((template) => openTemplate(secrets, template));
 }
 
 function instanceTraits(node: NodeRow): string[] {

@@ -7,12 +7,15 @@ import { planHash } from '#conductor/flows/plan-hash.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
 import type { PlanFacts, PlannedStep } from '#conductor/flows/planned-step.ts';
 import { type PlanRequest, readPlanFacts } from '#conductor/flows/read-plan-facts.ts';
+import { sealSteps } from '#conductor/flows/seal-steps.ts';
 import { latestInventory } from '#conductor/inspection/inventory-store.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
+import { openConfigDrive, openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
 
 export interface Plan {
+  /** Their secrets sealed. */
   readonly steps: readonly PlannedStep[];
   /** Of the steps, of what they are about and of the disks that they cost: another image or disk is another plan. */
   readonly hash: string;
@@ -32,23 +35,25 @@ export interface Plan {
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function readPlan(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'config'>,
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'config' | 'secrets'>,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],
 ): Promise<Plan> {
   const kind = flowKinds[request.kind];
+  const { secrets } = context;
   const facts = await readPlanFacts(context, node, request, fresh);
   const steps = planSteps(kind, facts);
   await checkPlannedSettings(context.db, node.uuid, steps);
   const inventory = steps.some((step) => step.inBand) ? await latestInventory(context.db, node.uuid) : undefined;
   const destroys = planDestroys(steps, { disks: inventory?.disks, node });
   const isComplete = !kind.inBand || facts.withoutAgent !== undefined || facts.advertised !== undefined;
-  const subject = subjectOf(node, request, await readConfigDrive(context.db, node.uuid));
+  const subject = await readSubject(context, node, request);
+  const { digest } = secrets;
   return {
-    steps,
-    hash: planHash(steps, subject, serialsOf(destroys)),
-    hashWithoutDisks: planHash(steps, subject, []),
+    steps: await sealSteps(context, node.uuid, steps),
+    hash: planHash(steps, subject, { digest, destroyedSerials: serialsOf(destroys) }),
+    hashWithoutDisks: planHash(steps, subject, { digest }),
     destroys,
     inventoriedAt: inventory?.collectedAt,
     facts,
@@ -62,7 +67,11 @@ function serialsOf({ disks }: PlanDestroys): string[] {
 }
 
 /** All that decides what the steps do beside their arguments: the whole instance, for more of it may count some day. */
-function subjectOf(node: NodeRow, request: PlanRequest, configDrive: string | undefined): unknown {
+async function readSubject(
+  { db, secrets }: Pick<ConductorContext, 'db' | 'secrets'>,
+  node: NodeRow,
+  request: PlanRequest,
+): Promise<unknown> {
   const subject = {
     node: node.uuid,
     kind: request.kind,
@@ -70,12 +79,12 @@ function subjectOf(node: NodeRow, request: PlanRequest, configDrive: string | un
     skip_block_devices: node.properties['skip_block_devices'] ?? null,
   };
   if (request.kind !== 'deploy') return subject;
-  const { hashed_rescue_password: _, ...instance } = node.instanceInfo;
+  const { hashed_rescue_password: _, ...instance } = openNodeDocument(secrets, node, 'instanceInfo');
   return {
     ...subject,
     instance,
     root_device: node.properties['root_device'] ?? null,
-    config_drive: configDrive ?? null,
+    config_drive: openConfigDrive(secrets, node.uuid, await readConfigDrive(db, node.uuid)) ?? null,
   };
 }
 

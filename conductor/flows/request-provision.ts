@@ -10,6 +10,7 @@ import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import { type Plan, readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
+import { sealSteps } from '#conductor/flows/seal-steps.ts';
 import { verbWork } from '#conductor/flows/verb-work.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -23,6 +24,9 @@ import {
   type VerbEvent,
 } from '#conductor/nodes/provision-states.ts';
 import { refuseInvalid } from '#conductor/nodes/validate-node.ts';
+import { openNodeDocument, sealConfigDrive, sealNode } from '#conductor/secrets/node-secrets.ts';
+import { refuseSealedTexts } from '#conductor/secrets/sealed-document.ts';
+import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ProvisionRequest {
@@ -49,12 +53,13 @@ export async function requestProvision(
   node: NodeRow,
   { rescuePassword, ...request }: ProvisionRequest,
 ): Promise<void> {
+  const { secrets } = context;
   const { event } = provisionVerbs[request.verb];
   const work = verbWork[event];
   refuseImpossible(node, request.verb);
   refuseForbidden(node, request.verb);
   await refuseInvalid(context, node, work.needs);
-  const given = work.kind === 'deploy' ? givenConfigDrive(node, request) : undefined;
+  const given = work.kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
   const configDrive =
     given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });
   // thousands of rounds, through which nobody should wait for the node's row, or for the embedded database
@@ -62,12 +67,14 @@ export async function requestProvision(
   await changeUnlocked(context, node.uuid, async (tx, current) => {
     refuseImpossible(current, request.verb);
     refuseForbidden(current, request.verb);
+    refuseSealed(request.steps ?? []);
     await refuseUnreadPlan({ ...context, db: tx }, current, { ...request, event });
     // one given earlier stays until the instance is released: a repeated deploy is of the same instance
-    if (configDrive !== undefined) await saveConfigDrive(tx, node.uuid, configDrive);
+    if (configDrive !== undefined) await saveConfigDrive(tx, node.uuid, sealConfigDrive(secrets, node.uuid, configDrive));
     const instanceInfo = changedInstanceInfo(current, request, rescueHash);
-    if (instanceInfo) await updateNode(tx, node.uuid, { instanceInfo });
-    await startWork(context, tx, { ...current, ...(instanceInfo ? { instanceInfo } : {}) }, { ...request, event });
+    const change = instanceInfo ? sealNode(secrets, node.uuid, { instanceInfo }, current) : {};
+    if (instanceInfo) await updateNode(tx, node.uuid, change);
+    await startWork(context, tx, { ...current, ...change }, { ...request, event });
   });
   context.nudge(node.uuid);
 }
@@ -117,12 +124,21 @@ function refuseForbidden(node: NodeRow, verb: ProvisionVerb): void {
  * The request's config drive, or the one that a client (nova, metalsmith) has patched into the node.
  * @throws AppError `invalid_argument` for one that is neither text nor a dict.
  */
-function givenConfigDrive(node: NodeRow, request: ProvisionRequest): ProvisionRequest['configDrive'] {
+function givenConfigDrive(
+  secrets: Secrets,
+  node: NodeRow,
+  request: ProvisionRequest,
+): ProvisionRequest['configDrive'] {
   if (request.configDrive !== undefined) return request.configDrive;
-  const patched = node.instanceInfo['configdrive'];
+  const patched = openNodeDocument(secrets, node, 'instanceInfo')['configdrive'];
   if (patched === undefined || patched === null || typeof patched === 'string') return patched ?? undefined;
   if (typeof patched === 'object' && !Array.isArray(patched)) return patched as Record<string, unknown>;
   throw new AppError('invalid_argument', 'instance_info.configdrive: it must be text or an object with meta_data …');
+}
+
+/** @throws AppError `invalid_argument` for an argument that looks as if Baton had sealed it. */
+function refuseSealed(steps: readonly RequestedStep[]): void {
+  for (const step of steps) refuseSealedTexts(step.args, `${step.interface}.${step.step}`);
 }
 
 async function startWork(
@@ -156,7 +172,7 @@ async function startWork(
     nodeUuid: node.uuid,
     kind,
     requestedBy: work.user,
-    requestedSteps: [...(work.steps ?? [])],
+    requestedSteps: await sealSteps({ ...context, db: tx }, node.uuid, work.steps ?? []),
     // with what this request itself has changed: its sender knows of that
     planHash: work.planHash === undefined ? undefined : plan.hash,
     steps: plan.steps,

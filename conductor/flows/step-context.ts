@@ -3,11 +3,12 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { PlannedStep } from '#conductor/flows/planned-step.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { openStepArgs } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion } from '#shared/wire/step.ts';
@@ -54,6 +55,11 @@ export type ConductorStep = Pick<StepDefinition<StepContext>, 'interface' | 'ste
   readonly run: (context: StepContext) => Promise<ConductorStepOutcome>;
   readonly resume?: (context: StepContext) => Promise<ConductorStepOutcome>;
 };
+
+/** The step's arguments, secrets in clear. @throws AppError `invalid_argument` when a key is missing. */
+export function stepArgs({ secrets, node, step }: Pick<StepContext, 'secrets' | 'node' | 'step'>): JsonObject {
+  return openStepArgs(secrets, node.uuid, step.args);
+}
 
 export async function loadStepContext(
   work: {

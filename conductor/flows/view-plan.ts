@@ -8,6 +8,7 @@ import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.
 import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
+import { maskDocument } from '#conductor/secrets/mask-document.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 
 /** `POST /v1/nodes/{node}/plan`: what would happen, and why. */
@@ -53,7 +54,7 @@ interface PlannedStepView {
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function viewPlan(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'config'>,
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'config' | 'secrets'>,
   node: NodeRow,
   request: PlanRequest,
 ): Promise<PlanView> {
@@ -102,7 +103,7 @@ function viewStep(step: PlannedStep, position: number, seconds: number | null): 
     priority: step.priority,
     origin: step.origin,
     in_band: step.inBand,
-    args: step.args,
+    args: maskDocument(step.args),
     reboot_requested: step.rebootRequested,
     abortable: step.abortable,
     reason: step.reason,

@@ -80,7 +80,8 @@ const remove = createRoute({
 });
 
 /** `/v1/deploy_templates`. */
-export function deployTemplateRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
+export function deployTemplateRoutes(context: Pick<ConductorContext, 'db' | 'secrets'>): ApiApp {
+  const { db } = context;
   const app = newApiApp();
   const answer = (c: Context<ApiEnv>, template: DeployTemplate, fields?: readonly TemplateField[]) => ({
     ...viewTemplate(template, fields),
@@ -103,7 +104,7 @@ export function deployTemplateRoutes({ db }: Pick<ConductorContext, 'db'>): ApiA
   app.openapi(create, async (c) => {
     requireEndpoint(c.get('version'), since);
     const { uuid, ...description } = c.req.valid('json');
-    const template = await createTemplate(db, description, uuid?.toLowerCase());
+    const template = await createTemplate(context, description, uuid?.toLowerCase());
     c.header('Location', `${originOf(c)}${path}/${template.uuid}`);
     return c.json(answer(c, template), 201);
   });
@@ -116,7 +117,7 @@ export function deployTemplateRoutes({ db }: Pick<ConductorContext, 'db'>): ApiA
 
   app.openapi(change, async (c) => {
     requireEndpoint(c.get('version'), since);
-    return c.json(answer(c, await changeTemplate(db, c.req.valid('param').template, c.req.valid('json'))));
+    return c.json(answer(c, await changeTemplate(context, c.req.valid('param').template, c.req.valid('json'))));
   });
 
   app.openapi(remove, async (c) => {

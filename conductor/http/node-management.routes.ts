@@ -89,7 +89,7 @@ export function nodeManagementRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
   const find = (ident: string): Promise<NodeRow> => getNode(context.db, ident);
   const managementOf = (node: NodeRow): ManagementInterface =>
-    context.drivers.hardwareType(node.driver).connect(node.driverInfo).management;
+    context.drivers.connect(node, { node: node.uuid }).management;
 
   app.openapi(validateByQuery, async (c) => {
     const { node, node_uuid } = c.req.valid('query');

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { CallOptions, HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { CallOptions } from '#conductor/drivers/interfaces.ts';
+import type { Drivers } from '#conductor/drivers/registry.ts';
 import { applyPowerTarget } from '#conductor/nodes/apply-power-target.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -20,11 +21,11 @@ beforeEach(async () => {
 async function limitFor(request: object): Promise<number | undefined> {
   expect((await api.call('PUT', '/v1/nodes/n1/states/power', request)).status).toBe(202);
   let told: CallOptions | undefined;
-  const real = api.context.drivers.hardwareType('fake-hardware');
-  const spy: HardwareType = {
+  const real = api.context.drivers;
+  const spy: Drivers = {
     ...real,
-    connect: (driverInfo) => {
-      const bmc = real.connect(driverInfo);
+    connect: (node) => {
+      const bmc = real.connect(node);
       const setPowerState: typeof bmc.power.setPowerState = (target, options) => {
         told = options;
         return bmc.power.setPowerState(target, options);
@@ -32,7 +33,7 @@ async function limitFor(request: object): Promise<number | undefined> {
       return { ...bmc, power: { ...bmc.power, setPowerState } };
     },
   };
-  const context = { ...api.context, drivers: { ...api.context.drivers, hardwareType: () => spy } };
+  const context = { ...api.context, drivers: spy };
   const lease = await claimLease(api.context.db, uuid, { holder: 'test-host', leaseMs: 60_000 });
   if (!lease) throw new Error('no lease');
   await applyPowerTarget(context, lease, new AbortController().signal);

@@ -13,7 +13,7 @@ export async function applyPowerTarget(context: ConductorContext, lease: Lease, 
   if (!target) return;
   let failure: string | undefined;
   try {
-    const { power } = context.drivers.hardwareType(node.driver).connect(node.driverInfo);
+    const { power } = context.drivers.connect(node, { node: node.uuid });
     // without the operator's word the driver's own limits hold: an operating system may take minutes to go down
     const limit = node.powerTimeout === null ? {} : { timeoutMs: node.powerTimeout * 1000 };
     await power.setPowerState(target, { signal, ...limit });

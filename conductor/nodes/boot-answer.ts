@@ -5,12 +5,17 @@ import { ports } from '#conductor/db/schema/port.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { readRequiredBoot } from '#conductor/nodes/read-required-boot.ts';
+import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import { bootVolume } from '#conductor/volumes/boot-volume.ts';
 import { listNodeConnectors } from '#conductor/volumes/connector-store.ts';
+import { openTarget } from '#conductor/volumes/target-secrets.ts';
 import { findBootVolume } from '#conductor/volumes/target-store.ts';
 
 /** What the machine with this MAC address (lower-case) is to boot now. */
-export async function answerBoot(context: Pick<ConductorContext, 'db' | 'config'>, mac: string): Promise<BootAnswer> {
+export async function answerBoot(
+  context: Pick<ConductorContext, 'db' | 'config' | 'secrets'>,
+  mac: string,
+): Promise<BootAnswer> {
   const { db } = context;
   const [port] = await db.select({ nodeUuid: ports.nodeUuid }).from(ports).where(eq(ports.address, mac));
   if (!port) return context.config.discovery ? { kind: 'ramdisk' } : { kind: 'unknown' };
@@ -20,11 +25,15 @@ export async function answerBoot(context: Pick<ConductorContext, 'db' | 'config'
     const target = await findBootVolume(db, node.uuid);
     if (target) {
       const connectors = await listNodeConnectors(db, node.uuid);
-      return { kind: 'volume', volume: bootVolume(target, connectors), nodeName };
+      return { kind: 'volume', volume: bootVolume(openTarget(context.secrets, target), connectors), nodeName };
     }
     return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
   }
   const inspects = node.provisionState === 'inspecting' || node.provisionState === 'inspect wait';
-  const own = node.driverInfo['kernel_append_params'];
+  // the one text of driver_info that a machine is told
+  const text = node.driverInfo['kernel_append_params'];
+  const own = openNodeDocument(context.secrets, { ...node, driverInfo: { kernel_append_params: text } }, 'driverInfo')[
+    'kernel_append_params'
+  ];
   return { kind: 'ramdisk', nodeName, inspects, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
 }

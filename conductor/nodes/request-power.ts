@@ -52,7 +52,7 @@ function checkPowerRequest(context: Pick<ConductorContext, 'drivers'>, node: Nod
   if (node.disablePowerOff && target !== 'power on') {
     throw new AppError('conflict', `Node ${node.uuid} has disable_power_off set: '${target}' is not possible.`);
   }
-  const { power } = context.drivers.hardwareType(node.driver).connect(node.driverInfo);
+  const { power } = context.drivers.connect(node);
   if (!power.supportedTargets.includes(target)) {
     throw new AppError(
       'invalid_argument',

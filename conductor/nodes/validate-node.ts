@@ -8,6 +8,7 @@ import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { listVifs } from '#conductor/nodes/vif-store.ts';
 import { bootVolume } from '#conductor/volumes/boot-volume.ts';
 import { listNodeConnectors } from '#conductor/volumes/connector-store.ts';
+import { openTarget } from '#conductor/volumes/target-secrets.ts';
 import { findBootVolume } from '#conductor/volumes/target-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -19,7 +20,7 @@ export interface InterfaceValidation {
 
 /** `GET /v1/nodes/{node}/validate` (ironic-api.md §3.6): whether each interface has what it needs. Touches no hardware. */
 export async function validateNode(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'networks'>,
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'networks' | 'secrets'>,
   node: NodeRow,
 ): Promise<Record<string, InterfaceValidation>> {
   const [ports, vifs, volume, connectors] = await Promise.all([
@@ -28,7 +29,7 @@ export async function validateNode(
     findBootVolume(context.db, node.uuid),
     listNodeConnectors(context.db, node.uuid),
   ]);
-  const bmc = check(() => context.drivers.hardwareType(node.driver).connect(node.driverInfo));
+  const bmc = check(() => context.drivers.connect(node));
   const [vif] = vifs;
   const notThere: InterfaceValidation = { result: null, reason: 'not supported' };
   return {
@@ -41,7 +42,7 @@ export async function validateNode(
       }
     }),
     // who boots from a volume is sent no image
-    deploy: check(() => (volume ? bootVolume(volume, connectors) : buildImageInfo(node))),
+    deploy: check(() => (volume ? bootVolume(openTarget(context.secrets, volume), connectors) : buildImageInfo(node))),
     network: check(() => {
       const { result, reason } = validateNetwork({
         networkInterface: parseNetworkInterface(node.networkInterface),
@@ -64,7 +65,7 @@ export async function validateNode(
 
 /** The interfaces without which a flow can't run, in the order in which they are reported. */
 export async function refuseInvalid(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'networks'>,
+  context: Pick<ConductorContext, 'db' | 'drivers' | 'networks' | 'secrets'>,
   node: NodeRow,
   interfaces: readonly string[],
 ): Promise<void> {

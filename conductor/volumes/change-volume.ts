@@ -5,8 +5,10 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { VolumeConnectorRow, VolumeTargetRow } from '#conductor/db/schema/volume.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { type JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
-import { keepMasked } from '#conductor/nodes/plan-node-patch.ts';
+import { keepMasked } from '#conductor/secrets/mask-document.ts';
+import { sealWritten } from '#conductor/secrets/sealed-document.ts';
 import { deleteConnector, getConnector, insertConnector, updateConnector } from '#conductor/volumes/connector-store.ts';
+import { targetPlace } from '#conductor/volumes/target-secrets.ts';
 import { deleteTarget, getTarget, insertTarget, updateTarget } from '#conductor/volumes/target-store.ts';
 import {
   ConnectorDescription,
@@ -16,7 +18,7 @@ import {
 } from '#conductor/volumes/volume-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type VolumeContext = Pick<ConductorContext, 'db' | 'clock'>;
+type VolumeContext = Pick<ConductorContext, 'db' | 'clock' | 'secrets'>;
 
 /** @throws AppError `conflict` for a duplicate, `node_locked`. */
 export function createConnector(
@@ -35,7 +37,10 @@ export function createTarget(
   description: TargetDescription,
   uuid: string = randomUUID(),
 ): Promise<VolumeTargetRow> {
-  return changeUnlocked(context, nodeUuid, (tx) => insertTarget(tx, { uuid, nodeUuid }, description));
+  return changeUnlocked(context, nodeUuid, async (tx) => {
+    const properties = sealWritten(context.secrets, description.properties, targetPlace(uuid));
+    return insertTarget(tx, { uuid, nodeUuid }, { ...description, properties });
+  });
 }
 
 /** @throws AppError `invalid_argument` naming the field, or while the node is on, `conflict` for a duplicate. */
@@ -51,7 +56,9 @@ export function changeTarget(context: VolumeContext, uuid: string, patch: JsonPa
   return whileOff(context, getTarget, { uuid, action: 'volume target update' }, async (tx, row) => {
     const before = describeTarget(row);
     const after = patchDocument(before, patch, TargetDescription);
-    await updateTarget(tx, uuid, { ...after, properties: keepMasked(after.properties, before.properties) });
+    const kept = keepMasked(after.properties, before.properties);
+    const properties = sealWritten(context.secrets, kept, targetPlace(uuid), { before: before.properties });
+    await updateTarget(tx, uuid, { ...after, properties });
     return getTarget(tx, uuid);
   });
 }

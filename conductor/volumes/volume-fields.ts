@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { VolumeConnectorRow, VolumeTargetRow } from '#conductor/db/schema/volume.ts';
-import { apiTime, maskSecrets } from '#conductor/nodes/node-view.ts';
+import { apiTime } from '#conductor/nodes/node-view.ts';
+import { maskDocument } from '#conductor/secrets/mask-document.ts';
 
 /** The API's volume connectors and targets (ironic-api.md §4), all since 1.32: fields in the order shown. */
 export const connectorFields = [
@@ -75,7 +76,7 @@ export function describeConnector(row: VolumeConnectorRow): Record<keyof Connect
   return { type: row.type, connector_id: row.connectorId, extra: row.extra };
 }
 
-/** With its secrets. */
+/** With its secrets, sealed. */
 export function describeTarget(row: VolumeTargetRow): Omit<TargetDescription, 'extra'> & { extra: unknown } {
   return {
     volume_type: row.volumeType,
@@ -99,7 +100,7 @@ export function viewTarget(
   row: VolumeTargetRow,
   fields: readonly TargetField[] = targetFields,
 ): Record<string, unknown> {
-  return pick({ ...identity(row), ...describeTarget(row), properties: maskSecrets(row.properties) }, fields);
+  return pick({ ...identity(row), ...describeTarget(row), properties: maskDocument(row.properties) }, fields);
 }
 
 function identity(row: VolumeConnectorRow | VolumeTargetRow) {

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Dispatcher, request } from 'undici';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -6,6 +6,7 @@ import { type LabProcess, startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
 import { labAddresses } from '#test/lab/network.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
+import { testKeyFile } from '#test/support/test-secrets.ts';
 
 export const conductorUrl = `http://${labAddresses.provisioning.address}:6385`;
 
@@ -41,6 +42,8 @@ export async function startConductor(
   const name = options.name ?? 'conductor';
   const dataDirectory = join(lab.path, `${name}-data`);
   mkdirSync(dataDirectory, { recursive: true });
+  const keyFile = join(lab.path, 'secret.key');
+  writeFileSync(keyFile, testKeyFile, { mode: 0o600 });
   const environment = {
     BATON_HOST: labAddresses.provisioning.address,
     BATON_PORT: '6385',
@@ -55,7 +58,7 @@ export async function startConductor(
     BATON_LOG_LEVEL: 'debug',
     // a kernel that looks for the timer's interrupts while the host is busy may miss them all, and panics
     BATON_KERNEL_PARAMS: 'no_timer_check',
-    ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
+    ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl, BATON_SECRET_KEY_FILE: keyFile }),
   };
   const start = async (settings?: Readonly<Record<string, string>>): Promise<LabProcess> => {
     const started = startLabProcess(process.execPath, [resolve('conductor/main.ts')], {

@@ -1,10 +1,11 @@
 import { readConfig } from '#conductor/config.ts';
 import type { Checkpoint, ConductorContext } from '#conductor/context.ts';
-import { openDatabase } from '#conductor/db/open.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { openContext } from '#conductor/open-context.ts';
 import type { Log } from '#shared/log.ts';
+import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 /** A conductor in this process whose lives follow each other on one database and one port. */
 export interface ConductorInProcess {
@@ -27,7 +28,7 @@ export async function startConductorInProcess(options: {
   readonly log: Log;
   readonly settings?: Readonly<Record<string, string>>;
 }): Promise<ConductorInProcess> {
-  const database = await openDatabase({ dataDirectory: 'memory://' });
+  const database = await openMemoryDatabase();
   const config = readConfig({ BATON_CONDUCTOR_NAME: 'in-process', ...options.settings });
   let strike: Parameters<ConductorInProcess['atCheckpoints']>[0] = () => 'go on';
   let passed = 0;
@@ -39,6 +40,7 @@ export async function startConductorInProcess(options: {
     const opened = await openContext(config, {
       log: options.log,
       database,
+      secrets: testSecrets,
       checkpoint: (name) => {
         if (isDead) throw new Error('dead');
         passed += 1;

@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunningProcess, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { testKeyFile } from '#test/support/test-secrets.ts';
 
 /** A conductor in its own process on loopback, that can be killed and started again on the same database and port. */
 export interface ConductorProcess {
@@ -25,6 +26,8 @@ const main = new URL('../../conductor/main.ts', import.meta.url).pathname;
 
 export async function prepareConductor(settings: Readonly<Record<string, string>> = {}): Promise<ConductorProcess> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'baton-conductor-'));
+  const keyFile = join(dataDirectory, 'secret.key');
+  await writeFile(keyFile, testKeyFile, { mode: 0o600 });
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let running: RunningProcess | undefined;
@@ -46,6 +49,8 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
         env: {
           BATON_PORT: String(port),
           BATON_DATA_DIR: join(dataDirectory, 'db'),
+          // the same for all, as conductors on one database need it
+          BATON_SECRET_KEY_FILE: keyFile,
           BATON_LOG_LEVEL: 'info',
           BATON_RECONCILE_INTERVAL: '1',
           ...settings,

@@ -1,13 +1,16 @@
-import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { testKeyFile } from '#test/support/test-secrets.ts';
 
 export interface PostgresServer {
   /** `postgres://…` of an empty database. */
   readonly url: string;
+  /** For `readConfig`: the database, and the file of the key that all conductors on it need. */
+  readonly settings: Readonly<Record<'DATABASE_URL' | 'BATON_SECRET_KEY_FILE', string>>;
   close(): Promise<void>;
 }
 
@@ -52,5 +55,8 @@ export async function startPostgresql(): Promise<PostgresServer> {
     await close();
     throw error;
   }
-  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, close };
+  const keyFile = join(directory, 'secret.key');
+  await writeFile(keyFile, testKeyFile, { mode: 0o600 });
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  return { url, settings: { DATABASE_URL: url, BATON_SECRET_KEY_FILE: keyFile }, close };
 }

@@ -20,7 +20,7 @@ let opened: OpenedContext;
 
 beforeAll(async () => {
   server = await startPostgresql();
-  opened = await openContext(readConfig({ DATABASE_URL: server.url, BATON_CONDUCTOR_NAME: 'paused' }), {
+  opened = await openContext(readConfig({ ...server.settings, BATON_CONDUCTOR_NAME: 'paused' }), {
     log: silentLog,
   });
 });

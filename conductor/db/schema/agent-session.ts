@@ -9,7 +9,7 @@ export const agentSessions = pgTable('agent_sessions', {
   nodeUuid: uuid()
     .primaryKey()
     .references(() => nodes.uuid, { onDelete: 'cascade' }),
-  /** The conductor repeats it with every command, so it can't be kept as a hash. */
+  /** Sealed: the conductor repeats it with every command, so it can't be kept as a hash. */
   token: text().notNull(),
   callbackUrl: text(),
   /** The agent's self-signed certificate, PEM; calls are pinned to it. */

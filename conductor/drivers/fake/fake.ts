@@ -58,7 +58,6 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
   return {
     name: 'fake-hardware',
     properties: { fake_id: 'Which fake machine this is; nodes with the same value share one. Optional.' },
-    secretProperties: [],
     connect: (driverInfo) => {
       const fakeId = parseFakeId(driverInfo['fake_id']);
       const act = async <T>(action: FakeAction, call: CallOptions | undefined, then: (machine: FakeMachine) => T) => {

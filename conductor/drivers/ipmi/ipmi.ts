@@ -30,7 +30,6 @@ export function ipmiHardwareType(context: DriverContext, options: IpmiOptions = 
   return {
     name: 'ipmi',
     properties: ipmiProperties,
-    secretProperties: ['ipmi_password'],
     connect: (driverInfo) => {
       const connection = parseIpmiDriverInfo(driverInfo);
       return {

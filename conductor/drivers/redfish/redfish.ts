@@ -45,7 +45,6 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
   return {
     name: 'redfish',
     properties: redfishProperties,
-    secretProperties: ['redfish_password'],
     connect: (driverInfo) => {
       const connection = parseRedfishDriverInfo(driverInfo);
       const system = redfishSystem(clientFor(connection), clock, connection.systemPath);

@@ -11,7 +11,7 @@ export async function checkSameRamdisk(context: StepContext): Promise<void> {
   const { inBand } = flowKinds[context.flow.kind];
   const planned = context.flow.hardwareManagerVersion;
   if (!inBand || !planned) return;
-  const about = { node: context.node, ports: await context.ports() };
+  const about = { secrets: context.secrets, node: context.node, ports: await context.ports() };
   const { version } = await askForSteps(context.agent(), inBand.kind, about);
   if (sameVersions(planned, version)) return;
   throw new AppError(

@@ -1,4 +1,5 @@
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
+import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 export const finalizeRescue: ConductorStep = {
@@ -6,7 +7,7 @@ export const finalizeRescue: ConductorStep = {
   step: 'finalize_rescue',
   description: 'Has the agent set the rescue password and stop serving; the ramdisk is the rescuer’s from then on.',
   run: async (context) => {
-    const hash = context.node.instanceInfo['hashed_rescue_password'];
+    const hash = openNodeDocument(context.secrets, context.node, 'instanceInfo')['hashed_rescue_password'];
     if (typeof hash !== 'string') throw new AppError('invalid_argument', 'instance_info has no rescue password');
     try {
       const result = await context

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { type ConductorStep, type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
 import type { StepRequest } from '#shared/wire/step.ts';
@@ -14,7 +14,7 @@ const RebootWish = z.looseObject({ baton_reboot: z.string() });
 
 /** Has the agent run a step: any in-band one, under its own name. */
 export const runAgentStep: Pick<ConductorStep, 'run' | 'resume'> = {
-  run: (context) => startAgentStep(context, context.step.args),
+  run: (context) => startAgentStep(context, stepArgs(context)),
   resume: checkAgentStep,
 };
 
@@ -42,7 +42,7 @@ export async function startAgentStep(
     name: inBand.executeCommand,
     params: {
       step: request,
-      node: dumpNode(context.node, flow.hardwareManagerVersion),
+      node: dumpNode(context.secrets, context.node, flow.hardwareManagerVersion),
       ports: dumpPorts(await context.ports()),
       [inBand.versionKey]: flow.hardwareManagerVersion,
     },

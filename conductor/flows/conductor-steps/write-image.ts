@@ -2,14 +2,20 @@ import { checkAgentStep, startAgentStep } from '#conductor/flows/conductor-steps
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
+import { openConfigDrive, openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 
 export const writeImage: ConductorStep = {
   interface: 'deploy',
   step: 'write_image',
   description: "Has the agent write the instance's image and config drive to the root disk.",
   run: async (context) => {
-    const configdrive = (await context.ask(readConfigDrive(context.db, context.node.uuid))) ?? null;
-    return startAgentStep(context, { image_info: buildImageInfo(context.node), configdrive });
+    const { node, secrets } = context;
+    const sealed = await context.ask(readConfigDrive(context.db, node.uuid));
+    const instanceInfo = openNodeDocument(secrets, node, 'instanceInfo');
+    return startAgentStep(context, {
+      image_info: buildImageInfo({ ...node, instanceInfo }),
+      configdrive: openConfigDrive(secrets, node.uuid, sealed) ?? null,
+    });
   },
   resume: checkAgentStep,
 };

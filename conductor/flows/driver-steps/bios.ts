@@ -10,7 +10,7 @@ import { awaitRamdisk, rebootIntoRamdisk } from '#conductor/flows/conductor-step
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
-import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import {
   type BiosSetting,
   BiosSettingsArgument,
@@ -224,7 +224,7 @@ async function ramdiskIsUp(context: StepContext): Promise<boolean> {
 }
 
 function wantedSettings(context: StepContext): readonly WantedBiosSetting[] {
-  return ApplyArgs.parse(context.step.args).settings;
+  return ApplyArgs.parse(stepArgs(context)).settings;
 }
 
 /** @throws AppError `not_supported` */

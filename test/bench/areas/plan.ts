@@ -9,6 +9,7 @@ import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 import { AdvertisedStep } from '#shared/wire/step.ts';
 import { type Area, median, round } from '#test/bench/area.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 const rounds = 500;
 const size = 100;
@@ -32,7 +33,7 @@ export const planArea: Area = {
       const hash = planHash(
         steps,
         subject,
-        destroys.disks.flatMap(({ disk }) => disk.serial ?? []),
+        { digest: testSecrets.digest, destroyedSerials: destroys.disks.flatMap(({ disk }) => disk.serial ?? []) },
       );
       times.push(performance.now() - startedAt);
       if (steps.length !== size || destroys.disks.length !== disks.length - 1 || hash.length !== 64) {

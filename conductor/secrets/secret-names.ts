@@ -1,0 +1,85 @@
+/** THE rule of what is secret: what it names is sealed where it is stored, and `******` wherever it is shown. */
+
+/** Keys of documents and names of BIOS settings. `image_url` is a temporary URL, which opens the image by itself. */
+const secretName =
+  /password|passwd|passphrase|pwd|token|secret|credential|authorization|private_key|configdrive|^image_url$/i;
+
+/** Lists of which each entry holds a secret: files that are put on the disk, keys and passwords among them. */
+const fileLists = /^(inject_)?files$/;
+
+export function isSecretName(name: string): boolean {
+  return secretName.test(name);
+}
+
+/** Where in a document a value stands. */
+export interface Place {
+  /** `driver_info.redfish_password`, `steps[].args.settings[].value`: lists without their indices. */
+  readonly path: string;
+  /** The key that holds it; of a list's entry that of the list. */
+  readonly key: string;
+  /** The object that has it. */
+  readonly within: Readonly<Record<string, unknown>>;
+  /** The key of the list whose entry that object is. */
+  readonly list: string | undefined;
+}
+
+/**
+ * Whether the whole value at this place is secret.
+ * @param secretSettings BIOS settings that are known to be passwords, whatever their names
+ */
+export function isSecretPlace({ key, within, list }: Place, secretSettings?: ReadonlySet<string>): boolean {
+  if (secretName.test(key)) return true;
+  if (list === undefined) return false;
+  if (key === 'content') return fileLists.test(list);
+  if (key !== 'value' || list !== 'settings') return false;
+  const { name } = within;
+  return typeof name === 'string' && (secretName.test(name) || secretSettings?.has(name) === true);
+}
+
+/** `user:password` of `https://user:password@host`; what stands before it is kept. */
+const urlLogin = /([a-z][a-z0-9+.-]*:\/\/)([^/?#\s"'<>]+)@/gi;
+
+/** The text with the logins of its URLs changed. */
+export function mapUrlLogins(text: string, change: (login: string) => string): string {
+  if (!text.includes('@')) return text;
+  return text.replaceAll(urlLogin, (_, scheme: string, login: string) => `${scheme}${change(login)}@`);
+}
+
+/**
+ * The document with each of its values changed, outermost first: what `change` answers is not looked into, unless it
+ * answers `undefined`, for an object or list.
+ */
+export function mapDocument(
+  document: Readonly<Record<string, unknown>>,
+  path: string,
+  change: (value: unknown, place: Place) => unknown,
+): Record<string, unknown> {
+  return mapObject(document, path, undefined, change);
+}
+
+function mapObject(
+  object: object,
+  path: string,
+  list: string | undefined,
+  change: (value: unknown, place: Place) => unknown,
+): Record<string, unknown> {
+  const within = object as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(
+    Object.entries(within).map(([key, value]) => [
+      key,
+      mapValue(value, { path: path === '' ? key : `${path}.${key}`, key, within, list }, change),
+    ]),
+  );
+}
+
+function mapValue(value: unknown, place: Place, change: (value: unknown, place: Place) => unknown): unknown {
+  const changed = change(value, place);
+  if (changed !== undefined || typeof value !== 'object' || value === null) return changed;
+  if (!Array.isArray(value)) return mapObject(value, place.path, undefined, change);
+  const path = `${place.path}[]`;
+  return value.map((entry: unknown) =>
+    typeof entry === 'object' && entry !== null && !Array.isArray(entry)
+      ? mapObject(entry, path, place.key, change)
+      : mapValue(entry, { ...place, path }, change),
+  );
+}
