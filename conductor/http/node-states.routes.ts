@@ -136,7 +136,7 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
       last_error: node.lastError,
       console_enabled: false,
       ...(version >= 12 ? { raid_config: node.raidConfig, target_raid_config: node.targetRaidConfig } : {}),
-      ...(version >= 75 ? { boot_mode: null, secure_boot: null } : {}),
+      ...(version >= 75 ? { boot_mode: node.bootMode, secure_boot: node.secureBoot } : {}),
     });
   });
 

@@ -19,17 +19,7 @@ const emptyOfNode = [
   { path: 'children', key: 'children', since: 83 },
 ] as const;
 
-const unbuiltOfNode = [
-  'states/console',
-  'states/boot_mode',
-  'states/secure_boot',
-  'management/indicators',
-  'management/inject_nmi',
-  'vendor_passthru',
-  'vmedia',
-  'firmware',
-  'allocation',
-] as const;
+const unbuiltOfNode = ['states/console', 'management/indicators', 'vendor_passthru', 'vmedia', 'firmware'] as const;
 
 const unbuilt = ['runbooks', 'inspection_rules', 'events'] as const;
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { biosContract } from '#conductor/drivers/bios.contract.ts';
 import { fakeHardwareType } from '#conductor/drivers/fake/fake.ts';
+import { firmwareBootContract } from '#conductor/drivers/firmware-boot.contract.ts';
 import { managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -12,6 +13,7 @@ const make = async () => {
 
 powerContract({ name: 'fake', make });
 managementContract({ name: 'fake', make });
+firmwareBootContract({ name: 'fake', make });
 biosContract({
   name: 'fake',
   make,
@@ -26,6 +28,15 @@ test('nodes with the same fake_id share a machine, others do not', async () => {
   expect(await type.connect({ fake_id: 'a' }).power.getPowerState()).toBe('power on');
   expect(await type.connect({ fake_id: 'b' }).power.getPowerState()).toBe('power off');
   expect(await fakeHardwareType().connect({ fake_id: 'a' }).power.getPowerState()).toBe('power off');
+});
+
+test('interrupts are counted', async () => {
+  const seen: number[] = [];
+  const type = fakeHardwareType({ beforeAction: (_action, _id, machine) => void seen.push(machine.nmis) });
+  const { management } = type.connect({});
+  await management.injectNmi?.();
+  await management.injectNmi?.();
+  expect(seen).toEqual([0, 1]);
 });
 
 test('faults come through the options', async () => {

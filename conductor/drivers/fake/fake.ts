@@ -6,6 +6,7 @@ import {
   type BootMode,
   bootDevices,
   type CallOptions,
+  type FirmwareBootInterface,
   type HardwareType,
 } from '#conductor/drivers/interfaces.ts';
 import { type PowerState, powerStateAfter, powerTargets } from '#conductor/nodes/power-states.ts';
@@ -17,6 +18,8 @@ export interface FakeMachine {
   powerState: PowerState | undefined;
   boot: BootDeviceSetting;
   bootMode: BootMode | undefined;
+  secureBoot: boolean | undefined;
+  nmis: number;
   bios: FakeBios;
 }
 
@@ -26,6 +29,10 @@ type FakeAction =
   | 'getBootDevice'
   | 'setBootDevice'
   | 'getBootMode'
+  | 'readFirmwareBoot'
+  | 'setBootMode'
+  | 'setSecureBoot'
+  | 'injectNmi'
   | 'getBiosSettings'
   | 'getBiosProgress'
   | 'applyBiosSettings'
@@ -50,6 +57,8 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
       powerState: 'power off',
       boot: { bootDevice: undefined, persistent: undefined },
       bootMode: undefined,
+      secureBoot: undefined,
+      nmis: 0,
       bios: createFakeBios(),
     };
     machines.set(fakeId, machine);
@@ -85,6 +94,10 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
           supportedBootDevices: bootDevices,
           getBootDevice: (call) => act('getBootDevice', call, (machine) => machine.boot),
           getBootMode: (call) => act('getBootMode', call, (machine) => machine.bootMode),
+          injectNmi: (call) =>
+            act('injectNmi', call, (machine) => {
+              machine.nmis += 1;
+            }),
           setBootDevice: (bootDevice, call) =>
             act('setBootDevice', call, (machine) => {
               machine.boot = { bootDevice, persistent: call.persistent };
@@ -92,12 +105,27 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
             }),
         },
         bios: fakeBios(act),
+        firmwareBoot: fakeFirmwareBoot(act),
       };
     },
   };
 }
 
 type Act = <T>(action: FakeAction, call: CallOptions | undefined, then: (machine: FakeMachine) => T) => Promise<T>;
+
+function fakeFirmwareBoot(act: Act): FirmwareBootInterface {
+  return {
+    read: (call) => act('readFirmwareBoot', call, ({ bootMode, secureBoot }) => ({ bootMode, secureBoot })),
+    setBootMode: (mode, call) =>
+      act('setBootMode', call, (machine) => {
+        machine.bootMode = mode;
+      }),
+    setSecureBoot: (on, call) =>
+      act('setSecureBoot', call, (machine) => {
+        machine.secureBoot = on;
+      }),
+  };
+}
 
 function fakeBios(act: Act): BiosInterface {
   return {

@@ -128,6 +128,12 @@ describe('ipmitool', () => {
     await expect(power.getPowerState()).rejects.toMatchObject({ code: 'unavailable' });
   });
 
+  test('sends an interrupt', async () => {
+    const { management, calls } = rig();
+    await management.injectNmi?.();
+    expect(calls.at(-1)?.args.slice(-3)).toEqual(['chassis', 'power', 'diag']);
+  });
+
   test('keeps boot flags before it sets them, and does without where the BMC refuses', async () => {
     const { management, calls } = rig(['Unable to send RAW command (rsp=0x80): Parameter not supported']);
     await management.setBootDevice('pxe', { persistent: true, bootMode: 'uefi' });

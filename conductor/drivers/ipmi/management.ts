@@ -24,6 +24,9 @@ export function ipmiManagement(context: IpmitoolContext, connection: IpmiConnect
       return { bootDevice, persistent };
     },
     getBootMode: async (options) => (await readFlags(callDeadline(options, timeoutMs).signal)).bootMode,
+    injectNmi: async (options) => {
+      await ipmitool(context, connection, ['chassis', 'power', 'diag'], callDeadline(options, timeoutMs).signal);
+    },
     setBootDevice: async (device, options) => {
       const { signal } = callDeadline(options, timeoutMs);
       try {

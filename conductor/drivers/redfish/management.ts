@@ -7,6 +7,7 @@ import {
   redfishBootDevices,
 } from '#conductor/drivers/redfish/boot-override.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { resetSystem } from '#conductor/drivers/redfish/power.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { type Boot, ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
@@ -28,6 +29,7 @@ export function redfishManagement(system: RedfishSystem): ManagementInterface {
       const { boot } = await readBoot(system, callDeadline(options, readTimeoutMs).signal);
       return bootModeOf(boot);
     },
+    injectNmi: (options) => resetSystem(system, ['Nmi'], callDeadline(options, setTimeoutMs).signal),
     setBootDevice: async (device, options) => {
       const { signal } = callDeadline(options, setTimeoutMs);
       const what = `set boot device ${device} at ${system.client.origin}`;
@@ -59,7 +61,8 @@ interface BootPlace {
   readonly manufacturer: string | null | undefined;
 }
 
-async function readBoot(system: RedfishSystem, signal: AbortSignal): Promise<BootPlace> {
+/** @throws AppError `not_supported` for a system without a boot override. */
+export async function readBoot(system: RedfishSystem, signal: AbortSignal): Promise<BootPlace> {
   const resource = await system.read(signal);
   const { Boot: boot, Manufacturer: manufacturer } = resource.data;
   const settingsPath = resource.data['@Redfish.Settings']?.SettingsObject?.['@odata.id'];

@@ -42,9 +42,9 @@ export function redfishPower(system: RedfishSystem, timings: PowerTimings = powe
         {
           bmc: system.client.origin,
           read: async () => powerStateOf((await system.read(signal)).data),
-          powerOn: () => reset(system, resetTypes.powerOn, signal),
-          powerOff: () => reset(system, resetTypes.powerOff, signal),
-          softPowerOff: () => reset(system, resetTypes.softPowerOff, signal),
+          powerOn: () => resetSystem(system, resetTypes.powerOn, signal),
+          powerOff: () => resetSystem(system, resetTypes.powerOff, signal),
+          softPowerOff: () => resetSystem(system, resetTypes.softPowerOff, signal),
         },
         { clock: system.clock, signal, timeoutMs, ...timings },
       );
@@ -57,8 +57,15 @@ function powerStateOf(system: ComputerSystem): PowerState | undefined {
   return system.PowerState === 'Off' ? 'power off' : undefined;
 }
 
-/** Tries the reset types that the BMC lists, or all when it lists none, until it takes one. */
-async function reset(system: RedfishSystem, preferred: readonly string[], signal: AbortSignal): Promise<void> {
+/**
+ * Tries the reset types that the BMC lists, or all when it lists none, until it takes one.
+ * @throws AppError `not_supported` when it lists none of them.
+ */
+export async function resetSystem(
+  system: RedfishSystem,
+  preferred: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   const resource = await system.read(signal);
   const action = resource.data.Actions?.['#ComputerSystem.Reset'];
   const legal = await allowedResetTypes(system, resource, signal);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { firmwareBootContract } from '#conductor/drivers/firmware-boot.contract.ts';
 import type { Bmc, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
@@ -186,6 +187,21 @@ describe('faults', () => {
     bmc.simulator.inject({ path: /Systems\/1$/, body: 'garbage', times: 1 });
     await expect(bmc.power.getPowerState()).rejects.toMatchObject({ code: 'bmc_error' });
   });
+});
+
+firmwareBootContract({ name: 'redfish', make: () => rig() });
+
+test('an interrupt goes out where the BMC has the reset type', async () => {
+  const bmc = await rig({ quirks: { resetTypes: ['On', 'Nmi'] } });
+  await bmc.management.injectNmi?.();
+  expect(bmc.simulator.counters.nmis).toBe(1);
+  const without = await rig();
+  await expect(without.management.injectNmi?.()).rejects.toMatchObject({ code: 'not_supported' });
+});
+
+test('a BMC that refuses the boot mode is quoted', async () => {
+  const bmc = await rig({ quirks: { rejectBootMode: true } });
+  await expect(bmc.firmwareBoot?.setBootMode('bios')).rejects.toThrow(/set boot mode bios at/);
 });
 
 describe('boot override', () => {

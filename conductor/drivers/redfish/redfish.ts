@@ -11,6 +11,7 @@ import {
   type RedfishConnection,
   redfishProperties,
 } from '#conductor/drivers/redfish/driver-info.ts';
+import { redfishFirmwareBoot } from '#conductor/drivers/redfish/firmware-boot.ts';
 import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishSystem } from '#conductor/drivers/redfish/system.ts';
@@ -52,6 +53,7 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
         power: redfishPower(system, options.timings),
         management: redfishManagement(system),
         bios: redfishBios(system),
+        firmwareBoot: redfishFirmwareBoot(system),
       };
     },
     close: async () => {

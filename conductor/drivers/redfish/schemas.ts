@@ -41,10 +41,14 @@ export const ComputerSystem = z.looseObject({
   PowerState: lenient(z.string()),
   Boot: lenient(Boot),
   Bios: lenient(Reference),
+  SecureBoot: lenient(Reference),
   Actions: lenient(z.looseObject({ '#ComputerSystem.Reset': lenient(ResetAction) })),
   '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),
 });
 export type ComputerSystem = z.infer<typeof ComputerSystem>;
+
+/** `SecureBootEnable` is what was asked for; it holds from the next boot on. */
+export const SecureBoot = z.looseObject({ SecureBootEnable: lenient(z.boolean()) });
 
 export const ActionInfo = z.looseObject({
   Parameters: z.array(z.looseObject({ Name: z.string(), AllowableValues: Names })),

@@ -1,6 +1,7 @@
 import { cacheBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
+import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const verifyPower: ConductorStep = {
@@ -13,7 +14,8 @@ export const verifyPower: ConductorStep = {
       timeoutMs: context.config.powerTimeoutMs,
     });
     if (!powerState) throw new AppError('bmc_error', 'the BMC does not know whether the machine is on');
-    await context.record((tx) => updateNode(tx, context.node.uuid, { powerState, powerFailures: 0 }));
+    const firmware = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
+    await context.record((tx) => updateNode(tx, context.node.uuid, { powerState, powerFailures: 0, ...firmware }));
     await cacheBiosSettings(context, { describe: true });
     return { kind: 'done', output: { power_state: powerState } };
   },

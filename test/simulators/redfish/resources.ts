@@ -8,6 +8,7 @@ import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfis
 export const systemPath = '/redfish/v1/Systems/1';
 export const settingsPath = '/redfish/v1/Systems/1/Settings';
 export const resetPath = '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset';
+export const secureBootPath = '/redfish/v1/Systems/1/SecureBoot';
 export const sessionsPath = '/redfish/v1/SessionService/Sessions';
 export const accountPath = '/redfish/v1/AccountService/Accounts/1';
 const systemUuid = '38947555-7742-3448-3784-823347823834';
@@ -77,6 +78,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
           },
         }
       : {}),
+    SecureBoot: { '@odata.id': secureBootPath },
     ...(quirks.noBios ? {} : { Bios: { '@odata.id': biosPath } }),
     ProcessorSummary: { Count: 1, Model: 'Simulated', Status: { State: 'Enabled', Health: 'OK' } },
     MemorySummary: { TotalSystemMemoryGiB: 2, Status: { State: 'Enabled', Health: 'OK' } },
@@ -218,6 +220,7 @@ export interface ResourceContext {
   /** The boot override that waits in the Settings resource. */
   readonly pendingBoot: SimulatedBoot;
   readonly bios: SimulatedBios;
+  readonly secureBoot: boolean;
 }
 
 /** Every resource of the service by its path, without `@odata.id` and `@odata.etag`. */
@@ -232,6 +235,14 @@ export function renderResources(context: ResourceContext): Record<string, Record
     },
     '/redfish/v1/Systems': collection('ComputerSystemCollection', 'Systems', [systemPath]),
     [systemPath]: computerSystem(context.system, quirks),
+    [secureBootPath]: {
+      '@odata.type': '#SecureBoot.v1_1_0.SecureBoot',
+      Id: 'SecureBoot',
+      Name: 'Secure boot',
+      SecureBootEnable: context.secureBoot,
+      SecureBootCurrentBoot: context.secureBoot ? 'Enabled' : 'Disabled',
+      SecureBootMode: 'UserMode',
+    },
     ...(quirks.bootViaSettings
       ? {
           [settingsPath]: {

@@ -17,6 +17,7 @@ import {
   renderResources,
   resetPath,
   type SystemPowerState,
+  secureBootPath,
   sessionsPath,
   settingsPath,
   systemPath,
@@ -36,6 +37,7 @@ export interface Counters {
   logouts: number;
   powerChanges: number;
   bootChanges: number;
+  nmis: number;
 }
 
 export interface ServiceOptions {
@@ -58,6 +60,7 @@ interface State extends ServiceOptions {
   readonly tasks: Map<string, { polls: number; readonly failed: boolean }>;
   readonly bios: SimulatedBios;
   pendingBoot: SimulatedBoot | undefined;
+  secureBoot: boolean;
   transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;
 }
 
@@ -69,6 +72,7 @@ export function createService(options: ServiceOptions): RedfishService {
     tasks: new Map(),
     bios: createSimulatedBios(),
     pendingBoot: undefined,
+    secureBoot: false,
     transition: undefined,
   };
   return {
@@ -130,6 +134,7 @@ async function resourcesOf(state: State): Promise<Record<string, Record<string, 
     system: { power: await shownPower(state), boot },
     pendingBoot: state.pendingBoot ?? boot,
     bios: state.bios,
+    secureBoot: state.secureBoot,
   });
 }
 
@@ -142,6 +147,7 @@ function allowed(path: string, quirks: Quirks): readonly string[] {
   if (path === sessionsPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${sessionsPath}/`)) return ['GET', 'HEAD', 'DELETE'];
   if (path === (quirks.bootViaSettings ? settingsPath : systemPath)) return ['GET', 'HEAD', 'PATCH'];
+  if (path === secureBootPath) return ['GET', 'HEAD', 'PATCH'];
   if (path === (quirks.noBiosSettings ? biosPath : biosSettingsPath)) return ['GET', 'HEAD', 'PATCH'];
   return ['GET', 'HEAD'];
 }
@@ -206,6 +212,14 @@ async function patch(state: State, request: ServiceRequest, path: string, etag: 
   const body = parseJson(request.body);
   if (body === undefined) return errorAnswer(400, 'MalformedJSON');
   if (path === accountPath) return errorAnswer(403, 'InsufficientPrivilege');
+  if (path === secureBootPath) {
+    const wanted = body['SecureBootEnable'];
+    if (typeof wanted !== 'boolean') return errorAnswer(400, 'PropertyValueError');
+    return perform(state, () => {
+      state.secureBoot = wanted;
+      return Promise.resolve();
+    });
+  }
   if (path.startsWith(biosPath)) {
     const fault = patchBios(state.bios, body, state.quirks);
     return fault ?? perform(state, () => Promise.resolve());
@@ -250,6 +264,12 @@ async function reset(state: State, request: ServiceRequest): Promise<Answer> {
   if (body === undefined) return errorAnswer(400, 'MalformedJSON');
   const resetType = body['ResetType'];
   if (typeof resetType !== 'string') return errorAnswer(400, 'ActionParameterMissing');
+  if (resetType === 'Nmi' && state.quirks.resetTypes.includes(resetType)) {
+    return perform(state, () => {
+      state.counters.nmis += 1;
+      return Promise.resolve();
+    });
+  }
   const power = await state.machine.getPower();
   const action = resetType === 'PushPowerButton' ? (power === 'on' ? 'graceful' : 'on') : powerActions[resetType];
   if (action === undefined || !state.quirks.resetTypes.includes(resetType)) {

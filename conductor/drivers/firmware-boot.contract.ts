@@ -1,0 +1,33 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Bmc } from '#conductor/drivers/interfaces.ts';
+
+type FirmwareBootSubject = Pick<Bmc, 'firmwareBoot'> & { close?(): Promise<void> };
+
+/** What every firmware boot interface must do, whatever the BMC; run by each implementation. */
+export function firmwareBootContract(contract: { readonly name: string; make(): Promise<FirmwareBootSubject> }): void {
+  let subject: FirmwareBootSubject;
+
+  describe(`firmware boot contract: ${contract.name}`, () => {
+    beforeEach(async () => {
+      subject = await contract.make();
+    });
+    afterEach(async () => {
+      await subject.close?.();
+    });
+
+    test('sets the boot mode and leaves secure boot', async () => {
+      await subject.firmwareBoot?.setSecureBoot(true);
+      for (const bootMode of ['bios', 'uefi', 'uefi'] as const) {
+        await subject.firmwareBoot?.setBootMode(bootMode);
+        expect(await subject.firmwareBoot?.read()).toEqual({ bootMode, secureBoot: true });
+      }
+    });
+
+    test('switches secure boot', async () => {
+      for (const secureBoot of [true, false, false]) {
+        await subject.firmwareBoot?.setSecureBoot(secureBoot);
+        expect(await subject.firmwareBoot?.read()).toMatchObject({ secureBoot });
+      }
+    });
+  });
+}

@@ -1,0 +1,84 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { originOf } from '#conductor/http/links.ts';
+import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { looseBoolean } from '#conductor/nodes/node-fields.ts';
+import { withNodeLock } from '#conductor/nodes/node-lock.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { requestBootMode } from '#conductor/nodes/request-boot-mode.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const bootModeVersion = 76;
+const nmiVersion = 29;
+
+const setBootMode = createRoute({
+  method: 'put',
+  path: '/v1/nodes/{node}/states/boot_mode',
+  tags: ['node states'],
+  summary: 'Ask for a boot mode, which holds from the next boot on',
+  request: {
+    params: NodeParams,
+    body: jsonBody(z.strictObject({ target: z.enum(['uefi', 'bios'], { error: 'must be uefi or bios' }) })),
+  },
+  responses: answers(202, 'accepted; boot_mode changes later'),
+});
+
+const setSecureBoot = createRoute({
+  method: 'put',
+  path: '/v1/nodes/{node}/states/secure_boot',
+  tags: ['node states'],
+  summary: 'Ask for secure boot on or off, which holds from the next boot on',
+  request: { params: NodeParams, body: jsonBody(z.strictObject({ target: looseBoolean })) },
+  responses: answers(202, 'accepted; secure_boot changes later'),
+});
+
+const injectNmi = createRoute({
+  method: 'put',
+  path: '/v1/nodes/{node}/management/inject_nmi',
+  tags: ['node management'],
+  summary: 'Send a non-maskable interrupt, for a dump of a system that hangs',
+  request: {
+    params: NodeParams,
+    body: { content: { 'application/json': { schema: z.strictObject({}, { error: 'must be empty or {}' }) } } },
+  },
+  responses: answers(204, 'sent'),
+});
+
+/** `states/boot_mode`, `states/secure_boot` and `management/inject_nmi` of a node. */
+export function nodeBootModeRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(setBootMode, async (c) => {
+    requireEndpoint(c.get('version'), bootModeVersion);
+    const ident = c.req.valid('param').node;
+    const { uuid } = await getNode(context.db, ident);
+    await requestBootMode(context, uuid, { bootMode: c.req.valid('json').target }, c.get('caller'));
+    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
+    return c.body(null, 202);
+  });
+
+  app.openapi(setSecureBoot, async (c) => {
+    requireEndpoint(c.get('version'), bootModeVersion);
+    const ident = c.req.valid('param').node;
+    const { uuid } = await getNode(context.db, ident);
+    await requestBootMode(context, uuid, { secureBoot: c.req.valid('json').target }, c.get('caller'));
+    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
+    return c.body(null, 202);
+  });
+
+  app.openapi(injectNmi, async (c) => {
+    requireEndpoint(c.get('version'), nmiVersion);
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const { management } = context.drivers.connect(node, { node: node.uuid });
+    if (!management.injectNmi) {
+      throw new AppError('not_supported', `Driver ${node.driver} does not support inject_nmi.`);
+    }
+    await withNodeLock(context, node.uuid, (signal) => management.injectNmi?.({ signal }) ?? Promise.resolve());
+    return c.body(null, 204);
+  });
+
+  return app;
+}
