@@ -7,6 +7,7 @@ import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { collectProcessMetrics } from '#conductor/metrics/metrics.ts';
 import { type OpenedContext, openContext } from '#conductor/open-context.ts';
+import { pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { createLog, type Log } from '#shared/log.ts';
 
@@ -29,22 +30,30 @@ async function serve(
   log: Log,
   { context, scheduler, beginStop }: OpenedContext,
 ): Promise<void> {
-  const server = await listen(createApp(context).fetch, config);
+  const server = await listen(createApp(context).fetch, { ...config, stopping: context.stopping });
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
   const tasks: PeriodicTask[] = [
     { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },
     { name: 'allocations', periodMs: config.reconcileIntervalMs, run: () => context.allocator.lookAfter() },
     { name: 'prune allocations', periodMs: pruneIntervalMs, run: () => pruneFailedAllocations(context) },
     { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
+    { name: 'prune webhook deliveries', periodMs: pruneIntervalMs, run: () => pruneDeliveries(context) },
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];
   collectProcessMetrics(context.metrics);
   const background = startPeriodicTasks(tasks, context);
-  const signal = await stopSignal();
+  const reason = await Promise.race([stopSignal(), context.conductors.superseded]);
   beginStop();
-  log.info({ signal }, 'conductor is stopping: nodes are left where the log says they are');
+  log.info(
+    { reason, delayMs: config.shutdownDelayMs },
+    'conductor is stopping: nodes are left where the log says they are',
+  );
+  // others take the work at once; requests are answered until whoever sends them has heard that we are not ready
+  const delay = context.clock.sleep(config.shutdownDelayMs);
+  await Promise.all([background.stop(), scheduler.stop()]);
+  await delay;
   await server.close();
-  await background.stop();
+  if (reason instanceof Error) throw reason;
 }
 
 /** Tests only: the process dies the hard way at its n-th checkpoint. */
@@ -63,7 +72,7 @@ function stopSignal(): Promise<NodeJS.Signals> {
 }
 
 function reportFailure(log: Log, error: unknown): void {
-  log.fatal({ err: error }, 'conductor could not start');
+  log.fatal({ err: error }, 'conductor ended');
   process.stderr.write(`baton conductor: ${errorChain(error)}\n`);
   process.exitCode = 1;
 }

@@ -1,63 +1,60 @@
+import { fence } from '#conductor/background/fence.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { readWork } from '#conductor/flows/read-work.ts';
 import { runFlow } from '#conductor/flows/run-flow.ts';
+import { applyBootTargets } from '#conductor/nodes/apply-boot-targets.ts';
 import { applyPowerTarget } from '#conductor/nodes/apply-power-target.ts';
-import { claimLease, type Lease, releaseLease, renewLease } from '#conductor/nodes/node-lease.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
+import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
+
+/** An operator waits for more than a flow. */
+function hasTarget({ targetPowerState, targetBootMode, targetSecureBoot }: NodeRow): boolean {
+  return [targetPowerState, targetBootMode, targetSecureBoot].some((target) => target !== null);
+}
 
 /**
  * Does whatever is to be done for one node now, under its lease: the operator's power target, then its flow. Safe to
- * call at any time, from any conductor; whoever does not get the lease returns at once.
+ * call at any time, from any conductor; who does not get the lease, or is of another group, returns at once.
  */
 export async function workOnNode(
   context: ConductorContext,
   nodeUuid: string,
   stop: AbortSignal,
-): Promise<'done' | 'held by another'> {
+): Promise<'done' | 'left to others'> {
   const { config } = context;
-  const lease = await claimLease(context.db, nodeUuid, { holder: config.conductorName, leaseMs: config.leaseMs });
-  if (!lease) return 'held by another';
+  const claimedAt = moment();
+  const lease = await claimLease(context.db, nodeUuid, {
+    holder: config.conductorName,
+    leaseMs: config.leaseMs,
+    group: config.conductorGroup,
+  });
+  if (!lease) return 'left to others';
   context.metrics.leasesHeld.inc();
   if (lease.takenFrom !== undefined) {
     context.metrics.leasesTakenOver.inc();
     context.log.warn({ node: nodeUuid, from: lease.takenFrom }, 'lease taken over');
   }
-  const lost = new AbortController();
-  lost.signal.addEventListener('abort', () => context.metrics.leasesLost.inc());
-  const keepLease = leaseKeeper(context, lease, lost);
-  const renewal = setInterval(() => void keepLease(), config.leaseMs / 3);
-  const signal = AbortSignal.any([stop, lost.signal]);
+  const kept = keepLease(context, lease, claimedAt);
+  kept.signal.addEventListener('abort', () => context.metrics.leasesLost.inc());
+  const signal = AbortSignal.any([stop, kept.signal]);
+  const fencedContext = fence(context, kept.requireHeld);
   try {
     const work = await readWork(context.db, nodeUuid);
-    const isAsked = work !== undefined && work.node.targetPowerState !== null;
-    if (isAsked) await applyPowerTarget(context, lease, signal);
-    await runFlow(context, lease, signal, isAsked ? undefined : work);
+    const isAsked = work !== undefined && hasTarget(work.node);
+    // before power: what the firmware is told holds from the next boot on
+    if (isAsked) await applyBootTargets(fencedContext, lease, signal);
+    if (isAsked) await applyPowerTarget(fencedContext, lease, signal);
+    await runFlow(fencedContext, lease, signal, isAsked ? undefined : work);
   } catch (error) {
     // what is stopped or taken over goes on elsewhere, from the log
     if (!signal.aborted && errorCode(error) !== 'lease_lost') throw error;
     context.log.info({ node: nodeUuid, err: error }, 'work on node left to another');
   } finally {
-    clearInterval(renewal);
+    kept.stop();
     context.metrics.leasesHeld.dec();
     await releaseLease(context.db, lease);
   }
   return 'done';
-}
-
-/** Renews the lease; aborts the work once the lease is lost, or may be because the database has been away too long. */
-function leaseKeeper(context: ConductorContext, lease: Lease, lost: AbortController): () => Promise<void> {
-  const { clock, config, log } = context;
-  let renewedAt = clock.now().getTime();
-  return async () => {
-    const askedAt = clock.now().getTime();
-    try {
-      if (await renewLease(context.db, lease, config.leaseMs)) renewedAt = askedAt;
-      else lost.abort(new AppError('lease_lost', `the lease on node ${lease.nodeUuid} was taken over`));
-    } catch (error) {
-      log.error({ node: lease.nodeUuid, err: error }, 'lease not renewed');
-    }
-    if (clock.now().getTime() - renewedAt >= config.leaseMs) {
-      lost.abort(new AppError('lease_lost', `the lease on node ${lease.nodeUuid} could not be renewed in time`));
-    }
-  };
 }

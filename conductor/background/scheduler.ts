@@ -1,10 +1,11 @@
-import { isNotNull } from 'drizzle-orm';
+import { and, isNotNull, or } from 'drizzle-orm';
 import { workOnNode } from '#conductor/background/node-worker.ts';
 import { createTurns, type NudgeOrigin, youngMs } from '#conductor/background/turns.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { listDueNodes } from '#conductor/flows/flow-store.ts';
 import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
+import { ofGroup } from '#conductor/nodes/node-lease.ts';
 import { systemClock } from '#shared/clock.ts';
 
 /**
@@ -16,7 +17,7 @@ export interface Scheduler {
   nudge(nodeUuid: string, origin: NudgeOrigin): void;
   /** One look at the database for work that is due. */
   reconcile(): Promise<void>;
-  /** Starts nothing more and waits until what runs has let go. */
+  /** Starts nothing more, waits until what runs has let go, and leaves the rest to others. */
   stop(): Promise<void>;
 }
 
@@ -40,13 +41,15 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
       do {
         begins(nodeUuid);
         const done = await workOnNode(context(), nodeUuid, stopping.signal);
-        if (done === 'held by another' && origin !== 'another conductor') tellOthers(nodeUuid);
+        if (done === 'left to others' && origin !== 'another conductor') tellOthers(nodeUuid);
       } while (busy.get(nodeUuid)?.again && !stopping.signal.aborted);
     } catch (error) {
       countDatabaseFault(context().metrics, error);
       context().log.error({ node: nodeUuid, err: error }, 'work on node failed; it is tried again next period');
     } finally {
       busy.delete(nodeUuid);
+      // what was broken off need not wait for anybody's next look
+      if (stopping.signal.aborted) tellOthers(nodeUuid);
     }
   };
   const turns = createTurns({
@@ -66,15 +69,23 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
   });
   return {
     nudge: (nodeUuid, origin) => {
+      if (stopping.signal.aborted) {
+        if (origin !== 'another conductor') tellOthers(nodeUuid);
+        return;
+      }
       const atWork = busy.get(nodeUuid);
       if (atWork) atWork.again = true;
       else turns.take(nodeUuid, origin);
     },
     reconcile: async () => {
       const { db, config } = context();
-      const due = await listDueNodes(db, config.maxActiveNodes);
-      const powered = await db.select({ uuid: nodes.uuid }).from(nodes).where(isNotNull(nodes.targetPowerState));
-      for (const nodeUuid of [...due, ...powered.map((row) => row.uuid)]) {
+      const due = await listDueNodes(db, { group: config.conductorGroup, limit: config.maxActiveNodes });
+      const targets = [nodes.targetPowerState, nodes.targetBootMode, nodes.targetSecureBoot].map(isNotNull);
+      const asked = await db
+        .select({ uuid: nodes.uuid })
+        .from(nodes)
+        .where(and(or(...targets), ofGroup(config.conductorGroup)));
+      for (const nodeUuid of [...due, ...asked.map((row) => row.uuid)]) {
         if (!busy.has(nodeUuid)) turns.take(nodeUuid, 'another conductor');
       }
     },

@@ -1,13 +1,16 @@
 import { and, isNull, notExists, sql } from 'drizzle-orm';
+import { responsibleConductor } from '#conductor/conductors/responsible.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
+import { ofGroup } from '#conductor/nodes/node-lease.ts';
 import { refuseLocked } from '#conductor/nodes/node-lock.ts';
 import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import type { PowerState } from '#conductor/nodes/power-states.ts';
+import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const failuresUntilMaintenance = 3;
@@ -15,16 +18,19 @@ const concurrentReads = 8;
 const powerFault = 'power failure';
 
 /**
- * Reads every resting node's power state from its BMC and records what it finds: the hardware is right, as an
- * operator's hand on the power button is. A BMC that fails three times in a row puts its node into maintenance with
- * fault `power failure`, and the first good answer takes it out again (Ironic's manner).
+ * Reads the power state of every resting node that is this conductor's, and records what it finds: the hardware is
+ * right, as an operator's hand on the power button is. A BMC that fails three times in a row puts its node into
+ * maintenance with fault `power failure`, and the first good answer takes it out again (Ironic's manner).
  */
 export async function syncPower(context: ConductorContext, signal: AbortSignal): Promise<void> {
+  const { conductorName, conductorGroup } = context.config;
+  const live = await context.conductors.live();
   const resting = await context.db
-    .select({ uuid: nodes.uuid })
+    .select({ uuid: nodes.uuid, driver: nodes.driver, conductorGroup: nodes.conductorGroup })
     .from(nodes)
     .where(
       and(
+        ofGroup(conductorGroup),
         sql`${nodes.provisionState} not in ('enroll', 'verifying')`,
         isNull(nodes.targetPowerState),
         notExists(
@@ -35,7 +41,8 @@ export async function syncPower(context: ConductorContext, signal: AbortSignal):
         ),
       ),
     );
-  const queue = resting.values();
+  // each node is one conductor's: a BMC is asked once a period, however many there are
+  const queue = resting.filter((node) => responsibleConductor(live, node) === conductorName).values();
   const reader = async (): Promise<void> => {
     for (const { uuid } of queue) {
       if (signal.aborted) return;
@@ -52,9 +59,14 @@ async function syncOne(context: ConductorContext, nodeUuid: string, signal: Abor
   const node = await findNode(context.db, nodeUuid);
   if (!node) return;
   let found: PowerState | undefined;
+  let firmware: FirmwareBootColumns = {};
   try {
-    const { power } = drivers.connect(node, { node: node.uuid });
-    found = await power.getPowerState({ signal, timeoutMs: config.powerTimeoutMs });
+    const bmc = drivers.connect(node, { node: node.uuid });
+    found = await bmc.power.getPowerState({ signal, timeoutMs: config.powerTimeoutMs });
+    // it changes with a boot at most, and asking every BMC every time costs two calls more
+    if (found !== undefined && found !== node.powerState) {
+      firmware = await readFirmwareBoot(bmc, { log: context.log, signal });
+    }
   } catch (error) {
     if (signal.aborted) return;
     context.log.warn({ node: node.uuid, powerFailures: node.powerFailures + 1, err: error }, 'power state not read');
@@ -64,7 +76,7 @@ async function syncOne(context: ConductorContext, nodeUuid: string, signal: Abor
   if (found === undefined || isKnown(node, found)) return;
   const seen = found;
   await recordIfUntouched(context, node, (tx) =>
-    recordFound(tx, node, { found: seen, conductor: config.conductorName }),
+    recordFound(tx, node, { found: seen, firmware, conductor: config.conductorName }),
   );
 }
 
@@ -98,11 +110,16 @@ function isKnown(node: NodeRow, found: PowerState): boolean {
 async function recordFound(
   tx: Transaction,
   node: NodeRow,
-  { found, conductor }: { readonly found: PowerState; readonly conductor: string },
+  {
+    found,
+    firmware,
+    conductor,
+  }: { readonly found: PowerState; readonly firmware: FirmwareBootColumns; readonly conductor: string },
 ): Promise<void> {
   await updateNode(tx, node.uuid, {
     powerState: found,
     powerFailures: 0,
+    ...firmware,
     ...(node.fault === powerFault ? { fault: null, maintenance: false, maintenanceReason: null } : {}),
   });
   if (found === node.powerState) return;

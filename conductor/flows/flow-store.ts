@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { and, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type FlowRow, type FlowStepRow, flowEvents, flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import { nodeLeases } from '#conductor/db/schema/node.ts';
+import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { storableJson } from '#conductor/db/storable-json.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';
+import { ofGroup } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The node's flow that has not ended; there is at most one. */
@@ -192,15 +193,20 @@ export async function makeOpenFlowsDue(db: Queryable): Promise<void> {
     .where(and(isNull(flows.endedAt), isNull(flows.onHold)));
 }
 
-/** Nodes whose open flow is due and that nobody holds, oldest first. */
-export async function listDueNodes(db: Queryable, limit: number): Promise<string[]> {
+/** Nodes of a conductor group whose open flow is due and that nobody holds, oldest first. */
+export async function listDueNodes(
+  db: Queryable,
+  { group, limit }: { readonly group: string; readonly limit: number },
+): Promise<string[]> {
   const rows = await db
     .select({ nodeUuid: flows.nodeUuid })
     .from(flows)
+    .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
     .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, flows.nodeUuid))
     .where(
       and(
         isNull(flows.endedAt),
+        ofGroup(group),
         lte(flows.nextCheckAt, sql`now()`),
         or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`)),
       ),

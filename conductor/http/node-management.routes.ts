@@ -133,7 +133,9 @@ export function nodeManagementRoutes(context: ConductorContext): ApiApp {
         `Invalid boot device ${name} specified, supported are ${management.supportedBootDevices.join(', ')}.`,
       );
     }
-    await withNodeLock(context, node.uuid, () => management.setBootDevice(device, { persistent: persistent ?? false }));
+    await withNodeLock(context, node.uuid, (signal) =>
+      management.setBootDevice(device, { persistent: persistent ?? false, signal }),
+    );
     return c.body(null, 204);
   });
 

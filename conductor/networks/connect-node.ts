@@ -10,6 +10,7 @@ import type { Network, NetworkPurpose, Networks } from '#conductor/networks/netw
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import type { SwitchConnection, SwitchDriver, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { overdueTimers } from '#shared/overdue-timers.ts';
 
 /** Where a port was read back to be. */
 export interface SwitchPortPlacement {
@@ -110,6 +111,8 @@ async function moveAndProve(
   const portIds = desired.map(({ portId }) => portId);
   const operations = planSwitchports(desired, await connection.readPorts(portIds, signal));
   if (operations.length === 0) return;
+  await overdueTimers();
+  signal?.throwIfAborted();
   await connection.apply(operations, signal);
   const left = planSwitchports(desired, await connection.readPorts(portIds, signal));
   if (left.length > 0) {

@@ -1,6 +1,6 @@
 import { and, eq, gt, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { nodeLeases } from '#conductor/db/schema/node.ts';
+import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The right to act on one node for a while (`reservation` in the API). Times are the database's, never the host's. */
@@ -13,17 +13,34 @@ export interface Lease {
   readonly takenFrom?: string;
 }
 
+/** On a row of `nodes`: conductors of this group (in small letters) work on it. */
+export const ofGroup = (group: string) => sql`lower(${nodes.conductorGroup}) = ${group}`;
+
 const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
 
-/** Claims the node, or answers `undefined` when somebody else holds it. */
+/**
+ * Claims the node, or answers `undefined` when somebody else holds it, or when it is not of the conductor group that is
+ * given.
+ */
 export async function claimLease(
   db: Queryable,
   nodeUuid: string,
-  options: { readonly holder: string; readonly leaseMs: number },
+  options: {
+    readonly holder: string;
+    readonly leaseMs: number;
+    /** In small letters. */
+    readonly group?: string;
+  },
 ): Promise<Lease | undefined> {
-  const [row] = await db
-    .insert(nodeLeases)
-    .values({ nodeUuid, holder: options.holder, token: 1, expiresAt: expiry(options.leaseMs) })
+  const inserted = { nodeUuid, holder: options.holder, token: 1, expiresAt: expiry(options.leaseMs) };
+  const insert = db.insert(nodeLeases);
+  const { group } = options;
+  const [row] = await (group === undefined
+    ? insert.values(inserted)
+    : insert.select(sql`
+          select ${nodeUuid}::uuid, ${options.holder}::text, 1::bigint, ${inserted.expiresAt} from ${nodes}
+          where ${eq(nodes.uuid, nodeUuid)} and ${ofGroup(group)}`)
+  )
     .onConflictDoUpdate({
       target: nodeLeases.nodeUuid,
       set: { holder: options.holder, token: sql`${nodeLeases.token} + 1`, expiresAt: expiry(options.leaseMs) },

@@ -1,5 +1,6 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
+import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
 import { claimLease, leaseHolder, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -23,20 +24,23 @@ export async function refuseLocked(tx: Transaction, nodeUuid: string): Promise<v
 }
 
 /**
- * Acts on the node's BMC for an operator, alone.
+ * Acts on the node's BMC for an operator, alone; `signal` aborts when the lock is lost.
  * @throws AppError `node_locked` while a conductor works on the node.
  */
 export async function withNodeLock<Result>(
-  context: Pick<ConductorContext, 'db' | 'config'>,
+  context: Pick<ConductorContext, 'db' | 'config' | 'log'>,
   nodeUuid: string,
-  act: () => Promise<Result>,
+  act: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const { db, config } = context;
+  const claimedAt = moment();
   const lease = await claimLease(db, nodeUuid, { holder: config.conductorName, leaseMs: config.leaseMs });
   if (!lease) throw nodeLocked(nodeUuid, (await leaseHolder(db, nodeUuid)) ?? 'another conductor');
+  const kept = keepLease(context, lease, claimedAt);
   try {
-    return await act();
+    return await act(kept.signal);
   } finally {
+    kept.stop();
     await releaseLease(db, lease);
   }
 }

@@ -6,6 +6,7 @@ import type { PowerState } from '#conductor/nodes/power-states.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { overdueTimers } from '#shared/overdue-timers.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** All that is known about the program `ipmitool` (1.8.18 and later): its arguments, its texts, its moods. */
@@ -82,6 +83,8 @@ async function runOnce(
 ): Promise<string> {
   const { password } = connection;
   return context.turns.take(`${connection.address}:${connection.port}`, signal, async () => {
+    await overdueTimers();
+    signal.throwIfAborted();
     const result = await context.run('ipmitool', ipmitoolArgs(connection, command), {
       // both names: -E prefers the first, which somebody may have set for the conductor
       env: { IPMITOOL_PASSWORD: password, IPMI_PASSWORD: password },

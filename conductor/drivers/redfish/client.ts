@@ -6,6 +6,7 @@ import { createTransport, type RedfishAnswer, type TransportRequest } from '#con
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { overdueTimers } from '#shared/overdue-timers.ts';
 
 export interface RedfishClientOptions {
   readonly clock: Clock;
@@ -86,6 +87,7 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
     request: async (request) => {
       for (let attempt = 1; ; attempt += 1) {
         const auth = await credentials.headers(request.signal);
+        if (request.method !== 'GET') await overdueTimers();
         const answer = await sendRetried({ ...request, headers: { ...request.headers, ...auth } });
         if (answer.status < 300 || answer.status === 304) return answer;
         if (answer.status === 401 && attempt === 1 && credentials.refused(auth)) continue;

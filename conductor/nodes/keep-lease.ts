@@ -1,0 +1,81 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import { type Lease, renewLease } from '#conductor/nodes/node-lease.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A moment by two clocks: the monotonic one may stand still while a virtual machine is frozen, the other may be set. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export const moment = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() });
+
+/** Milliseconds since then: of two clocks that disagree, the one that says more. */
+function since(then: Moment): number {
+  const now = moment();
+  return Math.max(now.monotonicMs - then.monotonicMs, now.wallMs - then.wallMs);
+}
+
+/** A lease as long as it is held. */
+export interface KeptLease {
+  /** Aborts when the lease is lost, or may be lost. */
+  readonly signal: AbortSignal;
+  /**
+   * To be asked before anything is done to the outside world, where no token fences it.
+   * @throws AppError `lease_lost` when its time has run out by this computer's own clocks.
+   */
+  readonly requireHeld: () => void;
+  /** No more renewals. */
+  stop(): void;
+}
+
+/**
+ * Renews a lease every third of its time, and gives it up when that has not been possible for the whole of it. Its time
+ * runs from before the database was asked, so that here it is over before it is over there.
+ */
+export function keepLease(
+  context: Pick<ConductorContext, 'db' | 'log'> & { readonly config: { readonly leaseMs: number } },
+  lease: Lease,
+  claimedAt: Moment,
+): KeptLease {
+  const { leaseMs } = context.config;
+  const lost = new AbortController();
+  let renewedAt = claimedAt;
+  const giveUp = (why: string): void => {
+    lost.abort(new AppError('lease_lost', `the lease on node ${lease.nodeUuid} ${why}`));
+  };
+  const check = (): void => {
+    if (since(renewedAt) >= leaseMs) giveUp('could not be renewed in time');
+  };
+  let deadline = setTimeout(check, leaseMs - since(claimedAt));
+  let isAsking = false;
+  const renew = async (): Promise<void> => {
+    check();
+    if (isAsking || lost.signal.aborted) return;
+    isAsking = true;
+    const askedAt = moment();
+    try {
+      if (await renewLease(context.db, lease, leaseMs)) {
+        renewedAt = askedAt;
+        clearTimeout(deadline);
+        deadline = setTimeout(check, leaseMs - since(askedAt));
+      } else giveUp('was taken over');
+    } catch (error) {
+      context.log.error({ node: lease.nodeUuid, err: error }, 'lease not renewed');
+    } finally {
+      isAsking = false;
+    }
+  };
+  const renewal = setInterval(() => void renew(), leaseMs / 3);
+  return {
+    signal: lost.signal,
+    requireHeld: () => {
+      check();
+      lost.signal.throwIfAborted();
+    },
+    stop: () => {
+      clearInterval(renewal);
+      clearTimeout(deadline);
+    },
+  };
+}
