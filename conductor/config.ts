@@ -22,6 +22,12 @@ import {
 } from '#conductor/conductors/conductor-settings.ts';
 import { type ConsoleAccess, consoleAccess } from '#conductor/console/console-access.ts';
 import { keyFileProblems } from '#conductor/secrets/key-file.ts';
+import {
+  readWebhookConfig,
+  type WebhookConfig,
+  webhookEnvironment,
+  webhookProblems,
+} from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const seconds = (fallback: number) => z.coerce.number().positive().default(fallback);
@@ -120,9 +126,7 @@ const Environment = z.object({
     .enum(['reader', 'anybody', 'off'])
     .default('reader')
     .describe('who may read `/metrics`: callers with the role reader, anybody who reaches the API, or nobody (`off`)'),
-  BATON_WEBHOOK_GIVE_UP: seconds(86_400).describe(
-    'seconds after which an event is given up that no webhook would take',
-  ),
+  ...webhookEnvironment,
   BATON_CRASH_AT_CHECKPOINT: z.coerce
     .number()
     .int()
@@ -174,7 +178,7 @@ export interface ConductorConfig extends ConductorSettings {
   readonly boot: BootConfig;
   readonly outbound: OutboundConfig;
   readonly metrics: 'reader' | 'anybody' | 'off';
-  readonly webhookGiveUpMs: number;
+  readonly webhooks: WebhookConfig;
   readonly crashAtCheckpoint: number | undefined;
 }
 
@@ -192,7 +196,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...unknown.map((name) => `${name}: no such setting`),
     ...(parsed.success
-      ? [...publicUrlProblems(parsed.data), ...conductorProblems(parsed.data), ...authProblems(parsed.data)]
+      ? [
+          ...publicUrlProblems(parsed.data),
+          ...conductorProblems(parsed.data),
+          ...authProblems(parsed.data),
+          ...webhookProblems(parsed.data),
+        ]
       : []),
   ];
   problems.push(...(parsed.success ? keyFileProblems(parsed.data) : []));
@@ -239,7 +248,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     boot: readBootConfig(env, publicUrl),
     outbound: readOutboundConfig(env),
     metrics: env.BATON_METRICS,
-    webhookGiveUpMs: env.BATON_WEBHOOK_GIVE_UP * 1000,
+    webhooks: readWebhookConfig(env),
     crashAtCheckpoint: env.BATON_CRASH_AT_CHECKPOINT,
   });
 }

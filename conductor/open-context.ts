@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createAllocator } from '#conductor/allocations/allocator.ts';
 import { capacityChannel } from '#conductor/allocations/capacity.ts';
+import { openAuthenticator } from '#conductor/auth/authenticator.ts';
 import { createScheduler, type Scheduler } from '#conductor/background/scheduler.ts';
 import { joinRegister } from '#conductor/conductors/register.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
@@ -17,6 +18,7 @@ import { findSwitchDriver, switchDriverNames } from '#conductor/networks/switche
 import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
 import { loadSecrets } from '#conductor/secrets/key-file.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
+import { startWebhookDeliverer } from '#conductor/webhooks/deliver.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -36,7 +38,7 @@ export interface OpenedContext {
   readonly context: ConductorContext;
   readonly scheduler: Scheduler;
   /** Has `context.stopping` abort, so that `/readyz` sends traffic elsewhere; `close` does it too. */
-  beginStop(): void;
+  readonly beginStop: () => void;
   close(): Promise<void>;
 }
 
@@ -56,6 +58,7 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     throw error;
   };
   const secrets = options.secrets ?? (await loadSecrets(config).catch(closeDatabase));
+  const auth = await openAuthenticator(config.auth, { db: database.db, clock: systemClock, log }).catch(closeDatabase);
   const metrics = createMetrics();
   const drivers = createDrivers({ run, log, metrics, secrets }, options.drivers);
   const conductors = await joinRegister({
@@ -87,11 +90,18 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     clock: systemClock,
     run,
     secrets,
+    auth,
     drivers,
     conductors,
     agents: createAgentClients(secrets),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
-    consoles: createConsoles({ db: database.db, secrets, clock: systemClock, log, conductorName: config.conductorName }),
+    consoles: createConsoles({
+      db: database.db,
+      secrets,
+      clock: systemClock,
+      log,
+      conductorName: config.conductorName,
+    }),
     metrics,
     stopping: stopping.signal,
     nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),
@@ -102,13 +112,15 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   }
   await database.listen(capacityChannel, () => allocator.kick());
   await allocator.resume();
+  const webhooks = await startWebhookDeliverer(context);
   return {
     context,
     scheduler,
     beginStop: () => stopping.abort(new Error('the conductor is stopping')),
     close: async () => {
       stopping.abort(new Error('the conductor is stopping'));
-      await Promise.all([scheduler.stop(), allocator.stop(), context.consoles.close()]);
+      await Promise.all([scheduler.stop(), allocator.stop(), webhooks.stop(), context.consoles.close()]);
+      auth.close();
       await conductors.close();
       await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
       if (!options.database) await database.close();

@@ -1,8 +1,8 @@
-import { anybody } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import { admitCallers } from '#conductor/http/admit-callers.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocations.routes.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
 import { chassisRoutes } from '#conductor/http/chassis.routes.ts';
 import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
@@ -14,6 +14,7 @@ import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
 import { limitBody } from '#conductor/http/limit-body.ts';
 import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
+import { nodeBootModeRoutes } from '#conductor/http/node-boot-mode.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
 import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
@@ -32,6 +33,7 @@ import { refuseUnstorableText } from '#conductor/http/storable-text.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { maximumMinor, microversions } from '#conductor/http/versions.ts';
 import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
+import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
 import { answerBoot } from '#conductor/nodes/boot-answer.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
@@ -42,6 +44,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   nodeRoutes,
   nodePlanRoutes,
   nodeStateRoutes,
+  nodeBootModeRoutes,
   nodeRaidRoutes,
   nodeVifRoutes,
   nodeTraitRoutes,
@@ -59,6 +62,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   nodeAllocationRoutes,
   deployTemplateRoutes,
   volumeRoutes,
+  webhookRoutes,
   conductorRoutes,
   agentRoutes,
   unbuiltRoutes,
@@ -74,12 +78,9 @@ export function createApp(context: ConductorContext): ApiApp {
   app.notFound(answerNoPath);
 
   app.use('*', observeRequests(context));
-  app.use('*', (c, next) => {
-    c.set('caller', anybody);
-    return next();
-  });
   const isInspection = (path: string): boolean => /\/continue_inspection\/?$/.test(path);
   app.use('/v1/*', limitBody);
+  app.use('*', admitCallers(context));
   app.use('/v1/*', microversions);
   // what a machine tells of itself is mended where it is stored: nobody can correct it
   app.use('/v1/*', (c, next) => (isInspection(c.req.path) ? next() : refuseUnstorableText(c, next)));

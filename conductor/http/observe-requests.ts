@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
+import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 
@@ -26,7 +27,8 @@ export function observeRequests(context: Pick<ConductorContext, 'log' | 'metrics
     const route = patternOf(c);
     metrics.httpSeconds.observe({ method: knownMethod(method), route, status }, ms / 1000);
     const level = method === 'GET' || method === 'HEAD' || routine.test(path) ? 'debug' : 'info';
-    const { user } = c.get('caller');
+    // unknown where it was refused before anybody asked who it is
+    const user = (c.get('caller') as Caller | undefined)?.user;
     log[level]({ method, path, route, status, durationMs: Math.round(ms), requestId, user }, 'request');
   };
 }

@@ -59,6 +59,10 @@ export async function applyEvent(
   // that a flow waits and goes on again stands in its own log
   if (event === 'wait' || event === 'resume') return row;
   await addHistory(tx, {
+    tell: {
+      type: 'node.provision_state',
+      data: { from: node.provisionState, to: next, target: row.targetProvisionState, last_error: row.lastError, event },
+    },
     nodeUuid: node.uuid,
     severity: options.lastError ? 'ERROR' : 'INFO',
     eventType: 'provisioning',

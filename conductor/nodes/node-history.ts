@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { and, desc, eq, lte } from 'drizzle-orm';
+import { desc, eq, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { nodeHistory } from '#conductor/db/schema/node.ts';
+import { outboxInsert } from '#conductor/webhooks/outbox.ts';
+import type { WebhookEvent } from '#conductor/webhooks/webhook-events.ts';
 
 export interface HistoryEntry {
   readonly nodeUuid: string;
@@ -12,22 +14,34 @@ export interface HistoryEntry {
   readonly conductor: string;
   /** Who asked for it, when somebody did. */
   readonly user?: string | undefined;
+  /** The project that they are bound to. */
+  readonly project?: string | undefined;
+  /** What webhooks are told of it; they get the entry's UUID as the id of the event. */
+  readonly tell?: WebhookEvent;
 }
 
 /** As Ironic; a machine that comes and goes for years must not fill the database. */
 const kept = 300;
 
-/** Adds an entry, and forgets the node's oldest beyond the 300 that are kept. */
+/** Adds an entry, forgets the node's oldest beyond the 300 that are kept, and writes into the outbox: one statement. */
 export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<void> {
-  await db.insert(nodeHistory).values({ uuid: randomUUID(), ...entry, user: entry.user ?? null });
-  const oldest = db
-    .select({ id: nodeHistory.id })
-    .from(nodeHistory)
-    .where(eq(nodeHistory.nodeUuid, entry.nodeUuid))
-    .orderBy(desc(nodeHistory.id))
-    .offset(kept)
-    .limit(1);
-  await db.delete(nodeHistory).where(and(eq(nodeHistory.nodeUuid, entry.nodeUuid), lte(nodeHistory.id, oldest)));
+  const uuid = randomUUID();
+  const { nodeUuid, severity, eventType, event, conductor, user = null, project = null, tell } = entry;
+  // the statement does not see the entry that it adds: of those before it, one less is kept
+  const added = sql`
+    added as (
+      insert into node_history (uuid, node_uuid, severity, event_type, event, conductor, "user", project)
+      values (${uuid}, ${nodeUuid}, ${severity}, ${eventType}, ${event}, ${conductor}, ${user}, ${project})
+    )`;
+  const forgotten: SQL = sql`
+    delete from node_history where node_uuid = ${nodeUuid} and id <= (
+      select id from node_history where node_uuid = ${nodeUuid} order by id desc offset ${kept - 1} limit 1
+    )`;
+  await db.execute(
+    tell
+      ? sql`with ${added}, forgotten as (${forgotten}) ${outboxInsert(nodeUuid, tell, uuid)}`
+      : sql`with ${added} ${forgotten}`,
+  );
 }
 
 /** Newest first. */

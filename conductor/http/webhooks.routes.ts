@@ -1,0 +1,161 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import { checkOutboundUrl, outboundAgent } from '#conductor/auth/outbound-url.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { originOf } from '#conductor/http/links.ts';
+import { parsePaging } from '#conductor/http/paging.ts';
+import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
+import { mask } from '#conductor/secrets/mask-document.ts';
+import { sendTestEvent } from '#conductor/webhooks/send.ts';
+import { viewDelivery, viewWebhook, WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
+import {
+  deleteWebhook,
+  getWebhook,
+  insertWebhook,
+  listDeliveries,
+  listWebhooks,
+  updateWebhook,
+} from '#conductor/webhooks/webhook-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ["webhooks (Baton's own)"];
+const path = '/v1/webhooks';
+const onePath = `${path}/{webhook}`;
+/** UUID or name. */
+const WebhookParams = z.object({ webhook: z.string() });
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: 'List webhooks',
+  responses: answers(200, 'webhooks, without their secrets'),
+});
+
+const create = createRoute({
+  method: 'post',
+  path,
+  tags,
+  summary: 'Have somebody told what happens to nodes',
+  request: { body: jsonBody(WebhookDescription) },
+  responses: answers(201, 'the webhook with its secret, which is not told again'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: onePath,
+  tags,
+  summary: 'Show a webhook',
+  request: { params: WebhookParams },
+  responses: answers(200, 'the webhook, without its secret'),
+});
+
+const change = createRoute({
+  method: 'patch',
+  path: onePath,
+  tags,
+  summary: 'Change a webhook by JSON patch; what waits is delivered to the new URL, signed with the new secret',
+  request: { params: WebhookParams, body: jsonBody(JsonPatch) },
+  responses: answers(200, 'the webhook'),
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: onePath,
+  tags,
+  summary: 'Delete a webhook, and what waits to be delivered to it',
+  request: { params: WebhookParams },
+  responses: answers(204, 'gone'),
+});
+
+const testOne = createRoute({
+  method: 'post',
+  path: `${onePath}/test`,
+  tags,
+  summary: 'Send an event of type webhook.test now, once',
+  request: { params: WebhookParams },
+  responses: answers(200, 'delivered, status and error'),
+});
+
+const deliveries = createRoute({
+  method: 'get',
+  path: `${onePath}/deliveries`,
+  tags,
+  summary: 'List what was, and what is to be delivered; newest first',
+  request: {
+    params: WebhookParams,
+    query: z.strictObject({
+      state: z
+        .enum(['pending', 'delivered', 'given up'], { error: 'must be pending, delivered or given up' })
+        .optional(),
+      limit: z.string().optional(),
+      /** `id` of the last one of the page before. */
+      marker: z.coerce.number().int().positive().optional(),
+    }),
+  },
+  responses: answers(200, 'deliveries with state, attempts and the last error'),
+});
+
+/** `/v1/webhooks`. */
+export function webhookRoutes(context: Pick<ConductorContext, 'db' | 'secrets' | 'config'>): ApiApp {
+  const app = newApiApp();
+  const { db } = context;
+  const rules = context.config.webhooks.outbound;
+
+  app.openapi(list, async (c) => {
+    const rows = await listWebhooks(db);
+    return c.json({ webhooks: rows.map((row) => viewWebhook(row, originOf(c))) });
+  });
+
+  app.openapi(create, async (c) => {
+    const description = c.req.valid('json');
+    checkUrl(description.url, rules);
+    const { webhook, secret } = await insertWebhook(context, description, c.get('caller').user);
+    c.header('Location', `${originOf(c)}${path}/${webhook.uuid}`);
+    return c.json({ ...viewWebhook(webhook, originOf(c)), secret }, 201);
+  });
+
+  app.openapi(show, async (c) => c.json(viewWebhook(await getWebhook(db, c.req.valid('param').webhook), originOf(c))));
+
+  app.openapi(change, async (c) => {
+    const { uuid, name, url, events, project } = await getWebhook(db, c.req.valid('param').webhook);
+    const before = { name, url, events, project, secret: mask };
+    const description = patchDocument(before, c.req.valid('json'), WebhookDescription);
+    checkUrl(description.url, rules);
+    return c.json(viewWebhook(await updateWebhook(context, uuid, description), originOf(c)));
+  });
+
+  app.openapi(remove, async (c) => {
+    await deleteWebhook(db, (await getWebhook(db, c.req.valid('param').webhook)).uuid);
+    return c.body(null, 204);
+  });
+
+  app.openapi(testOne, async (c) => {
+    const webhook = await getWebhook(db, c.req.valid('param').webhook);
+    const agent = outboundAgent(rules);
+    try {
+      const { status, error } = await sendTestEvent({ secrets: context.secrets, rules, agent }, webhook);
+      return c.json({ delivered: error === undefined, status, error: error ?? null });
+    } finally {
+      await agent.close();
+    }
+  });
+
+  app.openapi(deliveries, async (c) => {
+    const { state, limit, marker } = c.req.valid('query');
+    const { uuid } = await getWebhook(db, c.req.valid('param').webhook);
+    const rows = await listDeliveries(db, uuid, { state, before: marker, limit: parsePaging({ limit }).limit });
+    return c.json({ deliveries: rows.map(viewDelivery) });
+  });
+
+  return app;
+}
+
+/** @throws AppError `invalid_argument`, `forbidden` naming the field. */
+function checkUrl(text: string, rules: ConductorContext['config']['webhooks']['outbound']): void {
+  const url = checkOutboundUrl('url', text, rules);
+  if (url.username === '' && url.password === '') return;
+  throw new AppError('invalid_argument', 'url: it must not have a login in it; receivers check the signature instead');
+}

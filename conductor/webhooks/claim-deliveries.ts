@@ -1,0 +1,103 @@
+import { and, eq, inArray, lte, or, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
+import type { Queryable } from '#conductor/db/open.ts';
+import { type WebhookDeliveryRow, webhookDeliveries } from '#conductor/db/schema/webhook.ts';
+
+/** A conductor that has not said within it what became of a delivery is taken for dead. */
+const claimSeconds = 60;
+
+/** What has ended is kept for those who look for a reason. */
+const keptDays = { delivered: 1, 'given up': 7 } as const;
+
+const isDue = and(
+  eq(webhookDeliveries.state, 'pending'),
+  lte(webhookDeliveries.nextAttemptAt, sql`now()`),
+  or(sql`${webhookDeliveries.claimedUntil} is null`, lte(webhookDeliveries.claimedUntil, sql`now()`)),
+);
+
+/** Webhooks for which something may be delivered now. */
+export async function listDueWebhooks(db: Queryable): Promise<string[]> {
+  const rows = await db.selectDistinct({ uuid: webhookDeliveries.webhookUuid }).from(webhookDeliveries).where(isDue);
+  return rows.map((row) => row.uuid);
+}
+
+/**
+ * Takes the oldest deliveries of a webhook: of each node the first one only, for a node's events go in order, and none
+ * that another conductor is at.
+ */
+export function claimDeliveries(db: Queryable, webhookUuid: string, limit: number): Promise<WebhookDeliveryRow[]> {
+  const earlier = alias(webhookDeliveries, 'earlier');
+  const isFirst = sql`not exists (${db
+    .select({ one: sql`1` })
+    .from(earlier)
+    .where(
+      and(
+        eq(earlier.webhookUuid, webhookDeliveries.webhookUuid),
+        eq(earlier.subject, webhookDeliveries.subject),
+        eq(earlier.state, 'pending'),
+        sql`${earlier.id} < ${webhookDeliveries.id}`,
+      ),
+    )})`;
+  const first = db
+    .select({ id: webhookDeliveries.id })
+    .from(webhookDeliveries)
+    .where(and(eq(webhookDeliveries.webhookUuid, webhookUuid), isDue, isFirst))
+    .orderBy(webhookDeliveries.id)
+    .limit(limit)
+    .for('update', { skipLocked: true });
+  return db
+    .update(webhookDeliveries)
+    .set({
+      claimedUntil: sql`now() + make_interval(secs => ${claimSeconds})`,
+      attempts: sql`${webhookDeliveries.attempts} + 1`,
+    })
+    .where(inArray(webhookDeliveries.id, first))
+    .returning();
+}
+
+export interface DeliveryOutcome {
+  readonly status: number | null;
+  /** `undefined` = taken. */
+  readonly error: string | undefined;
+}
+
+/** Records what became of a claimed delivery, unless it has been claimed again meanwhile. */
+export async function recordDelivery(
+  db: Queryable,
+  delivery: WebhookDeliveryRow,
+  outcome: DeliveryOutcome,
+  next: { readonly state: 'delivered' | 'given up' } | { readonly state: 'pending'; readonly afterSeconds: number },
+): Promise<void> {
+  await db
+    .update(webhookDeliveries)
+    .set({
+      state: next.state,
+      claimedUntil: null,
+      lastStatus: outcome.status,
+      lastError: outcome.error ?? null,
+      ...(next.state === 'pending'
+        ? { nextAttemptAt: sql`now() + make_interval(secs => ${next.afterSeconds})` }
+        : { endedAt: sql`now()` }),
+    })
+    .where(
+      and(
+        eq(webhookDeliveries.id, delivery.id),
+        eq(webhookDeliveries.state, 'pending'),
+        eq(webhookDeliveries.attempts, delivery.attempts),
+      ),
+    );
+}
+
+/** Deletes what ended long ago. */
+export async function pruneDeliveries({ db }: { readonly db: Queryable }): Promise<void> {
+  for (const [state, days] of Object.entries(keptDays)) {
+    await db
+      .delete(webhookDeliveries)
+      .where(
+        and(
+          eq(webhookDeliveries.state, state as keyof typeof keptDays),
+          lte(webhookDeliveries.endedAt, sql`now() - make_interval(days => ${days})`),
+        ),
+      );
+  }
+}

@@ -1,0 +1,135 @@
+import { outboundAgent } from '#conductor/auth/outbound-url.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { WebhookDeliveryRow, WebhookRow } from '#conductor/db/schema/webhook.ts';
+import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
+import { claimDeliveries, listDueWebhooks, recordDelivery } from '#conductor/webhooks/claim-deliveries.ts';
+import { webhookChannel } from '#conductor/webhooks/outbox.ts';
+import { type SendContext, sendEvent } from '#conductor/webhooks/send.ts';
+import { getWebhook } from '#conductor/webhooks/webhook-store.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
+
+/** Deliveries to one webhook at the same time, of different nodes. */
+const concurrency = 8;
+/** When no notification says so. */
+const periodMs = 2_000;
+
+/** 2 s, 4 s … to ten minutes, a little apart from each other. */
+export function backOffSeconds(attempts: number, random: number = Math.random()): number {
+  return Math.min(600, 2 ** Math.min(attempts, 10)) * (0.75 + random / 2);
+}
+
+export interface WebhookDeliverer extends SendContext {
+  stop(): Promise<void>;
+}
+
+/** Empties the outbox until `stop`, together with all other conductors. One slow webhook holds up no other. */
+export async function startWebhookDeliverer(
+  context: Pick<ConductorContext, 'db' | 'database' | 'config' | 'secrets' | 'log' | 'metrics' | 'clock'>,
+): Promise<WebhookDeliverer> {
+  const { config, log, metrics } = context;
+  const rules = config.webhooks.outbound;
+  const agent = outboundAgent(rules, { keepAliveTimeout: 10_000, connect: { timeout: 5_000 } });
+  const sending = { secrets: context.secrets, rules, agent };
+  const stopping = new AbortController();
+  /** By webhook, as long as somebody is at it. */
+  const busy = new Map<string, Promise<void>>();
+
+  const failed = (error: unknown): void => {
+    countDatabaseFault(metrics, error);
+    log.error({ err: error }, 'webhooks not delivered; it is tried again');
+  };
+  const look = async (): Promise<void> => {
+    try {
+      for (const uuid of stopping.signal.aborted ? [] : await listDueWebhooks(context.db)) {
+        if (busy.has(uuid)) continue;
+        const job = empty(context, sending, uuid, stopping.signal)
+          .catch(failed)
+          .finally(() => busy.delete(uuid));
+        busy.set(uuid, job);
+      }
+    } catch (error) {
+      failed(error);
+    }
+  };
+  const looks = new Set<Promise<void>>();
+  const kick = (): void => {
+    const job: Promise<void> = look().finally(() => looks.delete(job));
+    looks.add(job);
+  };
+  const timer = setInterval(kick, periodMs);
+  await context.database.listen(webhookChannel, kick);
+  kick();
+  return {
+    ...sending,
+    stop: async () => {
+      stopping.abort(new Error('stopping'));
+      clearInterval(timer);
+      await Promise.all(looks);
+      await Promise.all(busy.values());
+      await agent.close();
+    },
+  };
+}
+
+type DeliverContext = Pick<ConductorContext, 'db' | 'config' | 'log' | 'metrics' | 'clock'>;
+
+/** Delivers what is due for one webhook. */
+async function empty(
+  context: DeliverContext,
+  sending: SendContext,
+  webhookUuid: string,
+  stop: AbortSignal,
+): Promise<void> {
+  const worker = async (): Promise<void> => {
+    while (!stop.aborted) {
+      const [delivery] = await claimDeliveries(context.db, webhookUuid, 1);
+      if (!delivery) return;
+      const webhook = await getWebhook(context.db, webhookUuid);
+      await deliver(context, sending, webhook, delivery);
+    }
+  };
+  try {
+    const [first, ...others] = await claimDeliveries(context.db, webhookUuid, concurrency);
+    if (!first) return;
+    const webhook = await getWebhook(context.db, webhookUuid);
+    await Promise.all(
+      [first, ...others].map(async (delivery) => {
+        await deliver(context, sending, webhook, delivery);
+        await worker();
+      }),
+    );
+  } catch (error) {
+    // deleted meanwhile, with what was to be delivered
+    if (errorCode(error) !== 'not_found') throw error;
+  }
+}
+
+async function deliver(
+  { db, config, log, metrics, clock }: DeliverContext,
+  sending: SendContext,
+  webhook: WebhookRow,
+  delivery: WebhookDeliveryRow,
+): Promise<void> {
+  const outcome = await sendEvent(sending, webhook, { id: delivery.eventId, body: delivery.body });
+  const about = {
+    webhook: webhook.name,
+    event: delivery.eventId,
+    type: delivery.eventType,
+    attempts: delivery.attempts,
+  };
+  if (outcome.error === undefined) {
+    metrics.webhookDeliveries.inc({ outcome: 'delivered' });
+    log.debug(about, 'webhook delivered');
+    await recordDelivery(db, delivery, outcome, { state: 'delivered' });
+    return;
+  }
+  const isGivenUp = clock.now().getTime() - delivery.createdAt.getTime() >= config.webhooks.giveUpMs;
+  metrics.webhookDeliveries.inc({ outcome: isGivenUp ? 'given_up' : 'failed' });
+  log.warn({ ...about, reason: outcome.error }, isGivenUp ? 'webhook given up' : 'webhook not delivered');
+  await recordDelivery(
+    db,
+    delivery,
+    outcome,
+    isGivenUp ? { state: 'given up' } : { state: 'pending', afterSeconds: backOffSeconds(delivery.attempts) },
+  );
+}

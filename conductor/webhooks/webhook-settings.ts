@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { isLoopbackHost } from '#conductor/auth/address-ranges.ts';
+import { type OutboundRules, parseOutboundAllowList } from '#conductor/auth/outbound-url.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+
+/** Settings of webhooks; part of the conductor's environment (`config.ts`). */
+export const webhookEnvironment = {
+  BATON_WEBHOOK_URL_ALLOW: z
+    .string()
+    .default('')
+    .describe(
+      'where webhooks may lead: addresses, ranges, host names, `*.example.org`, beginnings of URLs, with commas between; ' +
+        'empty = anywhere but loopback, link-local and metadata addresses',
+    ),
+  BATON_WEBHOOK_GIVE_UP: z.coerce
+    .number()
+    .positive()
+    .default(86_400)
+    .describe('seconds after which an event that its webhook does not take is given up'),
+} as const;
+type WebhookEnvironment = z.infer<z.ZodObject<typeof webhookEnvironment>>;
+
+export interface WebhookConfig {
+  readonly giveUpMs: number;
+  readonly outbound: OutboundRules;
+}
+
+/** @returns what is wrong with the settings, one line each. */
+export function webhookProblems(env: WebhookEnvironment): string[] {
+  try {
+    parseOutboundAllowList(env.BATON_WEBHOOK_URL_ALLOW);
+    return [];
+  } catch (error) {
+    return [`BATON_WEBHOOK_URL_ALLOW: ${errorChain(error)}`];
+  }
+}
+
+/** From settings without problems. */
+export function readWebhookConfig(env: WebhookEnvironment & { readonly BATON_HOST: string }): WebhookConfig {
+  const list = env.BATON_WEBHOOK_URL_ALLOW;
+  return {
+    giveUpMs: env.BATON_WEBHOOK_GIVE_UP * 1000,
+    outbound: {
+      setting: 'BATON_WEBHOOK_URL_ALLOW',
+      allow: list.trim() === '' ? undefined : parseOutboundAllowList(list),
+      // a conductor on loopback is a laboratory
+      allowLoopback: isLoopbackHost(env.BATON_HOST),
+      connectsHere: true,
+    },
+  };
+}
