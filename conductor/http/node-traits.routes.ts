@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
@@ -75,7 +76,10 @@ export function nodeTraitRoutes(context: ConductorContext): ApiApp {
   ): Promise<void> => {
     requireEndpoint(version, traitVersion);
     const { uuid } = await getNode(db, ident);
-    await changeUnlocked(context, uuid, (tx) => write(tx, uuid));
+    await changeUnlocked(context, uuid, async (tx) => {
+      await write(tx, uuid);
+      await tellOfCapacity(tx);
+    });
   };
 
   app.openapi(list, async (c) => {
