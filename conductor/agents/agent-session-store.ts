@@ -1,7 +1,6 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/db/schema/agent-session.ts';
-import { flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { isNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -33,26 +32,6 @@ export async function getAgentSession(
     .where(isNode(ident));
   if (!row) throw new AppError('not_found', `Node ${ident} could not be found.`);
   return { nodeUuid: row.nodeUuid, session: row.session ?? undefined };
-}
-
-/** Keeps what the agent says of itself and makes the node's flow due, in one statement: there are many heartbeats. */
-export async function recordAgentContact(
-  db: Queryable,
-  nodeUuid: string,
-  contact: Partial<Pick<AgentSessionRow, 'callbackUrl' | 'certificate' | 'version'>>,
-): Promise<void> {
-  const contacted = db.$with('contacted').as(
-    db
-      .update(agentSessions)
-      .set({ ...contact, lastHeartbeatAt: sql`now()` })
-      .where(eq(agentSessions.nodeUuid, nodeUuid))
-      .returning({ nodeUuid: agentSessions.nodeUuid }),
-  );
-  await db
-    .with(contacted)
-    .update(flows)
-    .set({ nudges: sql`${flows.nudges} + 1`, nextCheckAt: sql`now()` })
-    .where(and(eq(flows.nodeUuid, nodeUuid), isNull(flows.endedAt), isNull(flows.onHold)));
 }
 
 /** Power off or reboot: the next boot looks itself up again and gets a fresh token. */

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { getAgentSession, recordAgentContact } from '#conductor/agents/agent-session-store.ts';
+import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import { openAgentToken } from '#conductor/secrets/node-secrets.ts';
@@ -13,20 +13,20 @@ import type { Heartbeat } from '#shared/wire/heartbeat.ts';
  * @throws AppError `not_found` (404) or `invalid_argument` (400, also for a wrong token).
  */
 export async function recordHeartbeat(
-  context: Pick<ConductorContext, 'db' | 'nudge' | 'config' | 'secrets'>,
-  ident: string,
-  heartbeat: Heartbeat,
+  context: Pick<ConductorContext, 'nudge' | 'config' | 'secrets'>,
+  heartbeats: HeartbeatStore,
+  { ident, heartbeat }: { readonly ident: string; readonly heartbeat: Heartbeat },
 ): Promise<void> {
-  const { db } = context;
-  const { nodeUuid, session: known } = await getAgentSession(db, ident);
+  const { nodeUuid, session: known } = await heartbeats.session(ident);
   const session = checkToken(context.secrets, known, heartbeat.agent_token);
   checkCallback(session, heartbeat, context.config.requireAgentTls);
-  await recordAgentContact(db, nodeUuid, {
+  const woken = await heartbeats.store({
+    nodeUuid,
     callbackUrl: heartbeat.callback_url,
     version: heartbeat.agent_version ?? null,
-    ...(heartbeat.agent_verify_ca ? { certificate: heartbeat.agent_verify_ca } : {}),
+    certificate: heartbeat.agent_verify_ca ?? null,
   });
-  context.nudge(nodeUuid, 'agent');
+  if (woken === 'wakes a flow') context.nudge(nodeUuid, 'agent');
 }
 
 /** @throws AppError `invalid_argument`: Ironic answers 400, not 401, and agents rely on it. */

@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import { lookupNode } from '#conductor/agents/lookup-node.ts';
 import { recordHeartbeat } from '#conductor/agents/record-heartbeat.ts';
 import { recordProgress } from '#conductor/agents/record-progress.ts';
@@ -89,6 +90,7 @@ export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version:
 /** What a ramdisk calls. No authentication: lookups tell strangers nothing, the rest needs the boot's token. */
 export function agentRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
+  const heartbeats = createHeartbeatStore(context.db);
 
   app.openapi(lookup, async (c) => {
     const version = c.get('version');
@@ -112,7 +114,9 @@ export function agentRoutes(context: ConductorContext): ApiApp {
   app.openapi(heartbeat, async (c) => {
     requireEndpoint(c.get('version'), agentVersion);
     try {
-      await recordHeartbeat(context, c.req.valid('param').node, parseHeartbeat(c.req.valid('json'), c.get('version')));
+      const { node: ident } = c.req.valid('param');
+      const said = parseHeartbeat(c.req.valid('json'), c.get('version'));
+      await recordHeartbeat(context, heartbeats, { ident, heartbeat: said });
       context.metrics.heartbeats.inc({ outcome: 'taken' });
     } catch (error) {
       context.metrics.heartbeats.inc({ outcome: 'refused' });

@@ -1,6 +1,7 @@
 import { getTableColumns, type SQL, sql } from 'drizzle-orm';
 import { toSnakeCase } from 'drizzle-orm/casing';
 import type { Queryable } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
 import type { NodeField } from '#conductor/nodes/node-fields.ts';
 import { isNode } from '#conductor/nodes/node-store.ts';
@@ -36,6 +37,7 @@ type SurroundingColumn = keyof typeof surroundingColumns;
 /** What these fields are made from; the rest of a node stands in its row. */
 const columnOfField: Readonly<Partial<Record<NodeField, SurroundingColumn>>> = {
   reservation: 'reservation',
+  conductor: 'reservation',
   traits: 'traits',
   clean_step: 'current_step',
   deploy_step: 'current_step',
@@ -63,9 +65,10 @@ export async function readShownNodes(db: Queryable, rest: SQL, fields?: readonly
   const wanted = fields?.flatMap((field) => columnOfField[field] ?? []) ?? allSurroundings;
   const beside = [...new Set(wanted)].map((name) => `, ${surroundingColumns[name]} AS shown_${name}`).join('');
   const answer = await db.execute(sql`${sql.raw(`SELECT ${selectedNode}${beside} FROM nodes`)} ${rest}`);
-  // postgres.js answers the rows, PGlite an object with them
-  const rows = (Array.isArray(answer) ? answer : (answer as { rows: unknown }).rows) as Record<string, unknown>[];
-  return rows.map((row) => ({ node: nodeOf(row), surroundings: surroundingsOf(row) }));
+  return (rowsOf(answer) as Record<string, unknown>[]).map((row) => ({
+    node: nodeOf(row),
+    surroundings: surroundingsOf(row),
+  }));
 }
 
 /** By UUID or name. @throws AppError `not_found` in Ironic's words. */
