@@ -1,5 +1,6 @@
 import type { AgentClients } from '#conductor/agents/agent-client.ts';
 import type { Allocator } from '#conductor/allocations/allocator.ts';
+import type { Authenticator } from '#conductor/auth/authenticator.ts';
 import type { Register } from '#conductor/conductors/register.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
 import type { Consoles } from '#conductor/console/consoles.ts';
@@ -25,6 +26,8 @@ export interface ConductorContext {
   readonly run: Run;
   /** What is secret is sealed where it stands, also in rows; opened where it is used. */
   readonly secrets: Secrets;
+  /** Who callers of the API are. */
+  readonly auth: Authenticator;
   readonly drivers: Drivers;
   readonly agents: AgentClients;
   readonly networks: NetworkConnector;

@@ -31,6 +31,7 @@ const apiSegments = new Set([
   'progress',
   'runbooks',
   'shards',
+  'tokens',
   'volume',
 ]);
 

@@ -3,11 +3,13 @@ import { admitCallers } from '#conductor/http/admit-callers.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocations.routes.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { describeApi } from '#conductor/http/api-document.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
 import { chassisRoutes } from '#conductor/http/chassis.routes.ts';
 import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
 import { consoleRoutes } from '#conductor/http/console.routes.ts';
 import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
+import { docsRoutes } from '#conductor/http/docs.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError, answerNoPath } from '#conductor/http/error-handler.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
@@ -30,8 +32,9 @@ import { portRoutes } from '#conductor/http/ports.routes.ts';
 import { rootRoutes } from '#conductor/http/root.routes.ts';
 import { shardRoutes } from '#conductor/http/shards.routes.ts';
 import { refuseUnstorableText } from '#conductor/http/storable-text.ts';
+import { tokenRoutes } from '#conductor/http/tokens.routes.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
-import { maximumMinor, microversions } from '#conductor/http/versions.ts';
+import { microversions } from '#conductor/http/versions.ts';
 import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
 import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
 import { answerBoot } from '#conductor/nodes/boot-answer.ts';
@@ -63,6 +66,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   deployTemplateRoutes,
   volumeRoutes,
   webhookRoutes,
+  tokenRoutes,
   conductorRoutes,
   agentRoutes,
   unbuiltRoutes,
@@ -86,10 +90,10 @@ export function createApp(context: ConductorContext): ApiApp {
   app.use('/v1/*', (c, next) => (isInspection(c.req.path) ? next() : refuseUnstorableText(c, next)));
 
   for (const routes of routeTables) app.route('/', routes(context));
-  app.doc31('/openapi.json', {
-    openapi: '3.1.0',
-    info: { title: "Baton: OpenStack Ironic's bare-metal API", version: `1.${maximumMinor}` },
-  });
+  app.route(
+    '/',
+    docsRoutes(() => describeApi(app)),
+  );
   const { config } = context;
   app.route(
     '/',

@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createAllocator } from '#conductor/allocations/allocator.ts';
+import { openAuthenticator } from '#conductor/auth/authenticator.ts';
 import { readFault } from '#conductor/cli/read-fault.ts';
 import { joinRegister } from '#conductor/conductors/register.ts';
 import { readConfig } from '#conductor/config.ts';
 import { createConsoles } from '#conductor/console/consoles.ts';
 import type { ConductorContext } from '#conductor/context.ts';
-import { openDatabase } from '#conductor/db/open.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { createMetrics } from '#conductor/metrics/metrics.ts';
@@ -16,6 +16,7 @@ import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+import { openMemoryDatabase } from '#test/support/memory-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 type Json = Record<string, unknown>;
@@ -36,7 +37,13 @@ export interface TestApi {
   readonly context: ConductorContext;
   /** UUIDs of nodes that were nudged since the last reset. */
   readonly nudged: string[];
-  call(method: string, path: string, body?: unknown, version?: string): Promise<ApiAnswer>;
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    version?: string,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<ApiAnswer>;
   /** Forgets all nodes. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -44,13 +51,18 @@ export interface TestApi {
 
 /** Opening the database takes seconds: once per test file. */
 export async function openTestApi(
-  options: { readonly networks?: Networks; readonly drivers?: DriverOptions } = {},
+  options: {
+    readonly networks?: Networks;
+    readonly drivers?: DriverOptions;
+    readonly settings?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<TestApi> {
-  const config = readConfig({ BATON_DATA_DIR: 'memory://', BATON_CONDUCTOR_NAME: 'test-host' });
-  const database = await openDatabase({ dataDirectory: config.dataDirectory });
+  const config = readConfig({ BATON_DATA_DIR: 'memory://', BATON_CONDUCTOR_NAME: 'test-host', ...options.settings });
+  const database = await openMemoryDatabase();
   const nudged: string[] = [];
   const networks = options.networks ?? { switches: [], networks: [], defaults: undefined };
   const metrics = createMetrics();
+  const auth = await openAuthenticator(config.auth, { db: database.db, clock: systemClock, log: silentLog });
   const drivers = createDrivers({ run, log: silentLog, metrics, secrets: testSecrets }, options.drivers);
   const conductors = await joinRegister({
     config,
@@ -74,6 +86,7 @@ export async function openTestApi(
     clock: { now: () => new Date(), sleep: () => Promise.resolve() },
     run,
     secrets: testSecrets,
+    auth,
     drivers,
     conductors,
     agents: createAgentClients(testSecrets),
@@ -96,12 +109,13 @@ export async function openTestApi(
   return {
     context,
     nudged,
-    call: async (method, path, body, version = '1.96') => {
+    call: async (method, path, body, version = '1.96', headers = {}) => {
       const answer = await app.request(`http://api.example${path}`, {
         method,
         headers: {
           ...(version === '' ? {} : { 'X-OpenStack-Ironic-API-Version': version }),
           ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...headers,
         },
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });

@@ -1,0 +1,250 @@
+import type { Role } from '#conductor/auth/caller.ts';
+
+/**
+ * The least role that may do it, by whom the caller acts for: nobody in particular (all nodes are theirs), the project
+ * that owns the node, the project that has leased it. Absent = nobody of these. As Ironic's own policies have it
+ * (`ironic/common/policy.py`), whose "system" is a caller without project, but for what only administrators may here:
+ * enrol, delete, describe how a BMC is reached.
+ */
+export interface Access {
+  readonly everywhere: Role;
+  readonly owner?: Role;
+  readonly lessee?: Role;
+}
+
+/** What of the request says which node, and so which project, it is about. */
+export type Scope =
+  /** No node: owner's role is any project's. */
+  | 'none'
+  /** The handler lists, finds and makes only what is the caller's project's. */
+  | 'handler'
+  | 'node'
+  | 'node in query'
+  | 'node in body'
+  | 'port'
+  | 'portgroup'
+  | 'volume connector'
+  | 'volume target';
+
+export interface AccessRule {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** As in the OpenAPI document. */
+  readonly path: string;
+  /** Ironic's name for it, which refusals carry; ours begin with `baton:`. */
+  readonly policy: string;
+  readonly scope: Scope;
+  readonly access: Access | 'public';
+}
+
+const read: Access = { everywhere: 'reader', owner: 'reader', lessee: 'reader' };
+const ownerReads: Access = { everywhere: 'reader', owner: 'reader' };
+const readEverywhere: Access = { everywhere: 'reader' };
+const operate: Access = { everywhere: 'member', owner: 'member', lessee: 'admin' };
+const ownerOperates: Access = { everywhere: 'member', owner: 'member' };
+const manage: Access = { everywhere: 'member', owner: 'admin' };
+const manageVolumes: Access = { everywhere: 'member', owner: 'admin', lessee: 'admin' };
+const allocate: Access = { everywhere: 'member', owner: 'member', lessee: 'member' };
+const administer: Access = { everywhere: 'admin' };
+const administerOwn: Access = { everywhere: 'admin', owner: 'admin' };
+
+type Row = readonly [AccessRule['method'], path: string, policy: string, access: Access];
+
+/** Rows of one scope. */
+function scoped(scope: Scope, rows: readonly Row[]): AccessRule[] {
+  return rows.map(([method, path, policy, access]) => ({ method, path, policy, scope, access }));
+}
+
+const node = '/v1/nodes/{node}';
+
+const ofNodes: AccessRule[] = [
+  ...scoped('handler', [
+    ['GET', '/v1/nodes', 'baremetal:node:list', read],
+    ['GET', '/v1/nodes/detail', 'baremetal:node:list', read],
+    // the new node is the project's own (`ownerOfNew`)
+    ['POST', '/v1/nodes', 'baremetal:node:create', administerOwn],
+  ]),
+  ...scoped('node in query', [['GET', '/v1/nodes/validate', 'baremetal:node:validate', operate]]),
+  ...scoped('node', [
+    ['GET', node, 'baremetal:node:get', read],
+    // of what may be changed, `patch-rules.ts` has more
+    ['PATCH', node, 'baremetal:node:update', operate],
+    ['DELETE', node, 'baremetal:node:delete', administerOwn],
+    ['GET', `${node}/validate`, 'baremetal:node:validate', operate],
+    ['PUT', `${node}/maintenance`, 'baremetal:node:set_maintenance', operate],
+    ['DELETE', `${node}/maintenance`, 'baremetal:node:clear_maintenance', operate],
+    ['GET', `${node}/management/boot_device`, 'baremetal:node:get_boot_device', manage],
+    ['GET', `${node}/management/boot_device/supported`, 'baremetal:node:get_boot_device', manage],
+    ['PUT', `${node}/management/boot_device`, 'baremetal:node:set_boot_device', manage],
+    ['PUT', `${node}/management/inject_nmi`, 'baremetal:node:inject_nmi', manage],
+    ['POST', `${node}/plan`, 'baton:node:plan', operate],
+    ['GET', `${node}/states`, 'baremetal:node:get_states', read],
+    ['PUT', `${node}/states/power`, 'baremetal:node:set_power_state', operate],
+    ['PUT', `${node}/states/provision`, 'baremetal:node:set_provision_state', operate],
+    ['PUT', `${node}/states/raid`, 'baremetal:node:set_raid_state', ownerOperates],
+    ['GET', `${node}/states/console`, 'baremetal:node:get_console', ownerOperates],
+    ['GET', `${node}/vendor_passthru/methods`, 'baremetal:node:vendor_passthru', administerOwn],
+    ['PUT', `${node}/states/boot_mode`, 'baremetal:node:set_boot_mode', operate],
+    ['PUT', `${node}/states/secure_boot`, 'baremetal:node:set_secure_boot', operate],
+    ['GET', `${node}/vifs`, 'baremetal:node:vif:list', read],
+    ['POST', `${node}/vifs`, 'baremetal:node:vif:attach', operate],
+    ['DELETE', `${node}/vifs/{vif}`, 'baremetal:node:vif:detach', operate],
+    ['GET', `${node}/traits`, 'baremetal:node:traits:list', read],
+    ['PUT', `${node}/traits`, 'baremetal:node:traits:set', manage],
+    ['PUT', `${node}/traits/{trait}`, 'baremetal:node:traits:set', manage],
+    ['DELETE', `${node}/traits`, 'baremetal:node:traits:delete', manage],
+    ['DELETE', `${node}/traits/{trait}`, 'baremetal:node:traits:delete', manage],
+    ['GET', `${node}/bios`, 'baremetal:node:bios:get', read],
+    ['GET', `${node}/bios/{setting}`, 'baremetal:node:bios:get', read],
+    ['GET', `${node}/firmware`, 'baremetal:node:firmware:get', read],
+    ['GET', `${node}/children`, 'baremetal:node:get', read],
+    ['GET', `${node}/history`, 'baremetal:node:history:get', ownerReads],
+    ['GET', `${node}/history/{entry}`, 'baremetal:node:history:get', ownerReads],
+    ['GET', `${node}/inventory`, 'baremetal:node:inventory:get', ownerReads],
+    ['GET', `${node}/flow`, 'baton:node:flow', ownerReads],
+    ['GET', `${node}/flow/logs`, 'baton:node:flow:logs', { everywhere: 'member', owner: 'member' }],
+    ['GET', `${node}/console/shell`, 'baton:node:console', administerOwn],
+    ['GET', `${node}/ports`, 'baremetal:port:list', read],
+    ['GET', `${node}/portgroups`, 'baremetal:portgroup:list', read],
+    ['GET', `${node}/volume`, 'baremetal:volume:list', read],
+    ['GET', `${node}/volume/connectors`, 'baremetal:volume:list', read],
+    ['GET', `${node}/volume/targets`, 'baremetal:volume:list', read],
+    ['GET', `${node}/allocation`, 'baremetal:allocation:get', read],
+    ['DELETE', `${node}/allocation`, 'baremetal:allocation:delete', operate],
+  ]),
+];
+
+const belowNodes: AccessRule[] = [
+  ...scoped('handler', [
+    ['GET', '/v1/ports', 'baremetal:port:list', read],
+    ['GET', '/v1/ports/detail', 'baremetal:port:list', read],
+    ['GET', '/v1/portgroups', 'baremetal:portgroup:list', read],
+    ['GET', '/v1/portgroups/detail', 'baremetal:portgroup:list', read],
+    ['GET', '/v1/volume/connectors', 'baremetal:volume:list', read],
+    ['GET', '/v1/volume/targets', 'baremetal:volume:list', read],
+  ]),
+  ...scoped('node in body', [
+    ['POST', '/v1/ports', 'baremetal:port:create', administerOwn],
+    ['POST', '/v1/portgroups', 'baremetal:portgroup:create', administerOwn],
+    ['POST', '/v1/volume/connectors', 'baremetal:volume:create', manageVolumes],
+    ['POST', '/v1/volume/targets', 'baremetal:volume:create', manageVolumes],
+  ]),
+  ...scoped('port', [
+    ['GET', '/v1/ports/{port}', 'baremetal:port:get', read],
+    ['PATCH', '/v1/ports/{port}', 'baremetal:port:update', manage],
+    ['DELETE', '/v1/ports/{port}', 'baremetal:port:delete', administerOwn],
+  ]),
+  ...scoped('portgroup', [
+    ['GET', '/v1/portgroups/{portgroup}', 'baremetal:portgroup:get', read],
+    ['GET', '/v1/portgroups/{portgroup}/ports', 'baremetal:port:list', read],
+    ['PATCH', '/v1/portgroups/{portgroup}', 'baremetal:portgroup:update', manage],
+    ['DELETE', '/v1/portgroups/{portgroup}', 'baremetal:portgroup:delete', administerOwn],
+  ]),
+  ...scoped('volume connector', [
+    ['GET', '/v1/volume/connectors/{volume}', 'baremetal:volume:get', read],
+    ['PATCH', '/v1/volume/connectors/{volume}', 'baremetal:volume:update', manageVolumes],
+    ['DELETE', '/v1/volume/connectors/{volume}', 'baremetal:volume:delete', manageVolumes],
+  ]),
+  ...scoped('volume target', [
+    ['GET', '/v1/volume/targets/{volume}', 'baremetal:volume:get', read],
+    ['PATCH', '/v1/volume/targets/{volume}', 'baremetal:volume:update', manageVolumes],
+    ['DELETE', '/v1/volume/targets/{volume}', 'baremetal:volume:delete', manageVolumes],
+  ]),
+];
+
+const ofAllocations: AccessRule[] = [
+  ...scoped('handler', [
+    ['GET', '/v1/allocations', 'baremetal:allocation:list', read],
+    // the new allocation is the project's own, and so are the nodes that it may get
+    ['POST', '/v1/allocations', 'baremetal:allocation:create', allocate],
+  ]),
+  ...scoped('handler', [
+    ['GET', '/v1/allocations/{allocation}', 'baremetal:allocation:get', read],
+    ['PATCH', '/v1/allocations/{allocation}', 'baremetal:allocation:update', allocate],
+    ['DELETE', '/v1/allocations/{allocation}', 'baremetal:allocation:delete', allocate],
+  ]),
+];
+
+const ofNobodysNodes: AccessRule[] = scoped('none', [
+  ['GET', '/v1/chassis', 'baremetal:chassis:get', readEverywhere],
+  ['GET', '/v1/chassis/detail', 'baremetal:chassis:get', readEverywhere],
+  ['POST', '/v1/chassis', 'baremetal:chassis:create', administer],
+  ['GET', '/v1/chassis/{chassis}', 'baremetal:chassis:get', readEverywhere],
+  ['GET', '/v1/chassis/{chassis}/nodes', 'baremetal:chassis:get', readEverywhere],
+  ['GET', '/v1/chassis/{chassis}/nodes/detail', 'baremetal:chassis:get', readEverywhere],
+  ['PATCH', '/v1/chassis/{chassis}', 'baremetal:chassis:update', { everywhere: 'member' }],
+  ['DELETE', '/v1/chassis/{chassis}', 'baremetal:chassis:delete', administer],
+  ['GET', '/v1/shards', 'baremetal:shards:get', readEverywhere],
+  ['GET', '/v1/drivers', 'baremetal:driver:get', readEverywhere],
+  ['GET', '/v1/drivers/{driver}', 'baremetal:driver:get', readEverywhere],
+  ['GET', '/v1/drivers/{driver}/properties', 'baremetal:driver:get_properties', readEverywhere],
+  [
+    'GET',
+    '/v1/drivers/{driver}/raid/logical_disk_properties',
+    'baremetal:driver:get_raid_logical_disk_properties',
+    readEverywhere,
+  ],
+  ['GET', '/v1/conductors', 'baremetal:conductor:get', readEverywhere],
+  ['GET', '/v1/conductors/{hostname}', 'baremetal:conductor:get', readEverywhere],
+  ['GET', '/v1/deploy_templates', 'baremetal:deploy_template:get', readEverywhere],
+  ['POST', '/v1/deploy_templates', 'baremetal:deploy_template:create', administer],
+  ['GET', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:get', readEverywhere],
+  ['PATCH', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:update', administer],
+  ['DELETE', '/v1/deploy_templates/{template}', 'baremetal:deploy_template:delete', administer],
+  ['GET', '/v1/runbooks', 'baremetal:runbook:list', readEverywhere],
+  ['GET', '/v1/inspection_rules', 'baremetal:inspection_rule:get', readEverywhere],
+  // where connectors and targets are
+  ['GET', '/v1/volume', 'baremetal:volume:list', read],
+  ['GET', '/v1/tokens', 'baton:token:get', administer],
+  ['POST', '/v1/tokens', 'baton:token:create', administer],
+  ['DELETE', '/v1/tokens/{token}', 'baton:token:delete', administer],
+  ['GET', '/v1/webhooks', 'baton:webhook:get', administer],
+  ['POST', '/v1/webhooks', 'baton:webhook:create', administer],
+  ['GET', '/v1/webhooks/{webhook}', 'baton:webhook:get', administer],
+  ['PATCH', '/v1/webhooks/{webhook}', 'baton:webhook:update', administer],
+  ['DELETE', '/v1/webhooks/{webhook}', 'baton:webhook:delete', administer],
+  ['POST', '/v1/webhooks/{webhook}/test', 'baton:webhook:test', administer],
+  ['GET', '/v1/webhooks/{webhook}/deliveries', 'baton:webhook:get', administer],
+  // open to strangers with BATON_METRICS=anybody
+  ['GET', '/metrics', 'baton:metrics', readEverywhere],
+]);
+
+/**
+ * What has to do without: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
+ * Heartbeats and reports carry the boot's own token instead.
+ */
+const openToStrangers: AccessRule[] = [
+  ['GET', '/'],
+  ['GET', '/v1'],
+  ['GET', '/openapi.json'],
+  ['GET', '/docs'],
+  ['GET', '/docs/{file}'],
+  ['GET', '/healthz'],
+  ['GET', '/readyz'],
+  ['GET', '/v1/lookup'],
+  ['POST', '/v1/heartbeat/{node}'],
+  ['POST', '/v1/progress/{node}'],
+  ['POST', '/v1/continue_inspection'],
+  ['GET', '/boot/boot.ipxe'],
+  ['GET', '/boot/node.ipxe'],
+  ['GET', '/boot/vmlinuz'],
+  ['GET', '/boot/initrd.img'],
+  ['GET', '/boot/snponly.efi'],
+  ['GET', '/boot/undionly.kpxe'],
+  ['GET', '/boot/ipxe.efi'],
+  ['GET', '/images/*'],
+].map(([method, path]) => ({
+  method: method as AccessRule['method'],
+  path: path as string,
+  policy: 'public_api',
+  scope: 'none',
+  access: 'public',
+}));
+
+/** Who may do what: every operation has its row here, or nobody may (`access-rules.test.ts`). */
+export const accessRules: readonly AccessRule[] = [
+  ...ofNodes,
+  ...belowNodes,
+  ...ofAllocations,
+  ...ofNobodysNodes,
+  ...openToStrangers,
+];

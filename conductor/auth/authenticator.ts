@@ -1,0 +1,117 @@
+import { timingSafeEqual } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { readAdminToken } from '#conductor/auth/admin-token-file.ts';
+import { type ApiTokens, createApiTokens, tokenDigest } from '#conductor/auth/api-tokens.ts';
+import type { AuthConfig } from '#conductor/auth/auth-settings.ts';
+import { anybody, type Caller } from '#conductor/auth/caller.ts';
+import { type PasswordUser, type PasswordUsers, parseHtpasswd } from '#conductor/auth/htpasswd.ts';
+import { createPasswordCheck } from '#conductor/auth/password-check.ts';
+import { unreadable, type WatchedFiles, watchFiles } from '#conductor/auth/watched-file.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+/** What a request shows to prove who sends it. */
+export type Credentials =
+  | { readonly kind: 'password' /** `name:password` */; readonly text: string }
+  | { readonly kind: 'token'; readonly text: string };
+
+/** Who callers are, by `BATON_AUTH`. */
+export interface Authenticator {
+  readonly method: AuthConfig['method'];
+  /** Who needs to prove nothing: everybody, or nobody. */
+  readonly unproven: Caller | undefined;
+  /** Whose credentials these are, if they were right a moment ago; asks nobody and counts as no attempt. */
+  recall(credentials: Credentials): Caller | undefined;
+  /**
+   * `undefined` = wrong.
+   * @throws AppError `busy` when too many passwords are being checked.
+   */
+  check(credentials: Credentials): Promise<Caller | undefined>;
+  readonly tokens: ApiTokens;
+  close(): void;
+}
+
+/**
+ * Reads what the method needs.
+ * @throws AppError `invalid_argument` naming setting, file and line.
+ */
+export async function openAuthenticator(
+  config: AuthConfig,
+  context: { readonly db: Queryable; readonly clock: Pick<Clock, 'now'>; readonly log: Log },
+): Promise<Authenticator> {
+  const { db, clock, log } = context;
+  const tokens = createApiTokens(db, { now: () => clock.now(), log });
+  const base = { method: config.method, tokens };
+  if (config.method === 'none') {
+    return {
+      ...base,
+      unproven: anybody,
+      recall: () => anybody,
+      check: () => Promise.resolve(anybody),
+      close: () => undefined,
+    };
+  }
+  const passwords = config.method === 'http_basic' ? await watchHtpasswd(config.htpasswdFile, log) : undefined;
+  const adminToken =
+    config.adminTokenFile === undefined ? undefined : await watchAdminToken(config.adminTokenFile, log);
+  const checkPassword = createPasswordCheck(() => clock.now().getTime());
+  const isAdminToken = (token: string): boolean =>
+    adminToken !== undefined && timingSafeEqual(Buffer.from(adminToken.current()), Buffer.from(tokenDigest(token)));
+  return {
+    ...base,
+    unproven: undefined,
+    recall: ({ kind, text }) => {
+      if (kind === 'token') return isAdminToken(text) ? firstAdmin : tokens.recall(text);
+      return passwords && callerOf(checkPassword.recall(passwords.current(), text));
+    },
+    check: async ({ kind, text }) => {
+      if (kind === 'token') return isAdminToken(text) ? firstAdmin : tokens.find(text);
+      return passwords && callerOf(await checkPassword.check(passwords.current(), text));
+    },
+    close: () => {
+      passwords?.close();
+      adminToken?.close();
+    },
+  };
+}
+
+/**
+ * What `Authorization: Basic` or `Bearer`, or `X-Auth-Token` as keystone's clients send it, carry; `undefined` = nothing.
+ * @throws AppError `invalid_argument` for a header that can't be read, in Ironic's words.
+ */
+export function readCredentials(header: (name: string) => string | undefined): Credentials | undefined {
+  const authorization = header('authorization');
+  if (authorization === undefined) {
+    const token = header('x-auth-token');
+    return token ? { kind: 'token', text: token } : undefined;
+  }
+  const [, scheme = '', value] = /^(\S+)\s+(\S+)\s*$/.exec(authorization) ?? [];
+  if (value === undefined) throw new AppError('invalid_argument', 'Could not parse Authorization header');
+  if (scheme.toLowerCase() === 'bearer') return { kind: 'token', text: value };
+  if (scheme.toLowerCase() !== 'basic') {
+    throw new AppError('invalid_argument', 'Unsupported authorization type: it must be Basic or Bearer');
+  }
+  const text = Buffer.from(value, 'base64').toString('utf8');
+  if (!text.includes(':')) throw new AppError('invalid_argument', 'Could not decode authorization token');
+  return { kind: 'password', text };
+}
+
+const firstAdmin: Caller = { user: 'admin-token', role: 'admin', project: undefined };
+
+function callerOf(user: PasswordUser | undefined): Caller | undefined {
+  return user && { user: user.name, role: user.role, project: user.project };
+}
+
+function watchHtpasswd(file: string, log: Log): Promise<WatchedFiles<PasswordUsers>> {
+  const read = async (): Promise<PasswordUsers> => {
+    const text = await readFile(file, 'utf8').catch(unreadable('BATON_HTPASSWD_FILE', file));
+    return parseHtpasswd(text, file);
+  };
+  return watchFiles([file], read, { log });
+}
+
+function watchAdminToken(file: string, log: Log): Promise<WatchedFiles<string>> {
+  return watchFiles([file], () => readAdminToken(file, log), { log });
+}

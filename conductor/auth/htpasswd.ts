@@ -1,0 +1,56 @@
+import { parseOptions } from '@node-rs/bcrypt';
+import { type Role, roles } from '#conductor/auth/caller.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface PasswordUser {
+  readonly name: string;
+  /** bcrypt. */
+  readonly hash: string;
+  readonly role: Role;
+  readonly project: string | undefined;
+}
+
+export interface PasswordUsers {
+  readonly byName: ReadonlyMap<string, PasswordUser>;
+  /** Of the dearest hash: to check a user who does not exist takes as long. */
+  readonly cost: number;
+}
+
+/** A check takes seconds above it, and holds up everybody's. */
+const maxCost = 16;
+
+/**
+ * Users of an htpasswd file: `name:$2y$…`, as `htpasswd -B` writes it, with two columns of ours behind: the role (an
+ * administrator without it, as with standalone Ironic) and the project that the user is bound to.
+ * @throws AppError `invalid_argument` naming file, line and what would be right.
+ */
+export function parseHtpasswd(text: string, file: string): PasswordUsers {
+  const users = new Map<string, PasswordUser>();
+  let cost = 4;
+  for (const [index, line] of text.split('\n').entries()) {
+    const entry = line.trim();
+    if (entry === '' || entry.startsWith('#')) continue;
+    const wrong = (why: string): never => {
+      throw new AppError('invalid_argument', `BATON_HTPASSWD_FILE: ${file} line ${index + 1}: ${why}`);
+    };
+    const [name = '', hash = '', role = 'admin', project, ...rest] = entry.split(':');
+    if (name === '' || rest.length > 0) wrong('it must be name:hash, name:hash:role or name:hash:role:project');
+    const options = /^\$2[aby]\$/.test(hash) ? readHash(hash) : undefined;
+    if (!options) return wrong(`the password of ${name} must be a bcrypt hash, as \`htpasswd -B\` writes it ($2y$…)`);
+    if (options.cost > maxCost) wrong(`the cost of the hash of ${name} is ${options.cost}; it may be ${maxCost}`);
+    const knownRole = roles.find((each) => each === role);
+    if (!knownRole) return wrong(`the role of ${name} must be one of ${roles.join(', ')}`);
+    if (users.has(name)) wrong(`${name} stands in it twice`);
+    users.set(name, { name, hash, role: knownRole, project: project || undefined });
+    cost = Math.max(cost, options.cost);
+  }
+  return { byName: users, cost };
+}
+
+function readHash(hash: string): { readonly cost: number } | undefined {
+  try {
+    return hash.length === 60 ? parseOptions(hash) : undefined;
+  } catch {
+    return undefined; // the caller says which line it is
+  }
+}

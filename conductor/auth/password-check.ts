@@ -1,0 +1,76 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { genSaltSync, verify } from '@node-rs/bcrypt';
+import type { PasswordUser, PasswordUsers } from '#conductor/auth/htpasswd.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A hash takes a tenth of a second, and clients send the password with each request. */
+const rememberMs = 60_000;
+const maxRemembered = 10_000;
+/** Of the four threads that read files and resolve names too. */
+const maxChecks = 2;
+const maxWaiting = 32;
+
+/** Passwords of HTTP basic authentication, `name:password`. */
+export interface PasswordCheck {
+  /** The user, if these credentials were right a moment ago and still are; costs next to nothing. */
+  recall(users: PasswordUsers, credentials: string): PasswordUser | undefined;
+  /**
+   * Takes as long for a user who does not exist as for a wrong password.
+   * @throws AppError `busy` when too many are being checked.
+   */
+  check(users: PasswordUsers, credentials: string): Promise<PasswordUser | undefined>;
+}
+
+export function createPasswordCheck(now: () => number): PasswordCheck {
+  // only a keyed hash of what was right is kept, of no use outside this process
+  const key = randomBytes(32);
+  const digest = (credentials: string): string => createHmac('sha256', key).update(credentials).digest('base64');
+  const remembered = new Map<string, { readonly hash: string; readonly until: number }>();
+  const enter = limitAtOnce(maxChecks, maxWaiting);
+  return {
+    recall: (users, credentials) => {
+      const known = remembered.get(digest(credentials));
+      const user = users.byName.get(nameIn(credentials));
+      // a changed file counts at once
+      return known && user && known.hash === user.hash && known.until > now() ? user : undefined;
+    },
+    check: async (users, credentials) => {
+      const user = users.byName.get(nameIn(credentials));
+      const hash = user?.hash ?? hashOfNobody(users.cost);
+      const password = credentials.slice(nameIn(credentials).length + 1);
+      const isRight = await enter(() => verify(password, hash));
+      if (!isRight || !user) return undefined;
+      if (remembered.size >= maxRemembered) remembered.clear();
+      remembered.set(digest(credentials), { hash, until: now() + rememberMs });
+      return user;
+    },
+  };
+}
+
+function nameIn(credentials: string): string {
+  return credentials.slice(0, credentials.indexOf(':'));
+}
+
+/** Of the same cost as a real one, and of no password. */
+function hashOfNobody(cost: number): string {
+  return `${genSaltSync({ cost })}${'.'.repeat(31)}`;
+}
+
+/** Runs tasks, so many at once; the others wait, so many. */
+function limitAtOnce(most: number, mostWaiting: number): <T>(task: () => Promise<T>) => Promise<T> {
+  const state = { running: 0 };
+  const waiting: (() => void)[] = [];
+  return async (task) => {
+    if (waiting.length >= mostWaiting) throw new AppError('busy', 'too many passwords are being checked, try again');
+    // whoever ends hands its place on
+    if (state.running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else state.running += 1;
+    try {
+      return await task();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else state.running -= 1;
+    }
+  };
+}

@@ -1,0 +1,184 @@
+import type { Context, MiddlewareHandler } from 'hono';
+import { matchedRoutes } from 'hono/route';
+import { type AccessRule, accessRules } from '#conductor/auth/access-rules.ts';
+import { readCredentials } from '#conductor/auth/authenticator.ts';
+import { accessDenied, indexRules, judge } from '#conductor/auth/authorize.ts';
+import type { Caller } from '#conductor/auth/caller.ts';
+import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
+import { findOwnership, notFound } from '#conductor/auth/node-ownership.ts';
+import { patchRules } from '#conductor/auth/patch-rules.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { admitStrangers } from '#conductor/http/admit-strangers.ts';
+import type { ApiEnv } from '#conductor/http/api-app.ts';
+import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
+import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+type AdmitContext = Pick<ConductorContext, 'auth' | 'config' | 'clock' | 'db' | 'log'>;
+type ApiContext = Context<ApiEnv>;
+
+const rules = indexRules(accessRules);
+
+/**
+ * Lets through who may (`conductor/auth/access-rules.ts`), and says who it is as `c.get('caller')`: 401 for strangers,
+ * 403 or 404 for others, 429 for who fails too often. What strangers may do they may, as long as it does not fail too
+ * often.
+ */
+export function admitCallers(context: AdmitContext): MiddlewareHandler<ApiEnv> {
+  const { config } = context;
+  const isOpen = (rule: AccessRule): boolean =>
+    rule.access === 'public' || (rule.policy === 'baton:metrics' && config.metrics === 'anybody');
+  const letStrangersIn = admitStrangers(context);
+  const identify = identifyCallers(context);
+  return async (c, next) => {
+    const rule = ruleOf(c);
+    if (rule && isOpen(rule)) return letStrangersIn(c, next);
+    refuseForeignPages(c, config.publicUrl);
+    const caller = context.auth.unproven ?? (await identify(c));
+    if (caller instanceof Response) return caller;
+    c.set('caller', caller);
+    if (rule) await authorize(context, c, rule, caller);
+    else if (hasOwnRoute(c)) throw accessDenied('an operation without a rule', caller, undefined);
+    await next();
+    return undefined;
+  };
+}
+
+/** Who sends it, or the refusal. */
+function identifyCallers(context: AdmitContext): (c: ApiContext) => Promise<Caller | Response> {
+  const { auth, clock, config, log } = context;
+  const perMinute = config.auth.loginFailuresPerMinute;
+  const failures: FailureLimit = createFailureLimit({
+    perSecond: perMinute / 60,
+    reserve: perMinute,
+    now: () => clock.now().getTime(),
+  });
+  const unauthorized = (c: ApiContext, message: string): Response => {
+    c.header(
+      'WWW-Authenticate',
+      auth.method === 'http_basic' ? 'Basic realm="Baremetal API"' : 'Bearer realm="Baremetal API"',
+    );
+    const inner = { faultcode: 'Client', faultstring: message, debuginfo: null };
+    // the first is how standalone Ironic says it, the second how the rest of the API does
+    return c.json({ error: { message, code: 401 }, error_message: JSON.stringify(inner) }, 401);
+  };
+  return async (c) => {
+    const credentials = readCredentials((name) => c.req.header(name));
+    if (!credentials) return unauthorized(c, 'Authorization required');
+    const known = auth.recall(credentials);
+    if (known) return known;
+    const source = sourceOf(c);
+    const wait = failures.waitSeconds(source);
+    if (wait > 0) return tooMany(c, wait);
+    const caller = await auth.check(credentials);
+    if (caller) return caller;
+    failures.fail(source);
+    log.warn({ source, kind: credentials.kind, user: userOf(credentials) }, 'login failed');
+    return unauthorized(
+      c,
+      credentials.kind === 'password' ? 'Incorrect username or password' : 'The token is not known, or has expired',
+    );
+  };
+}
+
+function userOf({ kind, text }: { readonly kind: string; readonly text: string }): string | undefined {
+  return kind === 'password' ? text.slice(0, Math.min(text.indexOf(':'), 64)) : undefined;
+}
+
+function ruleOf(c: ApiContext): AccessRule | undefined {
+  for (const { method, path } of matchedRoutes(c)) {
+    const rule = rules.get(`${method} ${path}`);
+    if (rule) return rule;
+  }
+  return undefined;
+}
+
+/** Those for all methods are middleware, or refuse what is not built. */
+function hasOwnRoute(c: ApiContext): boolean {
+  return matchedRoutes(c).some(({ method }) => method !== 'ALL');
+}
+
+/** @throws AppError `forbidden`, or `not_found` for what is hidden from the caller. */
+async function authorize(
+  { db }: Pick<AdmitContext, 'db'>,
+  c: ApiContext,
+  rule: AccessRule,
+  caller: Caller,
+): Promise<void> {
+  if (rule.access === 'public') return;
+  const ident = caller.project === undefined ? undefined : await identIn(c, rule);
+  const ownership =
+    ident === undefined || !isOfNodes(rule.scope) ? undefined : await findOwnership(db, rule.scope, ident);
+  if (ident !== undefined && isOfNodes(rule.scope) && !ownership) throw notFound(rule.scope, ident);
+  const verdict = judge(rule.access, caller, ownership);
+  if (verdict === 'hidden' && isOfNodes(rule.scope)) throw notFound(rule.scope, ident ?? '');
+  if (verdict !== 'allowed') throw accessDenied(rule.policy, caller, verdict === 'hidden' ? undefined : verdict.needed);
+  if (rule.policy !== 'baremetal:node:update' || (caller.role === 'admin' && caller.project === undefined)) return;
+  for (const field of await patchedFields(c)) {
+    const access = patchRules[field];
+    const fieldVerdict = access === undefined ? 'allowed' : judge(access, caller, ownership);
+    if (typeof fieldVerdict === 'object') throw accessDenied(`${rule.policy}:${field}`, caller, fieldVerdict.needed);
+  }
+}
+
+type NodeScope = Exclude<AccessRule['scope'], 'none' | 'handler'>;
+
+function isOfNodes(scope: AccessRule['scope']): scope is NodeScope {
+  return scope !== 'none' && scope !== 'handler';
+}
+
+/** The name or UUID that says what the request is about; `undefined` where it says nothing. */
+async function identIn(c: ApiContext, rule: AccessRule): Promise<string | undefined> {
+  if (rule.scope === 'none' || rule.scope === 'handler') return undefined;
+  if (rule.scope === 'node in query') return c.req.query('node') ?? c.req.query('node_uuid');
+  if (rule.scope === 'node in body') {
+    const body = (await readJson(c)) as { node_uuid?: unknown; node_ident?: unknown } | null | undefined;
+    const ident = body?.node_uuid ?? body?.node_ident;
+    return ident === undefined || ident === null ? undefined : textOf(ident);
+  }
+  const place = rule.path.split('/').findIndex((segment) => segment.startsWith('{'));
+  const segment = c.req.path.split('/')[place] ?? '';
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment; // no node is called so
+  }
+}
+
+async function patchedFields(c: ApiContext): Promise<readonly string[]> {
+  const patch = JsonPatch.safeParse(await readJson(c));
+  return patch.success ? patchRoots(patch.data) : [];
+}
+
+/** The handler gets the same text again, and says what is wrong with it. */
+async function readJson(c: ApiContext): Promise<unknown> {
+  try {
+    return (await c.req.json()) as unknown;
+  } catch {
+    return undefined; // no JSON: the handler refuses it in words
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/**
+ * A page of another site that an operator's browser shows may send requests here, with the browser's stored password or
+ * from this host, for whose users `BATON_AUTH=none` is.
+ */
+function refuseForeignPages(c: ApiContext, publicUrl: string): void {
+  const origin = c.req.header('origin');
+  if (origin === undefined || origin === new URL(publicUrl).origin) return;
+  const own = URL.parse(origin)?.host;
+  if (own !== undefined && own === c.req.header('host') && isTrustworthyHost(own)) return;
+  throw new AppError(
+    'forbidden',
+    `Requests from pages of ${origin} are not taken: the API is for programs, and for its own pages.`,
+  );
+}
+
+/** An address; a name may have been made to lead here for a moment (DNS rebinding). */
+function isTrustworthyHost(host: string): boolean {
+  return /^(localhost|\[[0-9a-f:.]+\]|\d+\.\d+\.\d+\.\d+)(:\d+)?$/i.test(host);
+}

@@ -1,0 +1,91 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import { listApiTokens } from '#conductor/auth/api-token-store.ts';
+import { roles } from '#conductor/auth/caller.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { ApiTokenRow } from '#conductor/db/schema/api-token.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { apiTime } from '#conductor/nodes/node-view.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['tokens'];
+const path = '/v1/tokens';
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: "List the API's bearer tokens, without the tokens themselves (Baton's own)",
+  responses: answers(200, 'tokens'),
+});
+
+const CreateBody = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[\w.@-]{1,64}$/, 'must be up to 64 letters, digits and . _ - @')
+    .describe('who calls with it, as history and logs say it'),
+  role: z.enum(roles, { error: `must be one of ${roles.join(', ')}` }),
+  project: z.string().min(1).max(255).nullish().describe('sees and touches only what this owner or lessee has'),
+  expires_at: z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T12:00:00Z' }).nullish(),
+});
+
+const create = createRoute({
+  method: 'post',
+  path,
+  tags,
+  summary: "Make a bearer token; this answer alone has it (Baton's own)",
+  request: { body: jsonBody(CreateBody) },
+  responses: answers(201, 'the token'),
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: `${path}/{token}`,
+  tags,
+  summary: "Have a token not count any more, by name or UUID (Baton's own)",
+  request: { params: z.object({ token: z.string() }) },
+  responses: answers(204, 'gone; other conductors notice within five seconds'),
+});
+
+function viewToken(row: ApiTokenRow) {
+  return {
+    uuid: row.uuid,
+    name: row.name,
+    role: row.role,
+    project: row.project,
+    created_by: row.createdBy,
+    created_at: apiTime(row.createdAt),
+    expires_at: apiTime(row.expiresAt),
+    last_used_at: apiTime(row.lastUsedAt),
+  };
+}
+
+/** `/v1/tokens`: for administrators (`conductor/auth/access-rules.ts`). */
+export function tokenRoutes({ auth, clock, db }: Pick<ConductorContext, 'auth' | 'clock' | 'db'>): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(list, async (c) => c.json({ tokens: (await listApiTokens(db)).map((row) => viewToken(row)) }));
+
+  app.openapi(create, async (c) => {
+    const { name, role, project, expires_at: expires } = c.req.valid('json');
+    const expiresAt = expires === undefined || expires === null ? undefined : new Date(expires);
+    if (expiresAt && expiresAt <= clock.now())
+      throw new AppError('invalid_argument', 'expires_at must lie in the future');
+    const { row, token } = await auth.tokens.create({
+      name,
+      role,
+      project: project ?? undefined,
+      expiresAt,
+      createdBy: c.get('caller').user,
+    });
+    return c.json({ ...viewToken(row), token }, 201);
+  });
+
+  app.openapi(remove, async (c) => {
+    await auth.tokens.remove(c.req.valid('param').token);
+    return c.body(null, 204);
+  });
+
+  return app;
+}
