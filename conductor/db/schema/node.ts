@@ -29,6 +29,8 @@ export const nodes = pgTable(
     instanceName: text(),
     resourceClass: text(),
     networkInterface: text().notNull(),
+    /** null = the default of the hardware type. */
+    deployInterface: text(),
     conductorGroup: text().notNull().default(''),
     owner: text(),
     lessee: text(),
