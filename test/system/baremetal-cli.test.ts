@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { createBaremetal } from '#test/support/baremetal.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
-import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
+import { demoInstance } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /** Debian's real `baremetal` CLI (python3-ironicclient) against a conductor process. */
@@ -17,13 +17,16 @@ beforeAll(async () => {
   await conductor.start();
   operator = createOperator(conductor.url);
 });
-afterAll(() => conductor.close());
+afterAll(async () => {
+  await close();
+  await conductor.close();
+});
 beforeEach(() => {
   count += 1;
   name = `cli-${count}`;
 });
 
-const { text: baremetal, json: baremetalJson, failure } = createBaremetal(() => conductor.url);
+const { text: baremetal, json: baremetalJson, rows, failure, close } = createBaremetal(() => conductor.url);
 
 async function createNode(): Promise<string> {
   const node = await baremetalJson('node', 'create', '--driver', 'fake-hardware', '--name', name);
@@ -92,34 +95,65 @@ describe('with fake hardware', () => {
   });
 });
 
-describe('with a simulated machine', () => {
-  let machine: SimulatedNode;
-  beforeEach(async () => {
-    machine = await startSimulatedNode({
-      conductorUrl: () => conductor.url,
-      mac: `52:54:00:bb:00:${count.toString(16).padStart(2, '0')}`,
-    });
-    return () => machine.close();
+test('a machine from nothing to an instance and away again', async () => {
+  const machine = await startSimulatedNode({
+    conductorUrl: () => conductor.url,
+    mac: `52:54:00:bb:00:${count.toString(16).padStart(2, '0')}`,
+    inspects: true,
   });
+  const wait = ['--wait', '60'];
+  const node = (): Promise<Record<string, unknown>> => baremetalJson('node', 'show', name);
+  try {
+    const info = Object.entries(machine.driverInfo).flatMap(([key, value]) => [
+      '--driver-info',
+      `${key}=${String(value)}`,
+    ]);
+    const bios = ['--property', 'capabilities=boot_mode:bios'];
+    const enrolled = ['--driver', 'redfish', '--name', name, '--network-interface', 'noop', '--resource-class', 'gold'];
+    const { uuid } = await baremetalJson('node', 'create', ...enrolled, ...info, ...bios);
+    await baremetal('port', 'create', '--node', String(uuid), machine.mac);
+    await baremetal('node', 'manage', name, ...wait);
+    await baremetal('node', 'inspect', name, ...wait);
+    expect(await node()).toMatchObject({ provision_state: 'manageable', properties: { cpu_arch: 'x86_64' } });
+    await baremetal('node', 'add', 'trait', name, 'CUSTOM_FAST');
+    await baremetal('node', 'provide', name, ...wait);
 
-  test('deploys with image and config drive, and undeploys with a cleaning', async () => {
-    await enrolSimulatedNode(operator, machine, name, { instance_info: {} });
-    const info = Object.entries(demoInstance).flatMap(([key, value]) => ['--instance-info', `${key}=${value}`]);
-    await baremetal('node', 'set', name, ...info, '--automated-clean');
-    await baremetal('node', 'deploy', name, '--config-drive', '{"meta_data": {"hostname": "one"}}', '--wait', '120');
-    expect(await baremetalJson('node', 'show', name)).toMatchObject({
+    const wish = ['--resource-class', 'gold', '--name', 'web', '--extra', 'rack=7'];
+    const fast = ['--trait', 'CUSTOM_FAST', '--candidate-node', name];
+    const allocation = await baremetalJson('allocation', 'create', ...wish, ...fast, ...wait);
+    expect(allocation).toMatchObject({ state: 'active', node_uuid: uuid, candidate_nodes: [uuid], extra: { rack: 7 } });
+    expect(await node()).toMatchObject({ allocation_uuid: allocation['uuid'], instance_uuid: allocation['uuid'] });
+    await baremetal('allocation', 'set', 'web', '--name', 'web1', '--extra', 'row=2');
+    await baremetal('allocation', 'unset', 'web1', '--extra', 'rack');
+    expect(await baremetalJson('allocation', 'show', 'web1')).toMatchObject({ extra: { row: 2 } });
+    expect(await rows('allocation', 'list', '--node', name)).toEqual([
+      { UUID: allocation['uuid'], Name: 'web1', 'Resource Class': 'gold', State: 'active', 'Node UUID': uuid },
+    ]);
+    expect(await failure('allocation', 'create', '--resource-class', 'gold', '--wait')).toContain(
+      'no available nodes match the resource class gold',
+    );
+
+    const instance = Object.entries(demoInstance).flatMap(([key, value]) => ['--instance-info', `${key}=${value}`]);
+    await baremetal('node', 'set', name, ...instance, '--automated-clean');
+    expect(await baremetal('node', 'validate', name)).toMatch(/deploy +\| True/);
+    await baremetal('node', 'deploy', name, '--config-drive', '{"meta_data": {"hostname": "one"}}', ...wait);
+    expect(await node()).toMatchObject({
       provision_state: 'active',
       power_state: 'power on',
       instance_info: { image_source: demoInstance.image_source },
     });
     expect(machine.disk.join()).toContain('write_image demo.raw with config drive');
+    expect(await failure('allocation', 'delete', 'web1')).toContain('HTTP 409');
 
-    await baremetal('node', 'undeploy', name, '--wait', '120');
-    expect(await baremetalJson('node', 'show', name)).toMatchObject({
-      provision_state: 'available',
-      power_state: 'power off',
-      instance_info: {},
-    });
+    await baremetal('node', 'undeploy', name, ...wait);
+    expect(await node()).toMatchObject({ provision_state: 'available', power_state: 'power off', instance_info: {} });
+    expect(await node()).toMatchObject({ allocation_uuid: null, instance_uuid: null });
     expect(machine.disk.at(-1)).toBe('erase_devices_metadata');
-  });
+    expect(await failure('allocation', 'show', 'web1')).toContain('could not be found');
+    expect((await rows('node', 'history', 'list', name)).length).toBeGreaterThan(3);
+    await baremetal('node', 'delete', name);
+    expect(await failure('node', 'show', name)).toContain(`Node ${name} could not be found.`);
+  } finally {
+    await machine.close();
+  }
 });

@@ -2,19 +2,22 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createBaremetal } from '#test/support/baremetal.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 
-/** Deploy templates, volumes and RAID targets by Debian's real `baremetal` CLI against a conductor process. */
+/** What stands beside nodes, by Debian's real `baremetal` CLI against a conductor process. */
 
 let conductor: ConductorProcess;
 let count = 0;
 let name: string;
 let uuid: string;
-const { text, json, failure } = createBaremetal(() => conductor.url);
+const { text, json, rows, failure, close } = createBaremetal(() => conductor.url);
 
 beforeAll(async () => {
   conductor = await prepareConductor();
   await conductor.start();
 });
-afterAll(() => conductor.close());
+afterAll(async () => {
+  await close();
+  await conductor.close();
+});
 beforeEach(async () => {
   count += 1;
   name = `resources-${count}`;
@@ -86,4 +89,53 @@ test('the target RAID configuration of a node', async () => {
   await text('node', 'unset', name, '--target-raid-config');
   expect(await json('node', 'show', name)).toMatchObject({ target_raid_config: {} });
   expect(await text('driver', 'raid', 'property', 'list', 'fake-hardware')).toContain('raid_level');
+});
+
+test('port groups and their ports', async () => {
+  const bond = `bond-${count}`;
+  const made = await json('port', 'group', 'create', '--node', uuid, '--name', bond, '--mode', '802.3ad');
+  expect(made).toMatchObject({ name: bond, mode: '802.3ad', node_uuid: uuid, standalone_ports_supported: true });
+  const group = String(made['uuid']);
+  const mac = `52:54:00:cc:00:${count.toString(16).padStart(2, '0')}`;
+  const port = await json('port', 'create', '--node', uuid, '--port-group', group, mac);
+  expect(port).toMatchObject({ portgroup_uuid: group });
+  expect(await rows('port', 'list', '--port-group', bond)).toEqual([{ UUID: port['uuid'], Address: mac }]);
+  await text('port', 'group', 'set', bond, '--property', 'miimon=100');
+  await text('port', 'group', 'unset', bond, '--property', 'miimon');
+  expect(await failure('port', 'group', 'set', bond, '--unsupport-standalone-ports')).toContain('HTTP 409');
+  expect(await failure('port', 'group', 'delete', bond)).toContain('contains ports');
+  await text('port', 'delete', String(port['uuid']));
+  await text('port', 'group', 'delete', group);
+  expect(await rows('port', 'group', 'list', '--node', uuid)).toEqual([]);
+});
+
+test('chassis and the nodes in them', async () => {
+  const { uuid: chassis } = await json('chassis', 'create', '--description', 'rack 7', '--extra', 'row=2');
+  await text('node', 'set', name, '--chassis-uuid', String(chassis));
+  expect(await json('node', 'show', name)).toMatchObject({ chassis_uuid: chassis });
+  expect((await rows('node', 'list', '--chassis', String(chassis))).map((node) => node['UUID'])).toEqual([uuid]);
+  await text('chassis', 'set', String(chassis), '--description', 'rack 8');
+  expect(await failure('chassis', 'delete', String(chassis))).toContain('contains nodes');
+  await text('node', 'unset', name, '--chassis-uuid');
+  expect(await json('chassis', 'show', String(chassis))).toMatchObject({ description: 'rack 8', extra: { row: 2 } });
+  await text('chassis', 'delete', String(chassis));
+  expect(await rows('chassis', 'list')).toEqual([]);
+});
+
+test('conductors, drivers, and nodes by owner', async () => {
+  const [conductorRow] = await rows('conductor', 'list');
+  expect(conductorRow).toMatchObject({ Alive: true });
+  expect(await json('conductor', 'show', String(conductorRow?.['Hostname']))).toMatchObject({ alive: true });
+  expect(await text('driver', 'list', '-f', 'value')).toContain('fake-hardware');
+  expect(await json('driver', 'show', 'redfish')).toMatchObject({ name: 'redfish' });
+  expect(await text('driver', 'property', 'list', 'redfish')).toContain('redfish_address');
+  await text('node', 'set', name, '--owner', 'team-a', '--lessee', 'team-b');
+  for (const filter of [
+    ['--owner', 'team-a'],
+    ['--lessee', 'team-b'],
+  ]) {
+    expect((await rows('node', 'list', ...filter)).map((node) => node['Name'])).toEqual([name]);
+  }
+  await text('node', 'unset', name, '--owner', '--lessee');
+  expect(await rows('node', 'list', '--owner', 'team-a')).toEqual([]);
 });
