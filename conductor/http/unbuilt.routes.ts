@@ -1,56 +1,134 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { plainListQuery } from '#conductor/http/field-choice.ts';
+import { originOf } from '#conductor/http/links.ts';
+import { answers, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['not supported'];
+const listed = answers(200, 'an empty list');
 
 /**
  * Collections of Ironic's that Baton does not have: the list is empty, which is true and is what clients expect that
  * look through all of them (openstacksdk, exporters, web interfaces); making one is refused in words.
  */
 const emptyCollections = [
-  { path: '/v1/runbooks', key: 'runbooks', since: 92 },
-  { path: '/v1/inspection_rules', key: 'inspection_rules', since: 96 },
+  { key: 'runbooks', since: 92 },
+  { key: 'inspection_rules', since: 96 },
 ] as const;
 
-/** The same below a node. */
-const emptyOfNode = [
-  { path: 'firmware', key: 'firmware', since: 86 },
-  { path: 'children', key: 'children', since: 83 },
-] as const;
+interface Unbuilt {
+  readonly path: string;
+  readonly since: number;
+  /** What does the job here. */
+  readonly instead: string;
+}
 
-const unbuiltOfNode = ['states/console', 'management/indicators', 'vendor_passthru', 'vmedia', 'firmware'] as const;
-
-const unbuilt = ['runbooks', 'inspection_rules', 'events'] as const;
+/** Whatever else is asked of these paths, and of what lies below them, is refused with what to do instead. */
+const unbuilt: readonly Unbuilt[] = [
+  {
+    path: '/v1/runbooks',
+    since: 92,
+    instead: 'give the steps in clean_steps or service_steps, or keep deploy steps in a deploy template',
+  },
+  {
+    path: '/v1/inspection_rules',
+    since: 96,
+    instead: 'change the node by PATCH once inspection has ended (a webhook tells when)',
+  },
+  {
+    path: '/v1/events',
+    since: 54,
+    instead: 'the conductor moves switch ports itself (network_interface switchport) and waits for no network service',
+  },
+  {
+    path: '/v1/drivers/:driver/vendor_passthru',
+    since: 1,
+    instead: 'talk to the BMC itself',
+  },
+  {
+    path: '/v1/nodes/:node/vendor_passthru',
+    since: 1,
+    instead: 'talk to the BMC itself; event subscriptions are made at its EventService',
+  },
+  {
+    path: '/v1/nodes/:node/states/console',
+    since: 1,
+    instead:
+      "the ramdisk's shell is at /v1/nodes/{node}/console/shell (`baton console`), the machine's console at its BMC",
+  },
+  {
+    path: '/v1/nodes/:node/vmedia',
+    since: 89,
+    instead: 'nodes boot over the network, and a config drive brings data to an instance',
+  },
+  {
+    path: '/v1/nodes/:node/firmware',
+    since: 86,
+    instead: "update firmware with a step of a hardware manager of your own in the ramdisk, or with the BMC's tools",
+  },
+  {
+    path: '/v1/nodes/:node/management/indicators',
+    since: 63,
+    instead: 'switch the light at the BMC',
+  },
+];
 
 /** What Baton has not built: empty lists, and refusals that say so. Mounted last. */
 export function unbuiltRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
-
-  for (const { path, key, since } of emptyCollections) {
-    app.get(path, (c) => {
-      requireEndpoint(c.get('version'), since);
-      return c.json({ [key]: [] });
-    });
+  mountEmptyAnswers(app, context.db);
+  for (const { path, since, instead } of unbuilt) {
+    for (const each of [path, `${path}/*`]) {
+      app.all(each, (c) => {
+        requireEndpoint(c.get('version'), since);
+        const what = c.req.path.replace(/^\/?(v1\/)?/, '');
+        throw new AppError('not_supported', `${what}: Baton does not support it. Instead: ${instead}.`);
+      });
+    }
   }
-  for (const { path, key, since } of emptyOfNode) {
-    app.get(`/v1/nodes/:node/${path}`, async (c) => {
-      requireEndpoint(c.get('version'), since);
-      await getNode(context.db, c.req.param('node'));
-      return c.json({ [key]: [] });
-    });
-  }
-  const refuse = (what: string): never => {
-    throw new AppError('not_supported', `${what}: Baton does not support it yet.`);
-  };
-  for (const path of unbuiltOfNode) {
-    app.all(`/v1/nodes/:node/${path}`, () => refuse(path));
-    app.all(`/v1/nodes/:node/${path}/*`, () => refuse(path));
-  }
-  for (const path of unbuilt) {
-    app.all(`/v1/${path}`, () => refuse(path));
-    app.all(`/v1/${path}/*`, () => refuse(path));
-  }
-  app.get('/v1/drivers/:driver/*', (c) => refuse(c.req.path.replace('/v1/', '')));
   return app;
+}
+
+function mountEmptyAnswers(app: ApiApp, db: ConductorContext['db']): void {
+  const get = <Path extends string>(path: Path, summary: string) =>
+    createRoute({ method: 'get', path, tags, summary, request: { params: NodeParams }, responses: listed });
+
+  for (const { key, since } of emptyCollections) {
+    const list = createRoute({
+      method: 'get',
+      path: `/v1/${key}`,
+      tags,
+      summary: `List ${key.replace('_', ' ')}: there are none`,
+      request: { query: z.strictObject(plainListQuery) },
+      responses: listed,
+    });
+    app.openapi(list, (c) => {
+      requireEndpoint(c.get('version'), since);
+      return c.json({ [key]: [] });
+    });
+  }
+  app.openapi(get('/v1/nodes/{node}/firmware', 'List firmware components: none are known'), async (c) => {
+    requireEndpoint(c.get('version'), 86);
+    await getNode(db, c.req.valid('param').node);
+    return c.json({ firmware: [] });
+  });
+  app.openapi(get('/v1/nodes/{node}/children', 'List child nodes: there are none'), async (c) => {
+    requireEndpoint(c.get('version'), 83);
+    const { uuid } = await getNode(db, c.req.valid('param').node);
+    const href = `${originOf(c)}/v1/nodes?parent_node=${uuid}`;
+    return c.json({ children: [], links: { href, rel: 'children' } });
+  });
+  app.openapi(get('/v1/nodes/{node}/states/console', 'Say whether a console is on: it never is'), async (c) => {
+    await getNode(db, c.req.valid('param').node);
+    return c.json({ console_enabled: false, console_info: null });
+  });
+  app.openapi(get('/v1/nodes/{node}/vendor_passthru/methods', "List vendors' methods: none"), async (c) => {
+    await getNode(db, c.req.valid('param').node);
+    return c.json({});
+  });
 }

@@ -25,10 +25,6 @@ export type PortField = keyof typeof portFieldVersions;
 
 export const defaultPortListFields = ['uuid', 'address'] as const satisfies readonly PortField[];
 
-export function isPortField(name: string): name is PortField {
-  return Object.hasOwn(portFieldVersions, name);
-}
-
 export const macAddress = z.string({ error: 'must be a MAC address' }).transform((text, context): string => {
   const mac = parseMacAddress(text);
   if (mac === undefined)

@@ -1,0 +1,154 @@
+import { z } from 'zod';
+import { accessRules } from '#conductor/auth/access-rules.ts';
+import { type AnswerName, answerSchemas, answersByOperation } from '#conductor/http/answer-schemas.ts';
+import type { ApiApp } from '#conductor/http/api-app.ts';
+import { maximumMinor, minimumMinor } from '#conductor/http/versions.ts';
+
+type Json = Record<string, unknown>;
+type Document = ReturnType<ApiApp['getOpenAPI31Document']>;
+const reference = (name: AnswerName) => ({ $ref: `#/components/schemas/${name}` });
+
+const description = `OpenStack Ironic's REST API as Baton serves it, and Baton's own additions to it.
+
+Name a microversion in \`X-OpenStack-Ironic-API-Version\`: without it the version is 1.${minimumMinor}, in which much of
+this is not there. What is newer than the version in use is left out of answers, refused in requests (406), or not
+found (404). Paths work without \`/v1\` and with a slash at the end, too. conductor/http/README.md says what of
+Ironic's API is not supported, and what to do instead.`;
+
+const versionHeader = {
+  name: 'X-OpenStack-Ironic-API-Version',
+  in: 'header',
+  required: false,
+  description: `1.${minimumMinor} to 1.${maximumMinor}, or latest`,
+  schema: { type: 'string', default: `1.${minimumMinor}` },
+};
+
+const securitySchemes = {
+  basic: { type: 'http', scheme: 'basic', description: 'A user of the htpasswd file (BATON_AUTH).' },
+  bearer: { type: 'http', scheme: 'bearer', description: 'A token of POST /v1/tokens (BATON_AUTH).' },
+};
+
+/** Operations that are no JSON API: what machines fetch while they boot, and what watches a conductor. */
+const plainOperations: Readonly<Record<string, string>> = {
+  '/openapi.json': 'This document',
+  '/docs': 'This document as a page for people',
+  '/docs/{file}': 'What the page is made of',
+  '/healthz': 'Say that the process runs',
+  '/readyz': 'Say whether it can serve',
+  '/metrics': 'Show metrics for Prometheus',
+  '/boot/boot.ipxe': 'The first iPXE script of every machine',
+  '/boot/node.ipxe': 'The iPXE script of one machine',
+  '/boot/vmlinuz': "The ramdisk's kernel",
+  '/boot/initrd.img': 'The ramdisk',
+  '/boot/snponly.efi': 'iPXE for UEFI firmware with a network driver',
+  '/boot/undionly.kpxe': 'iPXE for BIOS firmware',
+  '/boot/ipxe.efi': 'iPXE for UEFI firmware',
+  '/images/{path}': 'An image, or whatever else lies in the directory of images',
+};
+
+/**
+ * The OpenAPI 3.1 document of the app: paths and input as the routes declare them, answers as `answer-schemas.ts` has
+ * them, who needs no login as the access rules have it.
+ */
+export function describeApi(app: ApiApp): Json {
+  const document = app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: { title: "Baton: OpenStack Ironic's bare-metal API", version: `1.${maximumMinor}`, description },
+    servers: [{ url: '/' }],
+    security: [{ basic: [] }, { bearer: [] }],
+  });
+  const paths = Object.entries((document.paths ?? {}) as Record<string, Record<string, Json>>);
+  const plain = Object.entries(plainOperations).filter(([path]) => !(document.paths ?? {})[path]);
+  return {
+    ...withoutEmpty(document),
+    components: {
+      ...document.components,
+      parameters: { Version: versionHeader },
+      responses: {
+        Fault: { description: 'An error', content: { 'application/json': { schema: reference('Fault') } } },
+      },
+      securitySchemes,
+      schemas: { ...document.components?.schemas, ...schemas() },
+    },
+    paths: Object.fromEntries([
+      ...paths.map(([path, operations]) => [
+        path,
+        Object.fromEntries(
+          Object.entries(operations).map(([method, operation]) => [method, describe(method, path, operation)]),
+        ),
+      ]),
+      ...plain.map(([path, summary]) => [path, { get: plainOperation(path, summary) }]),
+    ]) as Json,
+  };
+}
+
+function withoutEmpty({ webhooks, ...document }: Document): Json {
+  return webhooks && Object.keys(webhooks).length > 0 ? { ...document, webhooks } : document;
+}
+
+function schemas(): Json {
+  return Object.fromEntries(
+    Object.entries(answerSchemas).map(([name, schema]) => {
+      const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { unrepresentable: 'any', io: 'output' });
+      return [name, rest];
+    }),
+  );
+}
+
+const publicOperations = new Set(
+  accessRules.filter(({ access }) => access === 'public').map(({ method, path }) => `${method} ${path}`),
+);
+
+/** The operation with its answers' schemas, the form of its errors, and the header that all have. */
+function describe(method: string, path: string, operation: Json): Json {
+  const key = `${method.toUpperCase()} ${path}`;
+  const responses = Object.entries(operation['responses'] as Record<string, Json>).map(([status, response]) => [
+    status,
+    { ...response, ...contentOf(key, status) },
+  ]);
+  return {
+    ...operation,
+    ...(path.startsWith('/v1')
+      ? { parameters: [...((operation['parameters'] as Json[] | undefined) ?? []), { $ref: '#/components/parameters/Version' }] }
+      : {}),
+    ...(publicOperations.has(key) ? { security: [] } : {}),
+    responses: {
+      ...Object.fromEntries(responses),
+      default: { $ref: '#/components/responses/Fault' },
+    },
+  };
+}
+
+function contentOf(operation: string, status: string): Json {
+  const answer = answersByOperation[operation];
+  // a dry run has another answer
+  if (answer === undefined || (operation.startsWith('POST') && !operation.endsWith('/plan') && status !== '201')) {
+    return {};
+  }
+  const schema = typeof answer === 'string' ? reference(answer) : pageOf(answer.key, answer.of);
+  return { content: { 'application/json': { schema } } };
+}
+
+function pageOf(key: string, of: AnswerName): Json {
+  return {
+    type: 'object',
+    required: [key],
+    properties: {
+      [key]: { type: 'array', items: reference(of) },
+      next: { type: 'string', description: 'Where the next page is, when this one is full.' },
+    },
+  };
+}
+
+function plainOperation(path: string, summary: string): Json {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+  return {
+    tags: [/^\/(boot|images)\//.test(path) ? 'boot' : 'service'],
+    summary,
+    ...(names.length > 0
+      ? { parameters: names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })) }
+      : {}),
+    ...(path === '/metrics' ? {} : { security: [] }),
+    responses: { 200: { description: summary } },
+  };
+}
