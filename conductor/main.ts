@@ -8,6 +8,7 @@ import { listen } from '#conductor/http/listen.ts';
 import { collectProcessMetrics } from '#conductor/metrics/metrics.ts';
 import { type OpenedContext, openContext } from '#conductor/open-context.ts';
 import { pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
+import { sealStoredSecrets } from '#conductor/secrets/seal-stored.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { createLog, type Log } from '#shared/log.ts';
 
@@ -19,6 +20,7 @@ async function main(): Promise<void> {
   const log = createLog({ component: 'conductor', level: config.logLevel });
   const opened = await openContext(config, { log, checkpoint: crashAtCheckpoint(config) });
   try {
+    await sealStoredSecrets(opened.context);
     await serve(config, log, opened);
   } finally {
     await opened.close();

@@ -1,10 +1,15 @@
 import { type Level, type Logger, pino } from 'pino';
 import { errorChain } from '#shared/errors/app-error.ts';
+import { maskUrlLogins } from '#shared/url-logins.ts';
 
 export type Log = Logger;
 
 /** Keys whose values never reach a log line, wherever they stand (two levels deep). */
-const secretKeys = ['password', 'agent_token', 'token', 'configdrive', 'redfish_password', 'ipmi_password'];
+const secretKeys = [
+  ...['password', 'agent_token', 'agent_secret_token', 'token', 'configdrive', 'secret', 'authorization'],
+  ...['redfish_password', 'ipmi_password', 'rescue_password', 'hashed_rescue_password', 'auth_password'],
+  ...['driver_info', 'driverInfo', 'instance_info', 'instanceInfo'],
+];
 
 /**
  * The root logger: JSON lines on stderr, so that stdout stays free for answers. Children carry `component`, `node`
@@ -24,6 +29,8 @@ export function createLog(options: {
       base: { component: options.component },
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: secretKeys.flatMap((key) => [key, `*.${key}`]), censor: '******' },
+      // the last resort, for the words of others
+      hooks: { streamWrite: maskUrlLogins },
       serializers: { err: (error: unknown) => errorChain(error) },
     },
     options.tee

@@ -15,6 +15,8 @@ import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { isHeld, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
+import { hideSecrets, valueWithout } from '#conductor/secrets/hide-secrets.ts';
+import { nodeSecretTexts } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface StepRecord {
@@ -89,7 +91,11 @@ async function recordSuccess(
   const now = context.clock.now();
   const conductor = context.config.conductorName;
   await applyPostStepHook(tx, { node, flow, step, output: outcome.output, now });
-  await recordStepEvent(tx, step, 'succeeded', { conductor, now, output: outcome.output ?? null });
+  await recordStepEvent(tx, step, 'succeeded', {
+    conductor,
+    now,
+    output: storedOutput(context, { node, step }, outcome.output),
+  });
   if ('plan' in outcome) {
     await replacePendingSteps(tx, flow.uuid, outcome.plan);
     await updateFlow(tx, flow.uuid, { hardwareManagerVersion: outcome.hardwareManagerVersion });
@@ -104,6 +110,19 @@ async function recordSuccess(
     }
   }
   return 'goes on';
+}
+
+/** Steps may answer what they were told. */
+function storedOutput(
+  { secrets }: Pick<ConductorContext, 'secrets'>,
+  { node, step }: Pick<StepRecord, 'node' | 'step'>,
+  output: unknown,
+): unknown {
+  if (output === undefined || output === null) return null;
+  return valueWithout(
+    hideSecrets(() => nodeSecretTexts(secrets, node, step.args)),
+    output,
+  );
 }
 
 function isRamdiskBoot({ interface: stepInterface, step }: FlowStepRow): boolean {

@@ -6,7 +6,9 @@ import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { deleteConfigDrive, getNode, readConfigDrive, saveConfigDrive } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+import { openConfigDrive, openNodeDocument, sealConfigDrive } from '#conductor/secrets/node-secrets.ts';
 
+import { testSecrets } from '#test/support/test-secrets.ts';
 let api: TestApi;
 let uuid: string;
 beforeAll(async () => {
@@ -60,7 +62,9 @@ test('a rescue password is hashed before anything is locked', async () => {
     transaction.mockRestore();
   }
   const { instanceInfo } = await getNode(api.context.db, uuid);
-  expect(instanceInfo['hashed_rescue_password']).toMatch(/^\$6\$/);
+  expect(String(instanceInfo['hashed_rescue_password'])).toMatch(/^sealed:/);
+  const opened = openNodeDocument(testSecrets, { uuid, instanceInfo }, 'instanceInfo');
+  expect(opened['hashed_rescue_password']).toMatch(/^\$6\$/);
 });
 
 describe('the config drive', () => {
@@ -75,7 +79,7 @@ describe('the config drive', () => {
     const { status, fault } = await ask('active', more);
     expect(fault).toBeUndefined();
     expect(status).toBe(202);
-    return readConfigDrive(api.context.db, uuid);
+    return openConfigDrive(testSecrets, uuid, await readConfigDrive(api.context.db, uuid));
   };
   beforeEach(() => set({ instanceInfo: image }));
 
@@ -134,7 +138,7 @@ describe('a plan that was read', () => {
   test('is another when somebody has left a config drive; the request’s own is no change', async () => {
     await askAgent();
     const hash = await read();
-    await saveConfigDrive(api.context.db, uuid, 'http://x/theirs');
+    await saveConfigDrive(api.context.db, uuid, sealConfigDrive(testSecrets, uuid, 'http://x/theirs'));
     expect(await ask('active', { plan_hash: hash })).toMatchObject({ status: 409 });
     await deleteConfigDrive(api.context.db, uuid);
     expect(await ask('active', { plan_hash: hash, configdrive: 'http://x/mine' })).toMatchObject({ status: 202 });

@@ -1,4 +1,5 @@
 import type { AgentClient } from '#conductor/agents/agent-client.ts';
+import { hideInAnswers } from '#conductor/agents/hide-in-answers.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
@@ -8,7 +9,8 @@ import type { PortRow } from '#conductor/db/schema/port.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { PlannedStep } from '#conductor/flows/planned-step.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
-import { openStepArgs } from '#conductor/secrets/node-secrets.ts';
+import { type Hide, hideSecrets } from '#conductor/secrets/hide-secrets.ts';
+import { nodeSecretTexts, openStepArgs } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion } from '#shared/wire/step.ts';
@@ -29,6 +31,8 @@ export interface StepContext extends ConductorContext {
   readonly session: AgentSessionRow | undefined;
   /** @throws AppError `agent_error` when no agent has called in. */
   readonly agent: () => AgentClient;
+  /** Others' words without the node's secrets. */
+  readonly hide: Hide;
   /** Aborts when the conductor stops or has lost its lease on the node. */
   readonly signal: AbortSignal;
   /** Writes facts, fenced by the lease. */
@@ -76,6 +80,7 @@ export async function loadStepContext(
   const { context, node, signal } = work;
   const { db } = context;
   const session = work.session ?? undefined;
+  const hide = hideSecrets(() => nodeSecretTexts(context.secrets, node, step.args));
   const about = { node: node.uuid, flow: work.flow.uuid, step: `${step.interface}.${step.step}` };
   return {
     ...context,
@@ -88,7 +93,8 @@ export async function loadStepContext(
     bmc: () => context.drivers.connect(node, about),
     ask,
     session,
-    agent: () => context.agents.clientFor(session, signal),
+    agent: () => hideInAnswers(context.agents.clientFor(session, signal), hide),
+    hide,
     signal,
     record: (write) =>
       ask(

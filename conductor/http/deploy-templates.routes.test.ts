@@ -108,7 +108,7 @@ test('change patches steps and name, and refuses what the template may not becom
 test('delete by name; plans read templates by name', async () => {
   await create({ name: 'CUSTOM_B', steps: [bios] });
   await create({ name: 'CUSTOM_A', steps: [raid] });
-  expect(await listTemplatesNamed(api.context.db, ['CUSTOM_B', 'CUSTOM_A', 'CUSTOM_NONE'])).toEqual([
+  expect(await listTemplatesNamed(api.context.db, ['CUSTOM_B', 'CUSTOM_A', 'CUSTOM_NONE'])).toMatchObject([
     { name: 'CUSTOM_A', steps: [raid] },
     { name: 'CUSTOM_B', steps: [bios] },
   ]);

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
-import { updateNode } from '#conductor/nodes/node-store.ts';
+import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 let api: TestApi;
 beforeAll(async () => {
@@ -203,8 +205,14 @@ describe('change', () => {
   test('a masked secret that is written back stays what it was', async () => {
     const uuid = await create({ driver_info: { a_password: 'sec' } });
     await patch(uuid, [add('/driver_info', { a_password: '******', more: 1 })]);
-    const [row] = await api.context.db.query.nodes.findMany();
-    expect(row?.driverInfo).toEqual({ a_password: 'sec', more: 1 });
+    const row = await getNode(api.context.db, uuid);
+    expect(JSON.stringify(row)).not.toContain('"sec"');
+    expect(openNodeDocument(testSecrets, row, 'driverInfo')).toEqual({ a_password: 'sec', more: 1 });
+    const copied = await patch(uuid, [add('/extra', {}), add('/driver_info/other', row.driverInfo['a_password'])]);
+    expect(copied).toMatchObject({
+      status: 400,
+      fault: expect.stringContaining('driver_info.other: a value must not'),
+    });
   });
 
   test.each([

@@ -1,8 +1,10 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { nodes } from '#conductor/db/schema/node.ts';
+import { openTarget } from '#conductor/volumes/target-secrets.ts';
 import { findBootVolume, getTarget } from '#conductor/volumes/target-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 let api: TestApi;
 let nodeUuid: string;
@@ -66,7 +68,9 @@ test("a target's secrets are masked, and kept when the mask is written back", as
   await patch([
     { op: 'replace', path: '/properties', value: { ...secrets, auth_password: '******', auth_username: 'v' } },
   ]);
-  expect((await getTarget(api.context.db, uuid)).properties).toEqual({ ...secrets, auth_username: 'v' });
+  const row = await getTarget(api.context.db, uuid);
+  expect(JSON.stringify(row)).not.toContain('"p"');
+  expect(openTarget(testSecrets, row).properties).toEqual({ ...secrets, auth_username: 'v' });
   const list = await api.call('GET', '/v1/volume/targets?detail=true');
   expect(JSON.stringify(list.body)).not.toContain('"p"');
 });

@@ -1,5 +1,6 @@
-import { isSecretPlace, mapDocument, mapUrlLogins } from '#conductor/secrets/secret-names.ts';
+import { isSecretPlace, mapDocument } from '#conductor/secrets/secret-names.ts';
 import { isSealed } from '#conductor/secrets/secrets.ts';
+import { maskUrlLogins } from '#shared/url-logins.ts';
 
 export const mask = '******';
 
@@ -13,10 +14,6 @@ export function maskDocument(
     if (typeof value === 'string') return maskUrlLogins(value);
     return typeof value === 'object' && value !== null ? undefined : value;
   });
-}
-
-function maskUrlLogins(text: string): string {
-  return mapUrlLogins(text, () => mask);
 }
 
 /**

@@ -1,6 +1,7 @@
-import { isSecretPlace, mapDocument, mapUrlLogins, type Place } from '#conductor/secrets/secret-names.ts';
+import { isSecretPlace, mapDocument, type Place } from '#conductor/secrets/secret-names.ts';
 import { isSealed, looksSealed, type Secrets } from '#conductor/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { mapUrlLogins } from '#shared/url-logins.ts';
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -93,7 +94,7 @@ export function resealDocument(
 /** The same for a value that is a column of its own. */
 export function resealText(secrets: Secrets, text: string, place: string, onClosed: (error: AppError) => void): string {
   if (!isSealed(text)) return secrets.seal(text, place);
-  if (secrets.isCurrent(text)) return text;
+  if (text.startsWith(secrets.prefix)) return text;
   try {
     return secrets.seal(secrets.open(text, place), place);
   } catch (error) {

@@ -36,15 +36,6 @@ export function isSecretPlace({ key, within, list }: Place, secretSettings?: Rea
   return typeof name === 'string' && (secretName.test(name) || secretSettings?.has(name) === true);
 }
 
-/** `user:password` of `https://user:password@host`; what stands before it is kept. */
-const urlLogin = /([a-z][a-z0-9+.-]*:\/\/)([^/?#\s"'<>]+)@/gi;
-
-/** The text with the logins of its URLs changed. */
-export function mapUrlLogins(text: string, change: (login: string) => string): string {
-  if (!text.includes('@')) return text;
-  return text.replaceAll(urlLogin, (_, scheme: string, login: string) => `${scheme}${change(login)}@`);
-}
-
 /**
  * The document with each of its values changed, outermost first: what `change` answers is not looked into, unless it
  * answers `undefined`, for an object or list.

@@ -14,7 +14,7 @@ test('what is sealed opens in its place, with the key that has sealed it or is t
   for (const secrets of [before, after]) {
     expect(secrets.open(sealed, 'node 1 driver_info.ipmi_password')).toBe('hünter2');
   }
-  expect([before.isCurrent(sealed), after.isCurrent(sealed)]).toEqual([true, false]);
+  expect([before, after].map(({ prefix }) => sealed.startsWith(prefix))).toEqual([true, false]);
   expect(before.seal('hünter2', 'x')).not.toBe(before.seal('hünter2', 'x'));
 });
 

@@ -7,8 +7,8 @@ export interface Secrets {
   seal(text: string, place: string): string;
   /** @throws AppError `invalid_argument` naming the place, and the key that is missing. */
   open(sealed: string, place: string): string;
-  /** Whether it was sealed with the key that seals now. */
-  isCurrent(sealed: string): boolean;
+  /** With which begins what is sealed with the key that seals now. */
+  readonly prefix: string;
   /**
    * 64 hex digits that tell nothing of the text to who does not have the keys, for low-entropy passwords would be
    * guessed from a plain hash. The same for all conductors, and as long as the oldest key stays.
@@ -43,27 +43,31 @@ export function createSecrets(keys: readonly Buffer[]): Secrets {
   const oldest = keys.at(-1);
   if (!sealing || !oldest) throw new AppError('internal', 'secrets need a key');
   const [currentId, currentKey] = sealing;
+  const prefix = `${mark}v1:${currentId}:`;
   const digestKey = createHmac('sha256', oldest).update('digest').digest();
   return {
     seal: (text, place) => {
       const nonce = randomBytes(nonceBytes);
       const encrypt = createCipheriv(cipher, currentKey, nonce).setAAD(Buffer.from(place));
       const bytes = Buffer.concat([nonce, encrypt.update(text, 'utf8'), encrypt.final(), encrypt.getAuthTag()]);
-      return `${mark}v1:${currentId}:${bytes.toString('base64url')}`;
+      return `${prefix}${bytes.toString('base64url')}`;
     },
     open: (sealed, place) => {
       const [, id = '', content = ''] = wholeSealed.exec(sealed) ?? [];
+      if (id === '') {
+        throw new AppError('invalid_argument', `${place} is not sealed: start the conductor anew, which seals it`);
+      }
       const key = byId.get(id);
       if (!key) {
         throw new AppError(
           'invalid_argument',
-          `${place} is sealed with key ${id || 'unknown'}, which is not among the conductor's keys: add that key to ` +
+          `${place} is sealed with key ${id}, which is not among the conductor's keys: add that key to ` +
             'BATON_SECRET_KEY_FILE and start the conductor anew, or write the value again',
         );
       }
       return decrypt(key, Buffer.from(content, 'base64url'), place);
     },
-    isCurrent: (sealed) => wholeSealed.exec(sealed)?.[1] === currentId,
+    prefix,
     digest: (text) => createHmac('sha256', digestKey).update(text).digest('hex'),
   };
 }

@@ -1,3 +1,5 @@
+import { maskUrlLogins } from '#shared/url-logins.ts';
+
 /**
  * The closed list of error codes. A code says which kind of thing went wrong; the HTTP layer maps it to a status
  * (`conductor/http/error-handler.ts`, `agent/http/error-handler.ts`).
@@ -58,7 +60,10 @@ export class AppError extends Error {
   }
 }
 
-/** The cause chain as one line, outermost first: `write image: open /dev/vda: device is mounted`. */
+/**
+ * The cause chain as one line, outermost first: `write image: open /dev/vda: device is mounted`. It is logged, stored and
+ * answered: logins in URLs are masked.
+ */
 export function errorChain(error: unknown): string {
   const parts: string[] = [];
   let current: unknown = error;
@@ -67,7 +72,7 @@ export function errorChain(error: unknown): string {
     current = current instanceof Error ? current.cause : undefined;
   }
   const text = parts.filter((part, index) => part !== '' && part !== parts[index - 1]).join(': ');
-  return text.replaceAll('\u0000', '\uFFFD'); // PostgreSQL can't store it, and a failure must be recorded
+  return maskUrlLogins(text).replaceAll('\u0000', '\uFFFD'); // PostgreSQL can't store it, and a failure must be recorded
 }
 
 /** Whether trying again later may help; unknown errors are not retryable. */
