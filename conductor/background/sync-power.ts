@@ -129,6 +129,10 @@ async function recordFound(
     eventType: 'power',
     event: `found '${found}' where '${node.powerState ?? 'unknown'}' was on record`,
     conductor,
+    tell: {
+      type: 'node.power_state',
+      data: { power_state: found, target_power_state: null, event: 'found' },
+    },
   });
 }
 

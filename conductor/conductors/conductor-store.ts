@@ -1,6 +1,7 @@
 import { and, asc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { type ConductorRow, conductors } from '#conductor/db/schema/conductor.ts';
+import { type PageRequest, pageOf, sortColumn } from '#conductor/nodes/page-of.ts';
 
 /** A conductor of the register, dead ones too. */
 export type Conductor = ConductorRow & { readonly alive: boolean };
@@ -33,8 +34,30 @@ export async function findConductor(
   return row;
 }
 
-/** For lists that filter and page by themselves. */
-export function selectConductors(db: Queryable, timeoutMs: number) {
+const sortColumns = {
+  hostname: conductors.hostname,
+  conductor_group: conductors.conductorGroup,
+  created_at: conductors.createdAt,
+  updated_at: conductors.updatedAt,
+};
+
+/** @throws AppError `invalid_argument` for a field that the list is not sorted by. */
+export function listConductorPage(db: Queryable, timeoutMs: number, page: PageRequest): Promise<Conductor[]> {
+  const { order, after } = pageOf({
+    table: sql`${conductors}`,
+    uuid: conductors.hostname,
+    id: conductors.id,
+    sortBy: sortColumn(sortColumns, page.sortKey),
+    descending: page.descending,
+    marker: page.marker,
+  });
+  return selectConductors(db, timeoutMs)
+    .where(after)
+    .orderBy(...order)
+    .limit(page.limit);
+}
+
+function selectConductors(db: Queryable, timeoutMs: number) {
   return db
     .select({
       id: conductors.id,

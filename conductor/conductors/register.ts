@@ -20,8 +20,8 @@ import type { Log } from '#shared/log.ts';
 export interface Register {
   /** The conductors that are alive, as of a second ago at the most; this one is among them until it says good-bye. */
   live(): Promise<readonly ConductorRow[]>;
-  /** The same, read now. */
-  readLive(): Promise<readonly ConductorRow[]>;
+  /** The same without waiting, as of this conductor's last heartbeat at the latest. */
+  recent(): readonly ConductorRow[];
   /** Resolves when another process has taken this one's name, because this one seemed dead: it must end. */
   readonly superseded: Promise<AppError>;
   /** Says good-bye: others take its work. */
@@ -70,47 +70,38 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
     });
   const life = { hostname: self.hostname, generation };
   const { promise: superseded, resolve: giveUp } = Promise.withResolvers<AppError>();
+  const state = { hasLeft: false, known: [] as readonly ConductorRow[], readAt: 0 };
+  const readLive = async (): Promise<readonly ConductorRow[]> => {
+    const all = await listConductors(db, config.conductorTimeoutMs);
+    // who answers is alive, however late its heartbeat
+    state.known = all.filter((each) => (each.hostname === self.hostname ? !state.hasLeft : each.alive));
+    state.readAt = performance.now();
+    return state.known;
+  };
   const beat = async (): Promise<void> => {
     // lost with its connection, it is taken again; another process that has it has written another generation
     await name.take();
-    if (await recordConductorHeartbeat(db, life)) return;
-    giveUp(new AppError('conflict', `another process runs as conductor ${self.hostname} now`));
+    if (!(await recordConductorHeartbeat(db, life))) {
+      giveUp(new AppError('conflict', `another process runs as conductor ${self.hostname} now`));
+    }
+    await readLive();
   };
+  await readLive();
   const beats = startPeriodicTasks([{ name: 'heartbeat', periodMs: config.conductorHeartbeatMs, run: beat }], {
     clock,
     log,
     metrics,
   });
-  const state: { hasLeft: boolean; read: Promise<readonly ConductorRow[]> | undefined; readAt: number } = {
-    hasLeft: false,
-    read: undefined,
-    readAt: 0,
-  };
-  const readLive = async (): Promise<readonly ConductorRow[]> => {
-    const all = await listConductors(db, config.conductorTimeoutMs);
-    // who answers is alive, however late its heartbeat
-    return all.filter((each) => (each.hostname === self.hostname ? !state.hasLeft : each.alive));
-  };
   const leave = async (): Promise<void> => {
     if (state.hasLeft) return;
     state.hasLeft = true;
-    state.read = undefined;
+    state.known = state.known.filter(({ hostname }) => hostname !== self.hostname);
     await beats.stop();
     await recordConductorStop(db, life);
   };
   return {
-    readLive,
-    live: () => {
-      if (state.read && performance.now() - state.readAt < liveMaxAgeMs) return state.read;
-      state.readAt = performance.now();
-      const read = readLive();
-      state.read = read;
-      // the next one asks again
-      read.catch(() => {
-        if (state.read === read) state.read = undefined;
-      });
-      return read;
-    },
+    live: async () => (performance.now() - state.readAt < liveMaxAgeMs ? state.known : readLive()),
+    recent: () => state.known,
     superseded,
     leave,
     close: async () => {

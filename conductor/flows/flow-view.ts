@@ -1,4 +1,5 @@
-import type { Queryable } from '#conductor/db/open.ts';
+import { whyUnattended } from '#conductor/conductors/node-conductor.ts';
+import type { ConductorContext } from '#conductor/context.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
@@ -46,10 +47,19 @@ export interface FlowStepView {
   readonly error: string | null;
 }
 
-export async function latestFlow(db: Queryable, node: NodeRow, now: Date): Promise<FlowView | undefined> {
+const startConductor =
+  'Start a conductor with the BATON_CONDUCTOR_GROUP of the node, or change the conductor_group of the node.';
+
+export async function latestFlow(
+  context: Pick<ConductorContext, 'db' | 'clock' | 'conductors'>,
+  node: NodeRow,
+): Promise<FlowView | undefined> {
+  const { db, clock } = context;
   const flow = await findLatestFlow(db, node.uuid);
   if (!flow) return undefined;
   const steps = await listSteps(db, flow.uuid);
+  const unattended = flow.endedAt ? undefined : whyUnattended(context, node);
+  const held = flow.held ?? unattended ?? null;
   return {
     uuid: flow.uuid,
     kind: flow.kind,
@@ -57,11 +67,11 @@ export async function latestFlow(db: Queryable, node: NodeRow, now: Date): Promi
     started_at: flow.startedAt.toISOString(),
     ended_at: flow.endedAt?.toISOString() ?? null,
     error: flow.error,
-    held: flow.held,
+    held,
     on_hold: flow.onHold,
     abort_requested: flow.abortRequested,
     restarts: flow.restarts,
-    advice: advise(node, flow, steps, now),
+    advice: unattended === undefined ? advise(node, flow, steps, clock.now()) : startConductor,
     steps: steps.map(viewStep),
   };
 }

@@ -1,5 +1,7 @@
 import { encrypt } from 'unixcrypt';
+import type { Caller } from '#conductor/auth/caller.ts';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
+import { refuseUnattended } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow } from '#conductor/db/schema/flow.ts';
@@ -40,13 +42,14 @@ export interface ProvisionRequest {
   readonly planHash?: string | undefined;
   /** In plain text; kept as a hash. */
   readonly rescuePassword?: string | undefined;
-  readonly user?: string | undefined;
+  readonly caller: Pick<Caller, 'user' | 'project'>;
 }
 
 /**
  * `PUT states/provision`: checks everything that can be checked now, then commits state and flow together and nudges.
  * @throws AppError `invalid_argument` (400) for a verb that is not possible now, steps that can't be or an invalid node,
- * `conflict` (409) when the plan is not the one that was read, `node_locked` (409) while a conductor works on the node.
+ * `conflict` (409) when the plan is not the one that was read, `node_locked` (409) while a conductor works on the node,
+ * `unavailable` (503) when none is alive that could.
  */
 export async function requestProvision(
   context: ConductorContext,
@@ -58,6 +61,8 @@ export async function requestProvision(
   const work = verbWork[event];
   refuseImpossible(node, request.verb);
   refuseForbidden(node, request.verb);
+  await context.conductors.live();
+  refuseUnattended(context, node);
   await refuseInvalid(context, node, work.needs);
   const given = work.kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
   const configDrive =
@@ -70,7 +75,8 @@ export async function requestProvision(
     refuseSealed(request.steps ?? []);
     await refuseUnreadPlan({ ...context, db: tx }, current, { ...request, event });
     // one given earlier stays until the instance is released: a repeated deploy is of the same instance
-    if (configDrive !== undefined) await saveConfigDrive(tx, node.uuid, sealConfigDrive(secrets, node.uuid, configDrive));
+    if (configDrive !== undefined)
+      await saveConfigDrive(tx, node.uuid, sealConfigDrive(secrets, node.uuid, configDrive));
     const instanceInfo = changedInstanceInfo(current, request, rescueHash);
     const change = instanceInfo ? sealNode(secrets, node.uuid, { instanceInfo }, current) : {};
     if (instanceInfo) await updateNode(tx, node.uuid, change);
@@ -124,11 +130,7 @@ function refuseForbidden(node: NodeRow, verb: ProvisionVerb): void {
  * The request's config drive, or the one that a client (nova, metalsmith) has patched into the node.
  * @throws AppError `invalid_argument` for one that is neither text nor a dict.
  */
-function givenConfigDrive(
-  secrets: Secrets,
-  node: NodeRow,
-  request: ProvisionRequest,
-): ProvisionRequest['configDrive'] {
+function givenConfigDrive(secrets: Secrets, node: NodeRow, request: ProvisionRequest): ProvisionRequest['configDrive'] {
   if (request.configDrive !== undefined) return request.configDrive;
   const patched = openNodeDocument(secrets, node, 'instanceInfo')['configdrive'];
   if (patched === undefined || patched === null || typeof patched === 'string') return patched ?? undefined;
@@ -147,7 +149,7 @@ async function startWork(
   node: NodeRow,
   work: ProvisionRequest & { readonly event: VerbEvent },
 ): Promise<void> {
-  const options = { conductor: context.config.conductorName, user: work.user };
+  const options = { conductor: context.config.conductorName, user: work.caller.user, project: work.caller.project };
   const flow = await findOpenFlow(tx, node.uuid);
   if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
   if (flow) {
@@ -171,7 +173,7 @@ async function startWork(
   await insertFlow(tx, {
     nodeUuid: node.uuid,
     kind,
-    requestedBy: work.user,
+    requestedBy: work.caller.user,
     requestedSteps: await sealSteps({ ...context, db: tx }, node.uuid, work.steps ?? []),
     // with what this request itself has changed: its sender knows of that
     planHash: work.planHash === undefined ? undefined : plan.hash,
@@ -217,7 +219,11 @@ function kindToStart(node: NodeRow, event: VerbEvent): FlowKindName | undefined 
 interface FlowOfNode {
   readonly node: NodeRow;
   readonly flow: FlowRow;
-  readonly options: { readonly conductor: string; readonly user: string | undefined };
+  readonly options: {
+    readonly conductor: string;
+    readonly user: string | undefined;
+    readonly project: string | undefined;
+  };
 }
 
 /** The flow's own end moves the node, once it is off and isolated; a step that must not be interrupted ends first. */

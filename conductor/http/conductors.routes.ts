@@ -1,66 +1,97 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { type Conductor, findConductor, listConductorPage } from '#conductor/conductors/conductor-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
-import { pagingQuery } from '#conductor/http/paging.ts';
-import { answers, queryFlag } from '#conductor/http/query-values.ts';
+import { nextPage, parsePaging } from '#conductor/http/paging.ts';
+import { answers } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+const tags = ['conductors'];
 const conductorVersion = 49;
 
 const list = createRoute({
   method: 'get',
   path: '/v1/conductors',
-  tags: ['conductors'],
-  summary: 'List the conductors: the one that answers',
-  request: { query: z.strictObject({ ...pagingQuery, detail: queryFlag, fields: z.string().optional() }) },
-  responses: answers(200, 'conductors'),
+  tags,
+  summary: 'List the conductors that have ever registered, dead ones too',
+  request: { query: z.strictObject(plainListQuery) },
+  responses: answers(200, 'conductors, and the address of the next page when this one is full'),
 });
 
 const show = createRoute({
   method: 'get',
   path: '/v1/conductors/{hostname}',
-  tags: ['conductors'],
+  tags,
   summary: 'Show a conductor',
-  request: { params: z.object({ hostname: z.string() }) },
+  request: {
+    params: z.object({ hostname: z.string() }),
+    query: z.strictObject({ fields: z.string().optional() }),
+  },
   responses: answers(200, 'the conductor'),
 });
 
-/** `/v1/conductors`. Conductors don't keep a register of each other (leases need none), so each answers for itself. */
+const fieldSet = {
+  what: 'conductor',
+  all: ['hostname', 'conductor_group', 'alive', 'drivers', 'created_at', 'updated_at'],
+  listed: ['hostname', 'conductor_group', 'alive'],
+} as const satisfies FieldSet<string>;
+type ConductorField = (typeof fieldSet.all)[number];
+
+const fieldValues: Readonly<Record<ConductorField, (conductor: Conductor) => unknown>> = {
+  hostname: ({ hostname }) => hostname,
+  conductor_group: ({ conductorGroup }) => conductorGroup,
+  alive: ({ alive }) => alive,
+  drivers: ({ drivers }) => drivers,
+  created_at: ({ createdAt }) => apiTime(createdAt),
+  updated_at: ({ updatedAt }) => apiTime(updatedAt),
+};
+
+function view(c: Context<ApiEnv>, conductor: Conductor, fields: readonly ConductorField[]): Record<string, unknown> {
+  return {
+    ...Object.fromEntries(fields.map((field) => [field, fieldValues[field](conductor)])),
+    links: linksTo(originOf(c), `conductors/${conductor.hostname}`),
+  };
+}
+
+/** `/v1/conductors` (ironic-api.md §2). */
 export function conductorRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
-  const hostname = context.config.conductorName;
-  const startedAt = context.clock.now();
+  const { conductorTimeoutMs } = context.config;
+  const find = async (hostname: string): Promise<Conductor> => {
+    const conductor = await findConductor(context.db, hostname, conductorTimeoutMs);
+    if (!conductor) throw new AppError('not_found', `Conductor ${hostname} could not be found.`);
+    return conductor;
+  };
 
-  const view = (c: Context<ApiEnv>, detail: boolean) => ({
-    hostname,
-    conductor_group: '',
-    alive: true,
-    links: linksTo(originOf(c), `conductors/${hostname}`),
-    ...(detail
-      ? {
-          drivers: context.drivers.hardwareTypes.map((type) => type.name),
-          created_at: apiTime(startedAt),
-          updated_at: apiTime(context.clock.now()),
-        }
-      : {}),
+  app.openapi(list, async (c) => {
+    requireEndpoint(c.get('version'), conductorVersion);
+    const { marker, ...query } = c.req.valid('query');
+    const fields = chooseListFields(query, fieldSet);
+    // conductors are known by name
+    const paging = { ...parsePaging(query), marker };
+    if (marker !== undefined) await find(marker);
+    const rows = await listConductorPage(context.db, conductorTimeoutMs, paging);
+    return c.json({
+      conductors: rows.map((row) => view(c, row, fields)),
+      ...nextPage(
+        c.req.url,
+        '/v1/conductors',
+        paging,
+        rows.map(({ hostname }) => ({ uuid: hostname })),
+      ),
+    });
   });
 
-  app.openapi(list, (c) => {
+  app.openapi(show, async (c) => {
     requireEndpoint(c.get('version'), conductorVersion);
-    const { detail = false, marker } = c.req.valid('query');
-    return c.json({ conductors: marker === undefined ? [view(c, detail)] : [] });
-  });
-
-  app.openapi(show, (c) => {
-    requireEndpoint(c.get('version'), conductorVersion);
-    const wanted = c.req.valid('param').hostname;
-    if (wanted !== hostname) throw new AppError('not_found', `Conductor ${wanted} could not be found.`);
-    return c.json(view(c, true));
+    const fields = chooseFields(c.req.valid('query').fields, fieldSet);
+    return c.json(view(c, await find(c.req.valid('param').hostname), fields));
   });
 
   return app;

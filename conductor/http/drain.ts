@@ -8,7 +8,7 @@ const sweepMs = 50;
  * Ends an HTTP server without breaking a request. Once `stopping` aborts, each answer says `Connection: close`: a client
  * that used the connection again at the moment of its end could not know whether its request was heard.
  */
-export function drain(server: Server, stopping: AbortSignal): { close(): Promise<void> } {
+export function drain(server: Server, stopping: AbortSignal): { readonly close: () => Promise<void> } {
   const underWay = new Set<ServerResponse>();
   const sayClose = (response: ServerResponse): void => {
     response.shouldKeepAlive = false;

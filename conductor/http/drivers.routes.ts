@@ -44,12 +44,17 @@ const kindVersions: Readonly<Record<string, number>> = { bios: 40, firmware: 86,
 
 function viewDriver(
   type: HardwareType,
-  options: { readonly origin: string; readonly host: string; readonly version: number; readonly detail: boolean },
+  options: {
+    readonly origin: string;
+    readonly hosts: readonly string[];
+    readonly version: number;
+    readonly detail: boolean;
+  },
 ): Record<string, unknown> {
   const { origin, version } = options;
   const view = {
     name: type.name,
-    hosts: [options.host],
+    hosts: options.hosts,
     links: linksTo(origin, `drivers/${type.name}`),
     properties: linksTo(origin, `drivers/${type.name}/properties`),
   };
@@ -69,24 +74,32 @@ function viewDriver(
 /** `/v1/drivers`. */
 export function driverRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
-  const host = context.config.conductorName;
+  const hostsOf = (driver: string): string[] =>
+    context.conductors
+      .recent()
+      .filter(({ drivers }) => drivers.includes(driver))
+      .map(({ hostname }) => hostname);
   const find = (name: string): HardwareType => {
     const type = context.drivers.hardwareTypes.find((each) => each.name === name);
     if (!type) throw new AppError('not_found', `Could not find the following driver(s) or hardware type(s): ${name}.`);
     return type;
   };
 
-  app.openapi(list, (c) => {
+  app.openapi(list, async (c) => {
+    await context.conductors.live();
     const { type: wanted, detail = false } = c.req.valid('query');
     // all hardware types are what Ironic calls dynamic
     const types = wanted === undefined || wanted === 'dynamic' ? context.drivers.hardwareTypes : [];
-    const options = { origin: originOf(c), host, version: c.get('version'), detail };
-    return c.json({ drivers: types.map((type) => viewDriver(type, options)) });
+    const options = { origin: originOf(c), version: c.get('version'), detail };
+    return c.json({ drivers: types.map((type) => viewDriver(type, { ...options, hosts: hostsOf(type.name) })) });
   });
 
-  app.openapi(show, (c) => {
+  app.openapi(show, async (c) => {
     const type = find(c.req.valid('param').driver);
-    return c.json(viewDriver(type, { origin: originOf(c), host, version: c.get('version'), detail: true }));
+    await context.conductors.live();
+    return c.json(
+      viewDriver(type, { origin: originOf(c), hosts: hostsOf(type.name), version: c.get('version'), detail: true }),
+    );
   });
 
   app.openapi(properties, (c) => c.json(find(c.req.valid('param').driver).properties));

@@ -1,5 +1,8 @@
 import type { Context } from 'hono';
+import { isForeignTo } from '#conductor/auth/node-ownership.ts';
+import { namedConductor } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
@@ -46,19 +49,31 @@ export function parseFields(text: string, version: number): NodeFieldChoice {
   return { fields, subResources: linked };
 }
 
+/** What a node's lessee is not shown: how its BMC is reached, and what its owner's affairs say. In Ironic's words. */
+function redact(view: Record<string, unknown>): void {
+  for (const field of ['driver_info', 'driver_internal_info']) {
+    if (field in view) view[field] = { content: `** Redacted - Requires baremetal:node:get:${field} permission. **` };
+  }
+  for (const field of ['last_error', 'reservation']) {
+    if (field in view) view[field] = `** Redacted - Requires baremetal:node:get:${field} permission. **`;
+  }
+}
+
 /** Nodes as the API answers them, with links. */
 export function answerNodes(
-  context: Pick<ConductorContext, 'config'>,
+  context: Pick<ConductorContext, 'conductors'>,
   c: Context<ApiEnv>,
   nodes: readonly ShownNode[],
   choice: NodeFieldChoice,
 ): Record<string, unknown>[] {
   const version = c.get('version');
   const origin = originOf(c);
+  const caller = c.get('caller');
   const linked = choice.subResources.filter((name) => subResources[name] <= version);
-  const options = { version, fields: choice.fields, conductorName: context.config.conductorName };
+  const options = { version, fields: choice.fields, conductorOf: (node: NodeRow) => namedConductor(context, node) };
   return nodes.map(({ node, surroundings }) => {
     const view = viewNode(node, surroundings, options);
+    if (isForeignTo(caller, node)) redact(view);
     view['links'] = linksTo(origin, `nodes/${node.uuid}`);
     for (const name of linked) view[name] = linksTo(origin, `nodes/${node.uuid}/${name}`);
     return view;
@@ -66,7 +81,7 @@ export function answerNodes(
 }
 
 export function answerNode(
-  context: Pick<ConductorContext, 'config'>,
+  context: Pick<ConductorContext, 'conductors'>,
   c: Context<ApiEnv>,
   node: ShownNode,
   choice: NodeFieldChoice = allNodeFields,

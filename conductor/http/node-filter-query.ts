@@ -61,7 +61,7 @@ export function requireKnownNodeFilters(query: NodeFilterQuery, version: number)
 }
 
 /** `undefined` when nothing can match: Baton has no child nodes. */
-export function toNodeFilter(query: NodeFilterQuery): NodeFilter | undefined {
+export function toNodeFilter(query: NodeFilterQuery, conductorTimeoutMs: number): NodeFilter | undefined {
   if (query.parent_node !== undefined) return undefined;
   return {
     chassisUuid: query.chassis_uuid?.toLowerCase(),
@@ -74,6 +74,7 @@ export function toNodeFilter(query: NodeFilterQuery): NodeFilter | undefined {
     resourceClass: query.resource_class,
     fault: query.fault,
     conductorGroup: query.conductor_group,
+    conductor: query.conductor === undefined ? undefined : { hostname: query.conductor, timeoutMs: conductorTimeoutMs },
     owner: query.owner,
     lessee: query.lessee,
     project: query.project,

@@ -82,7 +82,7 @@ export function nodeHistoryRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(flow, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);
-    const view = await latestFlow(context.db, node, context.clock.now());
+    const view = await latestFlow(context, node);
     if (!view) throw new AppError('not_found', `Node ${node.uuid} has had no flow yet.`);
     return c.json(view);
   });

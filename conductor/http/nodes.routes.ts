@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { ownerOfNew } from '#conductor/auth/node-ownership.ts';
 import { getChassis } from '#conductor/chassis/chassis-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
@@ -138,10 +139,10 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     requireKnownNodeFilters(query, c.get('version'));
     const paging = parsePaging(query);
     if (paging.marker !== undefined) await getNode(context.db, paging.marker);
-    const filter = toNodeFilter(query);
-    const matchesNothing =
-      filter === undefined || (query.conductor !== undefined && query.conductor !== context.config.conductorName);
-    const shown = matchesNothing ? [] : await listNodes(context.db, filter, paging, choice.fields);
+    const filter = toNodeFilter(query, context.config.conductorTimeoutMs);
+    const visibleTo = c.get('caller').project;
+    const shown =
+      filter === undefined ? [] : await listNodes(context.db, { ...filter, visibleTo }, paging, choice.fields);
     const nodes = answerNodes(context, c, shown, choice);
     const rows = shown.map(({ node }) => node);
     return c.json({ nodes, ...nextPage(c.req.url, path, paging, rows) });
@@ -172,7 +173,7 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     const body = c.req.valid('json');
     const version = c.get('version');
     requireFields(Object.keys(body), version);
-    const node = await createNode(context, body, version);
+    const node = await createNode(context, body, { version, caller: c.get('caller') });
     c.header('Location', `${originOf(c)}/v1/nodes/${node.uuid}`);
     return c.json(answerNode(context, c, { node, surroundings: noSurroundings }), 201);
   });
@@ -190,12 +191,12 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
       requireVersion(version, removeChassisVersion, 'removing chassis_uuid');
     }
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    await changeNode(context, uuid, patch, version);
+    await changeNode(context, uuid, patch, { version, caller: c.get('caller') });
     return c.json(answerNode(context, c, await getShownNode(context.db, uuid)));
   });
   app.openapi(remove, async (c) => {
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    await removeNode(context, uuid);
+    await removeNode(context, uuid, c.get('caller'));
     return c.body(null, 204);
   });
   return app;

@@ -1,9 +1,12 @@
 import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
 import { followNodeChange } from '#conductor/allocations/follow-node-change.ts';
 import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
+import type { Caller } from '#conductor/auth/caller.ts';
 import { requireChassis } from '#conductor/chassis/chassis-store.ts';
+import { refuseUnknownGroup } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -15,26 +18,36 @@ import { sealNode } from '#conductor/secrets/node-secrets.ts';
  * `PATCH /v1/nodes/{node}` in one transaction.
  * @throws AppError `invalid_argument`, `conflict`, `node_locked`.
  */
-export function changeNode(
-  context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'clock' | 'secrets'>,
+export async function changeNode(
+  context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'clock' | 'secrets' | 'conductors'>,
   nodeUuid: string,
   patch: JsonPatch,
-  version: number,
+  { version, caller }: { readonly version: number; readonly caller: Caller },
 ): Promise<NodeRow> {
-  return changeUnlocked(context, nodeUuid, async (tx, node) => {
-    const asked = planNodePatch(node, patch, {
-      version,
-      defaultNetworkInterface: context.config.defaultNetworkInterface,
-      knownDrivers: context.drivers.hardwareTypes.map((type) => type.name),
-    });
-    const { change, releases } = await followNodeChange(tx, node, asked);
-    if (change.chassisUuid) await requireChassis(tx, change.chassisUuid);
-    if (Object.keys(change).length > 0)
-      await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
-    if (releases) await forgetAllocation(tx, node, context.config.conductorName);
-    await tellOfCapacity(tx);
-    return getNode(tx, nodeUuid);
-  });
+  const note = patch.length > 0 ? changeNote(context, caller, describePatch(patch)) : undefined;
+  await context.conductors.live();
+  return changeUnlocked(
+    context,
+    nodeUuid,
+    async (tx, node) => {
+      const asked = planNodePatch(node, patch, {
+        version,
+        defaultNetworkInterface: context.config.defaultNetworkInterface,
+        knownDrivers: context.drivers.hardwareTypes.map((type) => type.name),
+      });
+      const { change, releases } = await followNodeChange(tx, node, asked);
+      const { driver = node.driver, conductorGroup = node.conductorGroup } = change;
+      const isMoved = driver !== node.driver || conductorGroup !== node.conductorGroup;
+      if (isMoved) refuseUnknownGroup(context, { driver, conductorGroup });
+      if (change.chassisUuid) await requireChassis(tx, change.chassisUuid);
+      if (Object.keys(change).length > 0)
+        await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
+      if (releases) await forgetAllocation(tx, node, context.config.conductorName);
+      await tellOfCapacity(tx);
+      return getNode(tx, nodeUuid);
+    },
+    note,
+  );
 }
 
 /** Out of service until a person says otherwise; possible at any time, also while a conductor works on the node. */
@@ -42,6 +55,7 @@ export async function setMaintenance(
   context: Pick<ConductorContext, 'db' | 'config' | 'nudge'>,
   nodeUuid: string,
   maintenance: { readonly on: true; readonly reason: string | undefined } | { readonly on: false },
+  caller: Caller,
 ): Promise<void> {
   await context.db.transaction(async (tx) => {
     const reason = maintenance.on ? (maintenance.reason ?? null) : null;
@@ -58,6 +72,9 @@ export async function setMaintenance(
       eventType: 'maintenance',
       event: maintenance.on ? `maintenance on${reason ? `: ${reason}` : ''}` : 'maintenance off',
       conductor: context.config.conductorName,
+      user: caller.user,
+      project: caller.project,
+      tell: { type: 'node.maintenance', data: { maintenance: maintenance.on, reason, fault: null } },
     });
   });
   // a flow under way is held, or goes on

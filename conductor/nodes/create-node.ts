@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import type { Caller } from '#conductor/auth/caller.ts';
 import { requireChassis } from '#conductor/chassis/chassis-store.ts';
+import { refuseUnknownGroup } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeInsert, NodeRow } from '#conductor/db/schema/node.ts';
 import { type NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { checkInterface, interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
+import { checkInterface, interfaceKinds, keptDeployInterface } from '#conductor/nodes/node-interfaces.ts';
 import { insertNode } from '#conductor/nodes/node-store.ts';
 import { sealNode } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -17,9 +19,9 @@ const enrollVersion = 11;
  * @throws AppError `invalid_argument` naming the field, `conflict` for a duplicate.
  */
 export async function createNode(
-  context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'secrets'>,
+  context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'secrets' | 'conductors'>,
   description: NodeDescription & { readonly uuid?: string | undefined },
-  version: number,
+  { version, caller }: { readonly version: number; readonly caller: Caller },
 ): Promise<NodeRow> {
   const { config, drivers } = context;
   const driver = description.driver;
@@ -33,6 +35,8 @@ export async function createNode(
     );
   }
   checkName(description.name, version);
+  await context.conductors.live();
+  refuseUnknownGroup(context, { driver, conductorGroup: description.conductor_group ?? '' });
   for (const kind of interfaceKinds) {
     const name = description[`${kind}_interface`];
     if (name) checkInterface(driver, kind, name);
@@ -46,6 +50,7 @@ export async function createNode(
     driver,
     uuid: description.uuid?.toLowerCase() ?? randomUUID(),
     networkInterface: description.network_interface ?? config.defaultNetworkInterface,
+    deployInterface: keptDeployInterface(driver, description.deploy_interface),
     provisionState: state,
   };
   return context.db.transaction(async (tx) => {
@@ -57,6 +62,8 @@ export async function createNode(
       eventType: 'provisioning',
       event: `created in ${state}`,
       conductor: config.conductorName,
+      user: caller.user,
+      project: caller.project,
     });
     return node;
   });

@@ -1,5 +1,7 @@
 import { and, eq, ilike, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
+import { visibleNodes } from '#conductor/auth/node-ownership.ts';
+import { conductorOfNode } from '#conductor/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import type { NodeField } from '#conductor/nodes/node-fields.ts';
@@ -22,10 +24,14 @@ export interface NodeFilter {
   readonly resourceClass?: string | undefined;
   readonly fault?: string | undefined;
   readonly conductorGroup?: string | undefined;
+  /** The one that is at work on the node, or named for it; `timeoutMs` as `isAlive` has it. */
+  readonly conductor?: { readonly hostname: string; readonly timeoutMs: number } | undefined;
   readonly owner?: string | undefined;
   readonly lessee?: string | undefined;
   /** Owner or lessee. */
   readonly project?: string | undefined;
+  /** What a caller bound to this project may know of. */
+  readonly visibleTo?: string | undefined;
   readonly descriptionContains?: string | undefined;
   /** One or several, with commas between them. */
   readonly shard?: string | undefined;
@@ -114,8 +120,10 @@ function conditions(filter: NodeFilter): (SQL | undefined)[] {
     same(nodes.resourceClass, filter.resourceClass),
     same(nodes.fault, filter.fault),
     same(nodes.conductorGroup, filter.conductorGroup),
+    filter.conductor && sql`${conductorOfNode(filter.conductor.timeoutMs)} = ${filter.conductor.hostname}`,
     same(nodes.owner, filter.owner),
     same(nodes.lessee, filter.lessee),
+    visibleNodes(filter.visibleTo),
     filter.project === undefined ? undefined : or(eq(nodes.owner, filter.project), eq(nodes.lessee, filter.project)),
     filter.descriptionContains === undefined
       ? undefined

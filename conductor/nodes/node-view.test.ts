@@ -19,6 +19,7 @@ const row: NodeRow = {
   instanceName: null,
   resourceClass: null,
   networkInterface: 'switchport',
+  deployInterface: null,
   conductorGroup: '',
   owner: null,
   lessee: null,
@@ -55,7 +56,7 @@ const row: NodeRow = {
 };
 
 const view = (version: number, surroundings: NodeSurroundings = noSurroundings) =>
-  viewNode(row, surroundings, { version, conductorName: 'c1' });
+  viewNode(row, surroundings, { version, conductorOf: () => 'c1' });
 
 describe('viewNode', () => {
   test('shows exactly the fields of the version', () => {

@@ -22,7 +22,8 @@ export interface NodeViewOptions {
   readonly version: number;
   /** All that the version has when absent. */
   readonly fields?: readonly NodeField[] | undefined;
-  readonly conductorName: string;
+  /** Who is named for a node that nobody works on. */
+  readonly conductorOf: (node: NodeRow) => string | undefined;
 }
 
 /** The node as Ironic's API shows it, without links. Pure. */
@@ -108,7 +109,7 @@ const fieldValues: Readonly<
   target_raid_config: (node) => node.targetRaidConfig,
   traits: (_, { traits }) => traits,
   vendor_interface: (node) => interfaceOf(node, 'vendor'),
-  conductor: (_, _surroundings, { conductorName }) => conductorName,
+  conductor: (node, { reservation }, { conductorOf }) => reservation ?? conductorOf(node) ?? null,
   allocation_uuid: (node) => node.allocationUuid,
   chassis_uuid: (node) => node.chassisUuid,
 };

@@ -1,4 +1,5 @@
 import type { Caller } from '#conductor/auth/caller.ts';
+import { refuseUnattended } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { BootMode } from '#conductor/drivers/interfaces.ts';
@@ -16,14 +17,16 @@ type BootTarget = { readonly bootMode: BootMode } | { readonly secureBoot: boole
  * @throws AppError `not_supported` where the driver can't, `conflict` while a flow is under way, `node_locked`.
  */
 export async function requestBootMode(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'drivers' | 'config' | 'nudge'>,
+  context: Pick<ConductorContext, 'db' | 'clock' | 'drivers' | 'config' | 'nudge' | 'conductors'>,
   nodeUuid: string,
   target: BootTarget,
   caller: Pick<Caller, 'user' | 'project'>,
 ): Promise<void> {
   const isMode = 'bootMode' in target;
   const asked = isMode ? `boot mode '${target.bootMode}'` : `secure boot ${target.secureBoot ? 'on' : 'off'}`;
+  await context.conductors.live();
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
+    refuseUnattended(context, node);
     refuseInTransition(node);
     refuseWithoutFirmwareBoot(context, node, isMode ? 'set_boot_mode' : 'set_secure_boot_state');
     await updateNode(tx, node.uuid, {

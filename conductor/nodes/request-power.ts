@@ -1,3 +1,5 @@
+import type { Caller } from '#conductor/auth/caller.ts';
+import { refuseUnattended } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -10,20 +12,22 @@ export interface PowerRequest {
   readonly target: PowerTarget;
   /** How long it may take; the driver has defaults by target. */
   readonly timeoutSeconds?: number | undefined;
-  readonly user?: string | undefined;
+  readonly caller: Pick<Caller, 'user' | 'project'>;
 }
 
 /**
  * `PUT states/power`: stores the target, which a conductor then works towards; a crash in between loses nothing.
  * @throws AppError `invalid_argument` in cleaning or for a target the BMC lacks, `conflict` for a power off that the
- * node forbids, `node_locked` while a conductor works on it.
+ * node forbids, `node_locked` while a conductor works on it, `unavailable` when none could.
  */
 export async function requestPower(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'drivers' | 'config' | 'nudge'>,
+  context: Pick<ConductorContext, 'db' | 'clock' | 'drivers' | 'config' | 'nudge' | 'conductors'>,
   nodeUuid: string,
   request: PowerRequest,
 ): Promise<void> {
+  await context.conductors.live();
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
+    refuseUnattended(context, node);
     checkPowerRequest(context, node, request.target);
     await updateNode(tx, node.uuid, {
       targetPowerState: request.target,
@@ -36,7 +40,12 @@ export async function requestPower(
       eventType: 'power',
       event: `'${request.target}' requested`,
       conductor: context.config.conductorName,
-      user: request.user,
+      user: request.caller.user,
+      project: request.caller.project,
+      tell: {
+        type: 'node.power_state',
+        data: { power_state: node.powerState, target_power_state: request.target, event: 'requested' },
+      },
     });
   });
   context.nudge(nodeUuid);
