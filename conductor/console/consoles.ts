@@ -24,6 +24,8 @@ export interface ConsoleRequest {
   readonly query: ConsoleQuery;
   /** Who wants it, as the history names them. */
   readonly by: string;
+  readonly user: string | undefined;
+  readonly project: string | undefined;
 }
 
 /** The consoles that go through this conductor. */
@@ -68,7 +70,7 @@ export function createConsoles(context: {
 async function serveOne(
   context: Parameters<typeof createConsoles>[0],
   operator: WebSocket,
-  { nodeUuid, occasion, query, by }: ConsoleRequest,
+  { nodeUuid, occasion, query, by, user, project }: ConsoleRequest,
 ): Promise<void> {
   const { db, clock, log } = context;
   operator.pause();
@@ -76,7 +78,15 @@ async function serveOne(
   if (!occasion.session) throw new AppError('internal', 'a console was let through without an agent');
   const agent = await dialAgent(context.secrets, occasion.session, query);
   const record = (event: string): Promise<void> =>
-    addHistory(db, { nodeUuid, severity: 'INFO', eventType: 'console', event, conductor: context.conductorName });
+    addHistory(db, {
+      nodeUuid,
+      severity: 'INFO',
+      eventType: 'console',
+      event,
+      conductor: context.conductorName,
+      user,
+      project,
+    });
   const startedAt = clock.now().getTime();
   const during = occasion.stepName === undefined ? '' : ` during ${occasion.stepName}`;
   let reason = '';

@@ -2,6 +2,8 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { endFlow } from '#conductor/flows/end-flow.ts';
+import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { insertFlow, insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
@@ -12,6 +14,7 @@ import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
+import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /**
@@ -25,6 +28,10 @@ export async function failStep(context: ConductorContext, record: StepRecord, er
   await context.db.transaction(async (tx) => {
     await holdStep(tx, record);
     await recordStepEvent(tx, step, 'failed', { ...options, error: errorChain(error) });
+    await tellWebhooks(tx, lease.nodeUuid, {
+      type: 'node.step_failed',
+      data: { flow: flow.uuid, kind: flow.kind, step: nameOf(step), error: errorChain(error) },
+    });
     if (step.phase === 'cleanup') return;
     await startCleanup(tx, flow, {
       ...options,
@@ -71,7 +78,8 @@ export async function stopFlow(
   }
   if (options.thenEnd) {
     await skipPending(tx, steps, base);
-    await updateFlow(tx, flow.uuid, { state: 'aborted', endedAt: base.now, error: options.error, onHold: null });
+    await endFlow(context, tx, flow, { state: 'aborted', error: options.error });
+    countFlow(context, flow, 'aborted');
   } else if (!isCleaningUp(flow.state)) {
     await startCleanup(tx, flow, { ...base, state: 'aborting' });
   }
@@ -126,7 +134,7 @@ async function endInSuccess(
 ): Promise<void> {
   const kind = flowKinds[flow.kind];
   const conductor = context.config.conductorName;
-  await updateFlow(tx, flow.uuid, { state: 'succeeded', endedAt: context.clock.now() });
+  await endFlow(context, tx, flow, { state: 'succeeded' });
   const event = flow.kind === 'clean' ? cleanedEvent(node) : kind.events.done;
   if (!event) return;
   const moved = await applyEvent(tx, node, event, {
@@ -136,7 +144,9 @@ async function endInSuccess(
   });
   if (kind.next !== 'clean') return;
   if (node.automatedClean ?? context.config.automatedClean) {
-    const steps = planSteps(flowKinds.clean, { requested: [] });
+    const isFake = fakesFlow('clean', node);
+    const why = isFake ? { isFake, withoutAgent: 'its deploy interface is fake' } : {};
+    const steps = planSteps(flowKinds.clean, { requested: [], ...why });
     await insertFlow(tx, { nodeUuid: node.uuid, kind: 'clean', requestedBy: flow.requestedBy ?? undefined, steps });
   } else {
     await applyEvent(tx, moved, cleanedEvent(node), { conductor, target: null });
@@ -161,7 +171,7 @@ async function endInFailure(
     ...cleanup.map((step) => `clean-up step ${nameOf(step)} failed too: ${step.error ?? ''}`),
   ].join('; ');
   const aborted = flow.state === 'aborting';
-  await updateFlow(tx, flow.uuid, { state: aborted ? 'aborted' : 'failed', endedAt: context.clock.now() });
+  await endFlow(context, tx, flow, { state: aborted ? 'aborted' : 'failed' });
   const { fail } = kind.events;
   if (fail) await applyEvent(tx, node, fail, { conductor: context.config.conductorName, target: null, lastError });
   else await updateNode(tx, node.uuid, { lastError });

@@ -8,6 +8,7 @@ import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';
 import { ofGroup } from '#conductor/nodes/node-lease.ts';
+import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The node's flow that has not ended; there is at most one. */
@@ -57,6 +58,7 @@ export async function insertFlow(
     planHash: flow.planHash ?? null,
   });
   await insertSteps(tx, { flowUuid: uuid, phase: 'main', from: 1, steps: flow.steps });
+  await tellWebhooks(tx, flow.nodeUuid, { type: 'node.flow_started', data: { flow: uuid, kind: flow.kind } });
   return uuid;
 }
 

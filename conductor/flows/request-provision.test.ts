@@ -1,14 +1,15 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import { anybody } from '#conductor/auth/caller.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { deleteConfigDrive, getNode, readConfigDrive, saveConfigDrive } from '#conductor/nodes/node-store.ts';
-import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 import { openConfigDrive, openNodeDocument, sealConfigDrive } from '#conductor/secrets/node-secrets.ts';
-
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
+
 let api: TestApi;
 let uuid: string;
 beforeAll(async () => {
@@ -17,7 +18,12 @@ beforeAll(async () => {
 afterAll(() => api.close());
 beforeEach(async () => {
   await api.reset();
-  const node = { driver: 'fake-hardware', name: 'n1', properties: { capabilities: 'boot_mode:bios' } };
+  const node = {
+    driver: 'fake-hardware',
+    deploy_interface: 'direct',
+    name: 'n1',
+    properties: { capabilities: 'boot_mode:bios' },
+  };
   uuid = (await api.call('POST', '/v1/nodes', node)).uuid;
   await api.call('POST', '/v1/ports', { node_uuid: uuid, address: '52:54:00:00:00:01' });
 });
@@ -51,6 +57,7 @@ test('a rescue password is hashed before anything is locked', async () => {
   const readAfter: number[] = [];
   try {
     await requestProvision(api.context, node, {
+      caller: anybody,
       verb: 'rescue',
       get rescuePassword() {
         readAfter.push(transaction.mock.calls.length);

@@ -41,7 +41,9 @@ export function consoleRoutes(context: ConductorContext): ApiApp {
     const node = await getNode(context.db, c.req.param('node') ?? '');
     const occasion = await readConsoleOccasion(context.db, node.uuid);
     agentConsoleUrl(occasion.session);
-    return { nodeUuid: node.uuid, occasion, query: query.data, by: `somebody at ${remoteAddress(c)}` };
+    const { user, project } = c.get('caller');
+    const by = `${user ?? 'somebody'} at ${remoteAddress(c)}`;
+    return { nodeUuid: node.uuid, occasion, query: query.data, by, user, project };
   };
 
   // the answer to a refused upgrade has a status and no text: who gets one asks again without upgrade

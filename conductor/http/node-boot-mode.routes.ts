@@ -5,6 +5,7 @@ import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
+import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { looseBoolean } from '#conductor/nodes/node-fields.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -77,6 +78,7 @@ export function nodeBootModeRoutes(context: ConductorContext): ApiApp {
       throw new AppError('not_supported', `Driver ${node.driver} does not support inject_nmi.`);
     }
     await withNodeLock(context, node.uuid, (signal) => management.injectNmi?.({ signal }) ?? Promise.resolve());
+    await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), 'NMI sent'));
     return c.body(null, 204);
   });
 

@@ -6,6 +6,7 @@ import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
+import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { validateNode } from '#conductor/nodes/validate-node.ts';
@@ -102,13 +103,13 @@ export function nodeManagementRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(maintenanceOn, async (c) => {
     const { uuid } = await find(c.req.valid('param').node);
-    await setMaintenance(context, uuid, { on: true, reason: c.req.valid('json').reason ?? undefined });
+    await setMaintenance(context, uuid, { on: true, reason: c.req.valid('json').reason ?? undefined }, c.get('caller'));
     return c.body(null, 202);
   });
 
   app.openapi(maintenanceOff, async (c) => {
     const { uuid } = await find(c.req.valid('param').node);
-    await setMaintenance(context, uuid, { on: false });
+    await setMaintenance(context, uuid, { on: false }, c.get('caller'));
     return c.body(null, 202);
   });
 
@@ -136,6 +137,8 @@ export function nodeManagementRoutes(context: ConductorContext): ApiApp {
     await withNodeLock(context, node.uuid, (signal) =>
       management.setBootDevice(device, { persistent: persistent ?? false, signal }),
     );
+    const event = `boot device ${device} set${persistent ? ', persistently' : ' for the next boot'}`;
+    await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), event));
     return c.body(null, 204);
   });
 

@@ -57,7 +57,7 @@ export function nodeRaidRoutes(context: ConductorContext): ApiApp {
   app.openapi(put, async (c) => {
     requireEndpoint(c.get('version'), since);
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    await changeTargetRaidConfig(context, uuid, c.req.valid('json'));
+    await changeTargetRaidConfig(context, uuid, c.req.valid('json'), c.get('caller'));
     return c.body(null, 204);
   });
 

@@ -155,7 +155,11 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
     }
     if (known.startsWith('soft')) requireVersion(version, softPowerVersion, `target '${known}'`);
     if (typeof timeout === 'number') requireVersion(version, softPowerVersion, "'timeout'");
-    await requestPower(context, node.uuid, { target: known, timeoutSeconds: timeout ?? undefined });
+    await requestPower(context, node.uuid, {
+      target: known,
+      timeoutSeconds: timeout ?? undefined,
+      caller: c.get('caller'),
+    });
     c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
     return c.body(null, 202);
   });
@@ -174,6 +178,7 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
     checkProvisionKeys(body, body.target, c.get('version'));
     await requestProvision(context, node, {
       verb: body.target,
+      caller: c.get('caller'),
       ...(body.configdrive ? { configDrive: body.configdrive } : {}),
       steps: requestedSteps(body),
       disableRamdisk: body.disable_ramdisk ?? undefined,

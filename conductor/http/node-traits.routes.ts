@@ -1,12 +1,14 @@
 import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { z } from 'zod';
 import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
+import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { TraitName } from '#conductor/nodes/trait-name.ts';
@@ -70,16 +72,21 @@ export function nodeTraitRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
   const { db } = context;
   const change = async (
-    version: number,
-    ident: string,
+    c: Context<ApiEnv>,
+    { node, event }: { readonly node: string; readonly event: string },
     write: (tx: Transaction, nodeUuid: string) => Promise<void>,
   ): Promise<void> => {
-    requireEndpoint(version, traitVersion);
-    const { uuid } = await getNode(db, ident);
-    await changeUnlocked(context, uuid, async (tx) => {
-      await write(tx, uuid);
-      await tellOfCapacity(tx);
-    });
+    requireEndpoint(c.get('version'), traitVersion);
+    const { uuid } = await getNode(db, node);
+    await changeUnlocked(
+      context,
+      uuid,
+      async (tx) => {
+        await write(tx, uuid);
+        await tellOfCapacity(tx);
+      },
+      changeNote(context, c.get('caller'), event),
+    );
   };
 
   app.openapi(list, async (c) => {
@@ -90,13 +97,15 @@ export function nodeTraitRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(replace, async (c) => {
     const { traits } = c.req.valid('json');
-    await change(c.get('version'), c.req.valid('param').node, (tx, uuid) => replaceTraits(tx, uuid, traits));
+    const { node } = c.req.valid('param');
+    const event = `traits set: ${traits.join(', ') || 'none'}`;
+    await change(c, { node, event }, (tx, uuid) => replaceTraits(tx, uuid, traits));
     return c.body(null, 204);
   });
 
   app.openapi(add, async (c) => {
     const { node, trait } = c.req.valid('param');
-    await change(c.get('version'), node, async (tx, uuid) => {
+    await change(c, { node, event: `trait ${trait} added` }, async (tx, uuid) => {
       const present = (await listTraits(tx, [uuid])).get(uuid) ?? [];
       if (present.length >= maximumTraits && !present.includes(trait)) {
         throw new AppError(
@@ -111,13 +120,13 @@ export function nodeTraitRoutes(context: ConductorContext): ApiApp {
   });
 
   app.openapi(removeAll, async (c) => {
-    await change(c.get('version'), c.req.valid('param').node, deleteTraits);
+    await change(c, { node: c.req.valid('param').node, event: 'all traits removed' }, deleteTraits);
     return c.body(null, 204);
   });
 
   app.openapi(remove, async (c) => {
     const { node, trait } = c.req.valid('param');
-    await change(c.get('version'), node, async (tx, uuid) => {
+    await change(c, { node, event: `trait ${trait} removed` }, async (tx, uuid) => {
       if (await deleteTrait(tx, uuid, trait)) return;
       throw new AppError('not_found', `Node ${uuid} doesn't have a trait '${trait}'`);
     });

@@ -4,6 +4,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
+import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { attachVif, detachVif } from '#conductor/nodes/change-vif.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -62,7 +63,8 @@ export function nodeVifRoutes(context: ConductorContext): ApiApp {
         `id: no network '${id}'; the networks file has ${known.join(', ') || 'none'}.`,
       );
     }
-    await changeUnlocked(context, node.uuid, (tx, current) => attachVif(tx, current, id));
+    const note = changeNote(context, c.get('caller'), `network ${id} attached`);
+    await changeUnlocked(context, node.uuid, (tx, current) => attachVif(tx, current, id), note);
     return c.body(null, 204);
   });
 
@@ -70,7 +72,8 @@ export function nodeVifRoutes(context: ConductorContext): ApiApp {
     requireEndpoint(c.get('version'), vifVersion);
     const { node: ident, vif } = c.req.valid('param');
     const node = await getNode(context.db, ident);
-    await changeUnlocked(context, node.uuid, (tx, current) => detachVif(tx, current, vif));
+    const note = changeNote(context, c.get('caller'), `network ${vif} detached`);
+    await changeUnlocked(context, node.uuid, (tx, current) => detachVif(tx, current, vif), note);
     return c.body(null, 204);
   });
 

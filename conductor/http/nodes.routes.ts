@@ -173,7 +173,9 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     const body = c.req.valid('json');
     const version = c.get('version');
     requireFields(Object.keys(body), version);
-    const node = await createNode(context, body, { version, caller: c.get('caller') });
+    const caller = c.get('caller');
+    const description = { ...body, owner: ownerOfNew(caller, body.owner) };
+    const node = await createNode(context, description, { version, caller });
     c.header('Location', `${originOf(c)}/v1/nodes/${node.uuid}`);
     return c.json(answerNode(context, c, { node, surroundings: noSurroundings }), 201);
   });

@@ -139,7 +139,10 @@ export function portgroupRoutes(context: ConductorContext): ApiApp {
     requireFields(Object.keys(await c.req.json<object>()), version);
     const node = await findNode(db, ident);
     if (!node) throw new AppError('invalid_argument', `Node ${ident} could not be found.`);
-    const row = await createPortgroup(context, node.uuid, description, uuid?.toLowerCase());
+    const row = await createPortgroup(context, node.uuid, description, {
+      uuid: uuid?.toLowerCase(),
+      caller: c.get('caller'),
+    });
     c.header('Location', `${originOf(c)}${path}/${row.uuid}`);
     return c.json(answer(c, row), 201);
   });
@@ -157,12 +160,12 @@ export function portgroupRoutes(context: ConductorContext): ApiApp {
     const patch = c.req.valid('json');
     requireFields(patchRoots(patch), version);
     const row = await getPortgroup(db, c.req.valid('param').portgroup);
-    return c.json(answer(c, await changePortgroup(context, row, patch)));
+    return c.json(answer(c, await changePortgroup(context, row, patch, c.get('caller'))));
   });
 
   app.openapi(remove, async (c) => {
     requireEndpoint(c.get('version'), since);
-    await removePortgroup(context, await getPortgroup(db, c.req.valid('param').portgroup));
+    await removePortgroup(context, await getPortgroup(db, c.req.valid('param').portgroup), c.get('caller'));
     return c.body(null, 204);
   });
 
@@ -177,7 +180,7 @@ function mountLists(app: ApiApp, db: ConductorContext['db']): void {
   ): Promise<Response> => {
     const paging = parsePaging(query);
     if (paging.marker !== undefined) await getPortgroup(db, paging.marker);
-    const rows = await listPortgroups(db, place.filter, paging);
+    const rows = await listPortgroups(db, { ...place.filter, visibleTo: c.get('caller').project }, paging);
     return c.json({
       portgroups: rows.map((row) => answer(c, row, place.fields)),
       ...nextPage(c.req.url, place.path, paging, rows),

@@ -157,7 +157,7 @@ export function portRoutes(context: ConductorContext): ApiApp {
     if (ident === undefined) throw new AppError('invalid_argument', 'Missing mandatory parameter: node_uuid');
     const node = await findNode(db, ident);
     if (!node) throw new AppError('invalid_argument', `Node ${ident} could not be found.`);
-    const port = await createPort(context, node.uuid, description);
+    const port = await createPort(context, node.uuid, description, c.get('caller'));
     c.header('Location', `${originOf(c)}/v1/ports/${port.uuid}`);
     return c.json(answerPort(c, port), 201);
   });
@@ -171,11 +171,12 @@ export function portRoutes(context: ConductorContext): ApiApp {
   app.openapi(change, async (c) => {
     const patch = c.req.valid('json');
     requireFields(patchRoots(patch), c.get('version'));
-    return c.json(answerPort(c, await changePort(context, requirePortUuid(c.req.valid('param').port), patch)));
+    const uuid = requirePortUuid(c.req.valid('param').port);
+    return c.json(answerPort(c, await changePort(context, uuid, patch, c.get('caller'))));
   });
 
   app.openapi(remove, async (c) => {
-    await removePort(context, requirePortUuid(c.req.valid('param').port));
+    await removePort(context, requirePortUuid(c.req.valid('param').port), c.get('caller'));
     return c.body(null, 204);
   });
 
@@ -197,7 +198,8 @@ function mountLists(app: ApiApp, db: ConductorContext['db']): void {
     if (paging.marker !== undefined) await getPort(db, paging.marker);
     const address = query.address === undefined ? undefined : (parseMacAddress(query.address) ?? query.address);
     const { nodeUuid, portgroupUuid } = list;
-    const rows = await listPorts(db, { nodeUuid, portgroupUuid, address, shard: query.shard }, paging);
+    const visibleTo = c.get('caller').project;
+    const rows = await listPorts(db, { nodeUuid, portgroupUuid, address, shard: query.shard, visibleTo }, paging);
     const ports = rows.map((row) => answerPort(c, row, list.fields));
     return c.json({ ports, ...nextPage(c.req.url, list.path, paging, rows) });
   };

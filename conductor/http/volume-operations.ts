@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import type { ApiApp, ApiEnv } from '#conductor/http/api-app.ts';
@@ -23,10 +24,10 @@ export interface VolumeResource<Row extends { readonly uuid: string }, Field ext
   readonly fields: readonly Field[];
   readonly listed: readonly Field[];
   readonly view: (row: Row, fields?: readonly Field[]) => Record<string, unknown>;
-  readonly list: (db: Queryable, nodeUuid: string | undefined, page: PageRequest) => Promise<Row[]>;
+  readonly list: (db: Queryable, nodeUuid: string | undefined, page: PageRequest, visibleTo?: string) => Promise<Row[]>;
   readonly get: (db: Queryable, uuid: string) => Promise<Row>;
-  readonly change: (context: ConductorContext, uuid: string, patch: JsonPatch) => Promise<Row>;
-  readonly remove: (context: ConductorContext, uuid: string) => Promise<void>;
+  readonly change: (context: ConductorContext, uuid: string, patch: JsonPatch, caller: Caller) => Promise<Row>;
+  readonly remove: (context: ConductorContext, uuid: string, caller: Caller) => Promise<void>;
 }
 
 export const volumeVersion = 32;
@@ -117,7 +118,7 @@ export function mountVolumeOperations<Row extends { readonly uuid: string }, Fie
     const fields = chooseListFields(query, fieldSet);
     const paging = parsePaging(query);
     if (paging.marker !== undefined) await resource.get(context.db, paging.marker);
-    const rows = await resource.list(context.db, place.nodeUuid, paging);
+    const rows = await resource.list(context.db, place.nodeUuid, paging, c.get('caller').project);
     return c.json({
       [key]: rows.map((row) => answerVolume(c, resource, row, fields)),
       ...nextPage(c.req.url, place.path, paging, rows),
@@ -145,11 +146,13 @@ export function mountVolumeOperations<Row extends { readonly uuid: string }, Fie
   app.openapi(routes.change, async (c) => {
     requireEndpoint(c.get('version'), volumeVersion);
     const uuid = uuidOf(c.req.valid('param').volume);
-    return c.json(answerVolume(c, resource, await resource.change(context, uuid, c.req.valid('json'))));
+    return c.json(
+      answerVolume(c, resource, await resource.change(context, uuid, c.req.valid('json'), c.get('caller'))),
+    );
   });
   app.openapi(routes.remove, async (c) => {
     requireEndpoint(c.get('version'), volumeVersion);
-    await resource.remove(context, uuidOf(c.req.valid('param').volume));
+    await resource.remove(context, uuidOf(c.req.valid('param').volume), c.get('caller'));
     return c.body(null, 204);
   });
 }

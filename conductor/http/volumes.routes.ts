@@ -102,7 +102,10 @@ export function volumeRoutes(context: ConductorContext): ApiApp {
   app.openapi(postConnector, async (c) => {
     requireEndpoint(c.get('version'), volumeVersion);
     const { node_uuid: ident, uuid, ...description } = c.req.valid('json');
-    const row = await createConnector(context, await resolve(ident), description, uuid?.toLowerCase());
+    const row = await createConnector(context, await resolve(ident), description, {
+      uuid: uuid?.toLowerCase(),
+      caller: c.get('caller'),
+    });
     c.header('Location', `${originOf(c)}/v1/volume/connectors/${row.uuid}`);
     return c.json(answerVolume(c, connectors, row), 201);
   });
@@ -110,7 +113,10 @@ export function volumeRoutes(context: ConductorContext): ApiApp {
   app.openapi(postTarget, async (c) => {
     requireEndpoint(c.get('version'), volumeVersion);
     const { node_uuid: ident, uuid, ...description } = c.req.valid('json');
-    const row = await createTarget(context, await resolve(ident), description, uuid?.toLowerCase());
+    const row = await createTarget(context, await resolve(ident), description, {
+      uuid: uuid?.toLowerCase(),
+      caller: c.get('caller'),
+    });
     c.header('Location', `${originOf(c)}/v1/volume/targets/${row.uuid}`);
     return c.json(answerVolume(c, targets, row), 201);
   });

@@ -4,15 +4,14 @@ import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 
 type MetricsContext = Pick<ConductorContext, 'metrics' | 'clock' | 'log'>;
 
-/** The states that a flow ends in, by the state in which its last step ended. */
-export function endStateOf(flow: Pick<FlowRow, 'state'>): 'succeeded' | 'failed' | 'aborted' {
+/** The state that a flow ends in, by the state in which its last step ended. */
+function endStateOf(flow: Pick<FlowRow, 'state'>): 'succeeded' | 'failed' | 'aborted' {
   if (flow.state === 'failing') return 'failed';
   return flow.state === 'aborting' ? 'aborted' : 'succeeded';
 }
 
 /** A flow has ended: counts and logs it. */
-export function countFlow(context: MetricsContext, flow: FlowRow): void {
-  const state = endStateOf(flow);
+export function countFlow(context: MetricsContext, flow: FlowRow, state = endStateOf(flow)): void {
   const seconds = secondsSince(context, flow.startedAt);
   context.metrics.flowSeconds.observe({ kind: flow.kind, state }, seconds);
   context.log.info({ node: flow.nodeUuid, flow: flow.uuid, kind: flow.kind, state, seconds }, 'flow ended');

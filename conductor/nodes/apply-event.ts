@@ -14,6 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export interface ApplyEventOptions {
   readonly conductor: string;
   readonly user?: string | undefined;
+  readonly project?: string | undefined;
   /** Where the node is going while it works; `null` once it has arrived. Left as it is when absent. */
   readonly target?: ProvisionState | null;
   /** `null` clears it; left as it is when absent. */
@@ -69,6 +70,7 @@ export async function applyEvent(
     event: `${node.provisionState} → ${next}${options.lastError ? `: ${options.lastError}` : ''}`,
     conductor: options.conductor,
     user: options.user,
+    project: options.project,
   });
   return row;
 }

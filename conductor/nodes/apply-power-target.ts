@@ -35,6 +35,14 @@ export async function applyPowerTarget(context: ConductorContext, lease: Lease, 
       severity: failure === undefined ? 'INFO' : 'ERROR',
       eventType: 'power',
       event: failure ?? `'${target}' done`,
+      tell: {
+        type: 'node.power_state',
+        data: {
+          power_state: failure === undefined ? powerStateAfter(target) : node.powerState,
+          target_power_state: null,
+          event: failure ?? 'done',
+        },
+      },
       conductor: context.config.conductorName,
     });
   });

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
+import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
 import { planPortPatch } from '#conductor/nodes/plan-port-patch.ts';
@@ -15,7 +17,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** What says how the machine is connected. */
 const rewiring = ['address', 'localLinkConnection', 'pxeEnabled', 'portgroupUuid'] as const;
 
-type PortContext = Pick<ConductorContext, 'db' | 'clock'>;
+type PortContext = Pick<ConductorContext, 'db' | 'clock' | 'config'>;
 
 /**
  * Adds a port to a node.
@@ -25,51 +27,74 @@ export function createPort(
   context: PortContext,
   nodeUuid: string,
   description: PortDescription & { readonly address: string; readonly uuid?: string | undefined },
+  caller: Caller,
 ): Promise<PortRow> {
+  const note = changeNote(context, caller, `port ${description.address} created`);
   const columns = Object.entries(portColumns)
     .map(([field, column]) => [column, description[field as keyof typeof portColumns]] as const)
     .filter(([, value]) => value !== undefined && value !== null);
-  return changeUnlocked(context, nodeUuid, async (tx, node) => {
-    refuseInUse(node, 'port', 'created');
-    if (description.local_link_connection) await refuseSharedSwitchPort(tx, description.local_link_connection);
-    const uuid = description.uuid?.toLowerCase() ?? randomUUID();
-    const { address } = description;
-    await checkMembership(tx, {
-      uuid,
-      nodeUuid,
-      address,
-      portgroupUuid: description.portgroup_uuid ?? null,
-      pxeEnabled: description.pxe_enabled ?? true,
-      physicalNetwork: description.physical_network ?? null,
-    });
-    return insertPort(tx, { ...(Object.fromEntries(columns) as object), address, nodeUuid, uuid });
-  });
+  return changeUnlocked(
+    context,
+    nodeUuid,
+    async (tx, node) => {
+      refuseInUse(node, 'port', 'created');
+      if (description.local_link_connection) await refuseSharedSwitchPort(tx, description.local_link_connection);
+      const uuid = description.uuid?.toLowerCase() ?? randomUUID();
+      const { address } = description;
+      await checkMembership(tx, {
+        uuid,
+        nodeUuid,
+        address,
+        portgroupUuid: description.portgroup_uuid ?? null,
+        pxeEnabled: description.pxe_enabled ?? true,
+        physicalNetwork: description.physical_network ?? null,
+      });
+      return insertPort(tx, { ...(Object.fromEntries(columns) as object), address, nodeUuid, uuid });
+    },
+    note,
+  );
 }
 
 /**
  * `PATCH /v1/ports/{port}` in one transaction.
  * @throws AppError `invalid_argument`, `conflict` for a duplicate or while the node is in use, `node_locked`.
  */
-export async function changePort(context: PortContext, portUuid: string, patch: JsonPatch): Promise<PortRow> {
-  const { nodeUuid } = await getPort(context.db, portUuid);
-  return changeUnlocked(context, nodeUuid, async (tx, node) => {
-    const before = await getPort(tx, portUuid);
-    const change = planPortPatch(before, patch);
-    if (rewiring.some((column) => column in change)) refuseInUse(node, 'port', 'changed');
-    if (change.localLinkConnection) await refuseSharedSwitchPort(tx, change.localLinkConnection, portUuid);
-    await checkMembership(tx, { ...before, ...change });
-    if (Object.keys(change).length > 0) await updatePort(tx, portUuid, change);
-    return getPort(tx, portUuid);
-  });
+export async function changePort(
+  context: PortContext,
+  portUuid: string,
+  patch: JsonPatch,
+  caller: Caller,
+): Promise<PortRow> {
+  const { nodeUuid, address } = await getPort(context.db, portUuid);
+  const note = changeNote(context, caller, `port ${address}: ${describePatch(patch)}`);
+  return changeUnlocked(
+    context,
+    nodeUuid,
+    async (tx, node) => {
+      const before = await getPort(tx, portUuid);
+      const change = planPortPatch(before, patch);
+      if (rewiring.some((column) => column in change)) refuseInUse(node, 'port', 'changed');
+      if (change.localLinkConnection) await refuseSharedSwitchPort(tx, change.localLinkConnection, portUuid);
+      await checkMembership(tx, { ...before, ...change });
+      if (Object.keys(change).length > 0) await updatePort(tx, portUuid, change);
+      return getPort(tx, portUuid);
+    },
+    note,
+  );
 }
 
 /** @throws AppError `conflict` while the node is in use, `node_locked`. */
-export async function removePort(context: PortContext, portUuid: string): Promise<void> {
-  const { nodeUuid } = await getPort(context.db, portUuid);
-  await changeUnlocked(context, nodeUuid, async (tx, node) => {
-    refuseInUse(node, 'port', 'deleted');
-    await deletePort(tx, portUuid);
-  });
+export async function removePort(context: PortContext, portUuid: string, caller: Caller): Promise<void> {
+  const { nodeUuid, address } = await getPort(context.db, portUuid);
+  await changeUnlocked(
+    context,
+    nodeUuid,
+    async (tx, node) => {
+      refuseInUse(node, 'port', 'deleted');
+      await deletePort(tx, portUuid);
+    },
+    changeNote(context, caller, `port ${address} deleted`),
+  );
 }
 
 async function refuseSharedSwitchPort(tx: Transaction, connection: JsonObject, exceptUuid?: string): Promise<void> {

@@ -1,5 +1,7 @@
+import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
@@ -11,13 +13,19 @@ import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
  * @throws AppError `invalid_argument` naming every wrong field, `conflict` while a flow is under way, `node_locked`.
  */
 export async function changeTargetRaidConfig(
-  context: Pick<ConductorContext, 'db' | 'clock'>,
+  context: Pick<ConductorContext, 'db' | 'clock' | 'config'>,
   nodeUuid: string,
   target: JsonObject,
+  caller: Caller,
 ): Promise<void> {
   const targetRaidConfig = Object.keys(target).length === 0 ? {} : parseTargetRaidConfig(target);
-  await changeUnlocked(context, nodeUuid, async (tx, node) => {
-    refuseInTransition(node);
-    await updateNode(tx, nodeUuid, { targetRaidConfig });
-  });
+  await changeUnlocked(
+    context,
+    nodeUuid,
+    async (tx, node) => {
+      refuseInTransition(node);
+      await updateNode(tx, nodeUuid, { targetRaidConfig });
+    },
+    changeNote(context, caller, 'target_raid_config set'),
+  );
 }

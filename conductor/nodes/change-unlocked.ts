@@ -1,6 +1,7 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { type ChangeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { refuseLocked } from '#conductor/nodes/node-lock.ts';
 import { getNode, lockNode } from '#conductor/nodes/node-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
@@ -19,6 +20,8 @@ export async function changeUnlocked<Result>(
   context: Pick<ConductorContext, 'db' | 'clock'>,
   nodeUuid: string,
   change: (tx: Transaction, node: NodeRow) => Promise<Result>,
+  /** Goes into the node's history along with it; absent for changes that write their own entry. */
+  note?: ChangeNote,
 ): Promise<Result> {
   for (let tryNumber = 1; ; tryNumber += 1) {
     try {
@@ -27,7 +30,9 @@ export async function changeUnlocked<Result>(
         await getNode(tx, nodeUuid);
         // lease before row, the order in which conductors lock them
         await refuseLocked(tx, nodeUuid);
-        return change(tx, await lockNode(tx, nodeUuid));
+        const result = await change(tx, await lockNode(tx, nodeUuid));
+        if (note) await writeChangeNote(tx, nodeUuid, note);
+        return result;
       });
     } catch (error) {
       if (errorCode(error) !== 'node_locked' || tryNumber === tries) throw error;

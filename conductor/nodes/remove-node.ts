@@ -1,4 +1,5 @@
 import { deleteAllocationOfNode } from '#conductor/allocations/allocation-store.ts';
+import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -18,12 +19,19 @@ const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
  * Forgets a node with everything that belongs to it, its allocation too (ironic-api.md §3.4). The machine is not touched.
  * @throws AppError `conflict`, `forbidden` (protected), `node_locked`, `not_found`.
  */
-export async function removeNode(context: Pick<ConductorContext, 'db' | 'clock'>, nodeUuid: string): Promise<void> {
-  await changeUnlocked(context, nodeUuid, async (tx, node) => {
+export async function removeNode(
+  context: Pick<ConductorContext, 'db' | 'clock' | 'log'>,
+  nodeUuid: string,
+  { user, project }: Pick<Caller, 'user' | 'project'>,
+): Promise<void> {
+  const name = await changeUnlocked(context, nodeUuid, async (tx, node) => {
     refuseRemoval(node);
     await deleteAllocationOfNode(tx, nodeUuid);
     await deleteNode(tx, nodeUuid);
+    return node.name;
   });
+  // its history is gone with it
+  context.log.info({ node: nodeUuid, name, user, project }, 'node deleted');
 }
 
 function refuseRemoval(node: NodeRow): void {

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { PortgroupRow } from '#conductor/db/schema/portgroup.ts';
+import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { type JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
@@ -16,7 +18,7 @@ import {
 } from '#conductor/portgroups/portgroup-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type PortgroupContext = Pick<ConductorContext, 'db' | 'clock'>;
+type PortgroupContext = Pick<ConductorContext, 'db' | 'clock' | 'config'>;
 
 /**
  * Adds a port group to a node.
@@ -26,12 +28,17 @@ export function createPortgroup(
   context: PortgroupContext,
   nodeUuid: string,
   description: PortgroupDescription,
-  uuid: string = randomUUID(),
+  { uuid = randomUUID(), caller }: { readonly uuid: string | undefined; readonly caller: Caller },
 ): Promise<PortgroupRow> {
-  return changeUnlocked(context, nodeUuid, (tx, node) => {
-    refuseInUse(node, 'port group', 'created');
-    return insertPortgroup(tx, { uuid, nodeUuid }, description);
-  });
+  return changeUnlocked(
+    context,
+    nodeUuid,
+    (tx, node) => {
+      refuseInUse(node, 'port group', 'created');
+      return insertPortgroup(tx, { uuid, nodeUuid }, description);
+    },
+    changeNote(context, caller, `port group ${uuid} created`),
+  );
 }
 
 /**
@@ -43,33 +50,48 @@ export async function changePortgroup(
   context: PortgroupContext,
   portgroup: PortgroupRow,
   patch: JsonPatch,
+  caller: Caller,
 ): Promise<PortgroupRow> {
   const { uuid, nodeUuid } = portgroup;
-  return changeUnlocked(context, nodeUuid, async (tx, node) => {
-    const before = await getPortgroup(tx, uuid);
-    const after = patchDocument(describePortgroup(before), patch, PortgroupDescription);
-    const rewired =
-      after.address !== before.address || after.standalone_ports_supported !== before.standalonePortsSupported;
-    if (rewired) refuseInUse(node, 'port group', 'changed');
-    if (!after.standalone_ports_supported) await refusePxePorts(tx, before);
-    if (patch.length > 0) await updatePortgroup(tx, uuid, after);
-    return getPortgroup(tx, uuid);
-  });
+  return changeUnlocked(
+    context,
+    nodeUuid,
+    async (tx, node) => {
+      const before = await getPortgroup(tx, uuid);
+      const after = patchDocument(describePortgroup(before), patch, PortgroupDescription);
+      const rewired =
+        after.address !== before.address || after.standalone_ports_supported !== before.standalonePortsSupported;
+      if (rewired) refuseInUse(node, 'port group', 'changed');
+      if (!after.standalone_ports_supported) await refusePxePorts(tx, before);
+      if (patch.length > 0) await updatePortgroup(tx, uuid, after);
+      return getPortgroup(tx, uuid);
+    },
+    changeNote(context, caller, `port group ${uuid}: ${describePatch(patch)}`),
+  );
 }
 
 /** @throws AppError `invalid_argument` while it has ports, `conflict` while the node is in use, `node_locked`. */
-export async function removePortgroup(context: PortgroupContext, portgroup: PortgroupRow): Promise<void> {
+export async function removePortgroup(
+  context: PortgroupContext,
+  portgroup: PortgroupRow,
+  caller: Caller,
+): Promise<void> {
   const { uuid, nodeUuid } = portgroup;
-  await changeUnlocked(context, nodeUuid, async (tx, node) => {
-    refuseInUse(node, 'port group', 'deleted');
-    if ((await membersOf(tx, portgroup)).length > 0) {
-      throw new AppError(
-        'invalid_argument',
-        `Cannot complete the requested action because portgroup ${uuid} contains ports.`,
-      );
-    }
-    await deletePortgroup(tx, uuid);
-  });
+  await changeUnlocked(
+    context,
+    nodeUuid,
+    async (tx, node) => {
+      refuseInUse(node, 'port group', 'deleted');
+      if ((await membersOf(tx, portgroup)).length > 0) {
+        throw new AppError(
+          'invalid_argument',
+          `Cannot complete the requested action because portgroup ${uuid} contains ports.`,
+        );
+      }
+      await deletePortgroup(tx, uuid);
+    },
+    changeNote(context, caller, `port group ${uuid} deleted`),
+  );
 }
 
 async function membersOf(tx: Transaction, portgroup: PortgroupRow) {

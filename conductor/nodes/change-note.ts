@@ -1,0 +1,35 @@
+import type { Caller } from '#conductor/auth/caller.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+
+/** What the history says of an operator's change. Names of fields at most: values may be secrets. */
+export interface ChangeNote {
+  readonly event: string;
+  readonly conductor: string;
+  readonly user: string | undefined;
+  readonly project: string | undefined;
+}
+
+export function changeNote(
+  { config }: Pick<ConductorContext, 'config'>,
+  { user, project }: Pick<Caller, 'user' | 'project'>,
+  event: string,
+): ChangeNote {
+  return { event, conductor: config.conductorName, user, project };
+}
+
+export function writeChangeNote(db: Queryable, nodeUuid: string, note: ChangeNote): Promise<void> {
+  return addHistory(db, { nodeUuid, severity: 'INFO', eventType: 'change', ...note });
+}
+
+/** More are only counted. */
+const namedPaths = 20;
+
+/** `changed /name, /driver_info/redfish_address`: where, never what. */
+export function describePatch(patch: JsonPatch): string {
+  const paths = [...new Set(patch.map(({ path }) => path))];
+  const more = paths.length > namedPaths ? ` and ${paths.length - namedPaths} more` : '';
+  return `changed ${paths.slice(0, namedPaths).join(', ') || 'nothing'}${more}`;
+}
