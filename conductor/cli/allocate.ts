@@ -106,9 +106,15 @@ async function describe(context: CommandContext, allocations: readonly Json[]): 
 
 async function dryRun(context: CommandContext, input: CommandInput, body: Json): Promise<void> {
   const answer = (await context.client.call('POST', '/v1/allocations', { ...body, dry_run: true })) ?? {};
-  const nodes = (answer['nodes'] ?? []) as Json[];
-  const rows = nodes.map((node) => [cell(node['name'] ?? node['uuid']), cell(node['verdict'])]);
-  print(context, input, { json: answer, text: table([['node', 'why'], ...rows]) });
+  const nameOf = (node: Json): string => cell(node['name'] ?? node['uuid']);
+  const chosen = ((answer['nodes'] ?? []) as Json[]).map((node) => [nameOf(node), 'would be taken']);
+  const refused = ((answer['refused'] ?? []) as Json[]).map((node) => [
+    nameOf(node),
+    ((node['reasons'] ?? []) as string[]).join('; '),
+  ]);
+  const end = answer['error'] === null ? `${cell(answer['fitting'])} fit\n` : '';
+  print(context, input, { json: answer, text: `${table([...chosen, ...refused])}${end}` });
+  if (answer['error'] !== null) throw new AppError('command_failed', cell(answer['error']));
 }
 
 export const allocateCommand: Command = {

@@ -24,6 +24,8 @@ import { powerCommands } from '#conductor/cli/power-commands.ts';
 import { print, table } from '#conductor/cli/print.ts';
 import { stateCommands } from '#conductor/cli/state-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
+import { tokenCommands } from '#conductor/cli/token-commands.ts';
+import { webhookCommands } from '#conductor/cli/webhook-commands.ts';
 import { describeSettings } from '#conductor/config.ts';
 
 const settings: Command = {
@@ -63,6 +65,8 @@ export const commands: readonly Command[] = [
   ...templateCommands,
   ...portCommands,
   ...conductorCommands,
+  ...tokenCommands,
+  ...webhookCommands,
   settings,
   completion,
 ];

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -167,4 +167,41 @@ test('exit codes tell usage, absence, time and the rest apart', async () => {
   expect(await code(createRecordingSeat(() => new AppError('unavailable', 'away')).run('node', 'list'))).toBe(3);
   expect(exitCodeOf(new AppError('timeout', 'it goes on'))).toBe(4);
   expect(await code(createRecordingSeat(() => new AppError('conflict', 'no')).run('node', 'delete', 'n1'))).toBe(1);
+});
+
+test('tokens are shown once, or go into a new file that nobody else reads', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'baton-token-'));
+  try {
+    const seat = createRecordingSeat((request) =>
+      request.startsWith('POST') ? { name: 'ci', token: 'baton_x' } : { tokens: [{ name: 'ci', role: 'reader' }] },
+    );
+    expect(await seat.run('token', 'create', 'ci', '--role', 'reader', '--expires', '2')).toBe('baton_x\n');
+    expect(seat.calls[0]?.[1]).toMatchObject({ name: 'ci', role: 'reader', expires_at: '1970-01-03T00:00:00.000Z' });
+    const file = join(directory, 'token');
+    expect(await seat.run('token', 'create', 'ci', '--role', 'reader', '--file', file)).not.toContain('baton_x');
+    expect(await readFile(file, 'utf8')).toBe('baton_x\n');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    await expect(seat.run('token', 'create', 'ci', '--role', 'reader', '--file', file)).rejects.toThrow(`make ${file}`);
+    expect(await seat.run('token', 'list')).toMatch(/^name .*\nci +reader +-/);
+    await expect(seat.run('token', 'create', 'ci')).rejects.toThrow('--role admin, member or reader');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test('webhooks are made, tried and looked after', async () => {
+  const seat = createRecordingSeat((request) =>
+    request.endsWith('/test')
+      ? { delivered: false, error: 'it answers 500' }
+      : { name: 'chat', secret: 's3', webhooks: [{ name: 'chat', events: [] }], deliveries: [{ id: 1 }] },
+  );
+  const made = await seat.run('webhook', 'create', 'chat', 'https://chat.example', '--event', 'node.*');
+  expect(made).toBe('webhook chat created\nits signatures are made with s3, which is shown this once\n');
+  expect(seat.calls).toEqual([
+    ['POST /v1/webhooks', { name: 'chat', url: 'https://chat.example', events: ['node.*'] }],
+  ]);
+  await expect(seat.run('webhook', 'test', 'chat')).rejects.toThrow('not delivered: it answers 500');
+  expect(await seat.run('webhook', 'list')).toMatch(/chat +- +all/);
+  expect(await seat.run('webhook', 'deliveries', 'chat', '--state', 'given up')).toMatch(/^id .*\n1 /);
+  expect(seat.calls.at(-1)?.[0]).toBe('GET /v1/webhooks/chat/deliveries?state=given%20up');
 });

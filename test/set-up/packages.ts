@@ -10,8 +10,10 @@ export const labPackages: readonly string[] = [
   'openipmi', // ipmi_sim
   'ipmitool',
   'python3-ironicclient', // the baremetal command
+  'python3-openstacksdk',
   'python3-sushy', // an independent Redfish client
   'postgresql-15',
+  'haproxy', // in front of several conductors
   'iproute2',
   'procps', // sysctl
   'curl',
