@@ -129,16 +129,30 @@ test('conductors', async () => {
   expect((await api.call('GET', '/v1/conductors', undefined, '1.48')).status).toBe(404);
 });
 
-test('what is not built lists as empty and refuses in words', async () => {
-  for (const key of ['allocations', 'deploy_templates', 'runbooks', 'inspection_rules']) {
+test('a method that a path has not is 405 and names those that it has', async () => {
+  const { status, headers, body } = await api.call('DELETE', '/v1/nodes');
+  expect(status).toBe(405);
+  expect(headers.get('Allow')).toBe('GET, POST');
+  expect(JSON.parse(String(body['error_message']))).toMatchObject({ code: 405, title: 'Method Not Allowed' });
+  expect((await api.call('POST', '/v1/nodes/n1/states')).status).toBe(405);
+  expect((await api.call('PATCH', '/nodes/')).status).toBe(405);
+  expect((await api.call('PATCH', '/v1/bogus')).status).toBe(404);
+});
+
+test('what is not built lists as empty and refuses in words that say what to do', async () => {
+  for (const key of ['runbooks', 'inspection_rules']) {
     expect(await list(key)(`/v1/${key}`)).toEqual([]);
   }
-  expect(await list('targets')('/v1/volume/targets')).toEqual([]);
-  expect(await api.call('POST', '/v1/allocations', { resource_class: 'x' })).toMatchObject({
+  expect(await api.call('POST', '/v1/runbooks', { name: 'CUSTOM_A' })).toMatchObject({
     status: 400,
-    fault: 'allocations: Baton does not support it yet.',
+    fault: expect.stringMatching(/^runbooks: Baton does not support it\. Instead: .*clean_steps/) as unknown,
+  });
+  expect(await api.call('POST', '/v1/events', {})).toMatchObject({
+    status: 400,
+    fault: expect.stringContaining('switch ports') as unknown,
   });
   expect((await api.call('GET', '/v1/runbooks', undefined, '1.91')).status).toBe(404);
+  expect((await api.call('GET', '/v1/drivers/redfish/vendor_passthru/methods')).status).toBe(400);
 });
 
 test('the OpenAPI document names the paths', async () => {

@@ -2,6 +2,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import { admitCallers } from '#conductor/http/admit-callers.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocations.routes.ts';
+import { answerUnrouted } from '#conductor/http/answer-unrouted.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { describeApi } from '#conductor/http/api-document.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
@@ -11,7 +12,7 @@ import { consoleRoutes } from '#conductor/http/console.routes.ts';
 import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
 import { docsRoutes } from '#conductor/http/docs.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
-import { answerError, answerNoPath } from '#conductor/http/error-handler.ts';
+import { answerError } from '#conductor/http/error-handler.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
 import { limitBody } from '#conductor/http/limit-body.ts';
@@ -79,7 +80,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
 export function createApp(context: ConductorContext): ApiApp {
   const app = newApiApp();
   app.onError(answerError(context));
-  app.notFound(answerNoPath);
+  app.notFound(answerUnrouted(app));
 
   app.use('*', observeRequests(context));
   const isInspection = (path: string): boolean => /\/continue_inspection\/?$/.test(path);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
-import { answerNoPath } from '#conductor/http/error-handler.ts';
+import { frameworkFault } from '#conductor/http/fault.ts';
 
 /** Of the package `swagger-ui-dist`: a page without a network of its own needs no more. */
 const served = {
@@ -56,7 +56,7 @@ export function docsRoutes(describe: () => Record<string, unknown>): ApiApp {
   app.get('/docs/:file', async (c) => {
     const file = c.req.param('file');
     if (file === 'start.js') return c.body(start, 200, { 'Content-Type': 'text/javascript; charset=utf-8' });
-    if (!isServed(file)) return answerNoPath(c);
+    if (!isServed(file)) return frameworkFault(c, 404, '');
     const content = await readFile(new URL(file, import.meta.resolve('swagger-ui-dist/package.json')));
     return c.body(content, 200, { 'Content-Type': served[file], 'Cache-Control': 'public, max-age=86400' });
   });

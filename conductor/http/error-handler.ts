@@ -3,7 +3,7 @@ import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
-import { applicationFault, frameworkFault } from '#conductor/http/fault.ts';
+import { applicationFault } from '#conductor/http/fault.ts';
 import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 
@@ -53,8 +53,4 @@ export function answerError({
     );
     return applicationFault(c, 500, `Internal error; the conductor's log has it under request ${requestId}.`);
   };
-}
-
-export function answerNoPath(c: Context<ApiEnv>): Response {
-  return frameworkFault(c, 404, '');
 }

@@ -12,9 +12,13 @@ export function applicationFault(c: Context<ApiEnv>, status: ContentfulStatusCod
   return answer(c, status, { faultcode: status < 500 ? 'Client' : 'Server', faultstring: text, debuginfo: null });
 }
 
-const titles: Readonly<Partial<Record<ContentfulStatusCode, string>>> = { 404: 'Not Found', 406: 'Not Acceptable' };
+const titles: Readonly<Partial<Record<ContentfulStatusCode, string>>> = {
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  406: 'Not Acceptable',
+};
 
 /** An error that comes before any resource: no such path, no such version. */
-export function frameworkFault(c: Context<ApiEnv>, status: 404 | 406, description: string): Response {
+export function frameworkFault(c: Context<ApiEnv>, status: 404 | 405 | 406, description: string): Response {
   return answer(c, status, { code: status, title: titles[status], description });
 }

@@ -13,7 +13,8 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await api.reset();
-  uuid = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).uuid;
+  uuid = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', deploy_interface: 'direct', name: 'n1' }))
+    .uuid;
 });
 afterAll(() => api.close());
 
@@ -102,6 +103,12 @@ describe('power', () => {
 test('validate answers by interface', async () => {
   expect(await get('validate')).toMatchObject({ power: { result: true }, deploy: { result: false } });
   expect((await api.call('GET', '/v1/nodes/validate?node=n1')).body).toMatchObject({ power: { result: true } });
+  await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'pretender' });
+  expect((await api.call('GET', '/v1/nodes/pretender/validate')).body).toMatchObject({
+    deploy: { result: true },
+    boot: { result: true },
+    inspect: { result: false, reason: expect.stringContaining('no port') as unknown },
+  });
 });
 
 test('maintenance has a reason, which goes with it', async () => {
@@ -201,5 +208,10 @@ test('what a node does not have: empty lists, absent things, refusals', async ()
   expect(await get('bios')).toEqual({ bios: [] });
   expect(await get('portgroups')).toEqual({ portgroups: [] });
   expect((await api.call('GET', '/v1/nodes/n1/inventory')).status).toBe(404);
+  expect(await get('firmware')).toEqual({ firmware: [] });
+  expect(await get('children')).toMatchObject({ children: [], links: { rel: 'children' } });
+  expect(await get('states/console')).toEqual({ console_enabled: false, console_info: null });
+  expect(await get('vendor_passthru/methods')).toEqual({});
+  expect((await api.call('GET', '/v1/nodes/n1/vmedia')).fault).toContain('config drive');
   expect(await put('states/console', {})).toMatchObject({ status: 400, fault: containing('does not support') });
 });
