@@ -7,8 +7,9 @@ export const consoleAccess = ['false', 'loopback', 'true'] as const;
 export type ConsoleAccess = (typeof consoleAccess)[number];
 
 /**
- * Whether anybody may open consoles here. There are no users yet: whoever reaches the API is its administrator, so an
- * API that others than this host's users may reach gives out root shells only where the operator says so in full.
+ * Whether consoles are given out here at all; to whom, `conductor/auth/access-rules.ts` says: administrators. Where nobody
+ * proves who they are everybody is one, so an API that others than this host's users may reach gives out root shells only
+ * where the operator says so in full.
  * @throws AppError `forbidden` saying what would allow it
  */
 export function requireConsoleAccess(config: Pick<ConductorConfig, 'console' | 'host'>): void {

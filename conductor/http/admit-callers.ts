@@ -106,6 +106,7 @@ async function authorize(
   caller: Caller,
 ): Promise<void> {
   if (rule.access === 'public') return;
+  if (rule.scope === 'handler') await refuseHiddenFilter(db, c, caller);
   const ident = caller.project === undefined ? undefined : await identIn(c, rule);
   const ownership =
     ident === undefined || !isOfNodes(rule.scope) ? undefined : await findOwnership(db, rule.scope, ident);
@@ -119,6 +120,14 @@ async function authorize(
     const fieldVerdict = access === undefined ? 'allowed' : judge(access, caller, ownership);
     if (typeof fieldVerdict === 'object') throw accessDenied(`${rule.policy}:${field}`, caller, fieldVerdict.needed);
   }
+}
+
+/** Whether a name is some other project's node's, no list tells. @throws AppError `not_found`. */
+async function refuseHiddenFilter(db: AdmitContext['db'], c: ApiContext, { project }: Caller): Promise<void> {
+  const ident = project === undefined ? undefined : (c.req.query('node') ?? c.req.query('node_uuid'));
+  if (ident === undefined) return;
+  const ownership = await findOwnership(db, 'node', ident);
+  if (ownership?.owner !== project && ownership?.lessee !== project) throw notFound('node', ident);
 }
 
 type NodeScope = Exclude<AccessRule['scope'], 'none' | 'handler'>;

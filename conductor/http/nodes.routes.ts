@@ -29,6 +29,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const tags = ['nodes'];
 const detailVersion = 43;
 const removeChassisVersion = 25;
+const resetInterfacesVersion = 45;
 
 const list = createRoute({
   method: 'get',
@@ -138,6 +139,7 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
   ): Promise<Response> => {
     requireKnownNodeFilters(query, c.get('version'));
     const paging = parsePaging(query);
+    requireFields([paging.sortKey], c.get('version'));
     if (paging.marker !== undefined) await getNode(context.db, paging.marker);
     const filter = toNodeFilter(query, context.config.conductorTimeoutMs);
     const visibleTo = c.get('caller').project;
@@ -189,6 +191,9 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     const patch = c.req.valid('json');
     const version = c.get('version');
     requireFields(patchRoots(patch), version);
+    if (c.req.valid('query').reset_interfaces !== undefined) {
+      requireVersion(version, resetInterfacesVersion, "query argument 'reset_interfaces'");
+    }
     if (patch.some(({ op, path }) => op === 'remove' && path === '/chassis_uuid')) {
       requireVersion(version, removeChassisVersion, 'removing chassis_uuid');
     }

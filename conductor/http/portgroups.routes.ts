@@ -179,6 +179,7 @@ function mountLists(app: ApiApp, db: ConductorContext['db']): void {
     place: { readonly path: string; readonly fields: readonly PortgroupField[]; readonly filter: PortgroupFilter },
   ): Promise<Response> => {
     const paging = parsePaging(query);
+    requireFields([paging.sortKey], c.get('version'));
     if (paging.marker !== undefined) await getPortgroup(db, paging.marker);
     const rows = await listPortgroups(db, { ...place.filter, visibleTo: c.get('caller').project }, paging);
     return c.json({

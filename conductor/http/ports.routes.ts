@@ -195,6 +195,7 @@ function mountLists(app: ApiApp, db: ConductorContext['db']): void {
     },
   ): Promise<Response> => {
     const paging = parsePaging(query);
+    requireFields([paging.sortKey], c.get('version'));
     if (paging.marker !== undefined) await getPort(db, paging.marker);
     const address = query.address === undefined ? undefined : (parseMacAddress(query.address) ?? query.address);
     const { nodeUuid, portgroupUuid } = list;

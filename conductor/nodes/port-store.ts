@@ -1,5 +1,6 @@
 import { and, eq, ilike, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
+import { ofVisibleNodes } from '#conductor/auth/node-ownership.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { type PortInsert, type PortRow, ports, switchPorts } from '#conductor/db/schema/port.ts';
@@ -18,6 +19,8 @@ export interface PortFilter {
   /** Lower case. */
   readonly address?: string | undefined;
   readonly portgroupUuid?: string | undefined;
+  /** What a caller bound to this project may know of. */
+  readonly visibleTo?: string | undefined;
   readonly descriptionContains?: string | undefined;
   /** Of the ports' nodes; one or several, with commas between them. */
   readonly shard?: string | undefined;
@@ -62,6 +65,7 @@ function conditions(db: Queryable, filter: PortFilter): (SQL | undefined)[] {
   const { nodeUuid, address, portgroupUuid, descriptionContains, shard } = filter;
   return [
     nodeUuid === undefined ? undefined : eq(ports.nodeUuid, nodeUuid),
+    ofVisibleNodes(db, ports.nodeUuid, filter.visibleTo),
     address === undefined ? undefined : eq(ports.address, address),
     portgroupUuid === undefined ? undefined : eq(ports.portgroupUuid, portgroupUuid),
     descriptionContains === undefined

@@ -1,5 +1,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
+import { ofVisibleNodes } from '#conductor/auth/node-ownership.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { type PortgroupRow, portgroups } from '#conductor/db/schema/portgroup.ts';
@@ -16,6 +17,8 @@ export interface PortgroupFilter {
   readonly address?: string | undefined;
   /** Of the groups' nodes; one or several, with commas between them. */
   readonly shard?: string | undefined;
+  /** What a caller bound to this project may know of. */
+  readonly visibleTo?: string | undefined;
 }
 
 const sortColumns: Readonly<Record<string, PgColumn>> = {
@@ -54,6 +57,7 @@ export function listPortgroups(db: Queryable, filter: PortgroupFilter, page: Pag
     .where(
       and(
         nodeUuid === undefined ? undefined : eq(portgroups.nodeUuid, nodeUuid),
+        ofVisibleNodes(db, portgroups.nodeUuid, filter.visibleTo),
         address === undefined ? undefined : eq(portgroups.address, address),
         shard === undefined ? undefined : inArray(portgroups.nodeUuid, inShards(shard)),
         after,

@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
+import { ofVisibleNodes } from '#conductor/auth/node-ownership.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type VolumeConnectorRow, volumeConnectors } from '#conductor/db/schema/volume.ts';
 import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
@@ -23,6 +24,7 @@ export function listConnectors(
   db: Queryable,
   nodeUuid: string | undefined,
   page: PageRequest,
+  visibleTo?: string,
 ): Promise<VolumeConnectorRow[]> {
   const { order, after } = pageOf({
     table: sql`${volumeConnectors}`,
@@ -36,7 +38,7 @@ export function listConnectors(
   return db
     .select()
     .from(volumeConnectors)
-    .where(and(ofNode, after))
+    .where(and(ofNode, ofVisibleNodes(db, volumeConnectors.nodeUuid, visibleTo), after))
     .orderBy(...order)
     .limit(page.limit);
 }

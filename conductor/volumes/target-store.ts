@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
+import { ofVisibleNodes } from '#conductor/auth/node-ownership.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type VolumeTargetRow, volumeTargets } from '#conductor/db/schema/volume.ts';
 import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
@@ -24,6 +25,7 @@ export function listTargets(
   db: Queryable,
   nodeUuid: string | undefined,
   page: PageRequest,
+  visibleTo?: string,
 ): Promise<VolumeTargetRow[]> {
   const { order, after } = pageOf({
     table: sql`${volumeTargets}`,
@@ -37,7 +39,7 @@ export function listTargets(
   return db
     .select()
     .from(volumeTargets)
-    .where(and(ofNode, after))
+    .where(and(ofNode, ofVisibleNodes(db, volumeTargets.nodeUuid, visibleTo), after))
     .orderBy(...order)
     .limit(page.limit);
 }
