@@ -31,7 +31,7 @@ const ownFields: ReadonlySet<AllocationField> = new Set<AllocationField>(['wait_
 
 const jsonDocument = z.record(z.string(), z.unknown(), { error: 'must be a JSON object' });
 const longestWait = 365 * 24 * 3600;
-export const largestGroup = 200;
+const largestGroup = 200;
 const groupSize = z
   .number({ error: 'must be a number' })
   .int()

@@ -6,7 +6,7 @@ import type { AllocationInsert, AllocationRow } from '#conductor/db/schema/alloc
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { findNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
 import { listTraits } from '#conductor/nodes/trait-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -24,16 +24,14 @@ export interface Backfill {
 /**
  * An allocation for a node that runs an instance already (`node` in the request, allocation.md §3.2), in one
  * transaction: where it does not fit, no row stays behind.
- * @throws AppError `invalid_argument` for an unknown node, `conflict` saying what does not fit, `node_locked`.
+ * @throws AppError `not_found`, `conflict` saying what does not fit, `node_locked`.
  */
 export async function backfillAllocation(
   context: Pick<ConductorContext, 'db' | 'clock'>,
-  ident: string,
+  nodeUuid: string,
   given: Backfill,
 ): Promise<AllocationRow> {
-  const found = await findNode(context.db, ident);
-  if (!found) throw new AppError('invalid_argument', `node: Node ${ident} could not be found.`);
-  return changeUnlocked(context, found.uuid, async (tx, node) => {
+  return changeUnlocked(context, nodeUuid, async (tx, node) => {
     const row: AllocationInsert = {
       ...given,
       uuid: given.uuid ?? node.instanceUuid ?? randomUUID(),

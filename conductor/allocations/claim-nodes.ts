@@ -3,9 +3,10 @@ import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm';
 import { type Candidate, refusals, type Wish } from '#conductor/allocations/match.ts';
 import { lockCandidates } from '#conductor/allocations/read-candidates.ts';
 import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type AllocationRow, allocations } from '#conductor/db/schema/allocation.ts';
 import { nodeHistory, nodeLeases, nodes } from '#conductor/db/schema/node.ts';
+import { together } from '#conductor/db/together.ts';
 import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -18,81 +19,67 @@ export interface Claim {
 /**
  * Gives nodes to allocations in one transaction: the allocations are locked, as long as they are this conductor's under
  * the token that it knows; the nodes' leases are claimed as far as nobody else has them; the nodes are looked at once
- * more; then both sides are written. Locks are taken in the order allocations still without a node, leases, nodes; who
- * releases a node locks its lease, the node and an allocation that has one, so that the two never wait for each other.
+ * more; then both sides are written. It waits for no lease and no node, so that it can't stand in a circle with those
+ * who release a node: they lock its lease, the node, and an allocation that has one. Statements go together, because
+ * their answers' way is most of what a claim costs.
  * @returns UUIDs of the allocations whose claim went through
  * @throws AppError `conflict` when an allocation's UUID is another node's `instance_uuid`; then nothing is written.
  */
-export function claimNodes(
-  context: Pick<ConductorContext, 'db' | 'config'>,
+export async function claimNodes(
+  { db, config }: Pick<ConductorContext, 'db' | 'config'>,
   claims: readonly Claim[],
 ): Promise<Set<string>> {
-  return context.db.transaction(async (tx) => {
-    const pairs = claims.flatMap((claim) => claim.pairs);
-    const ours = await lockAllocations(
-      tx,
-      context.config.conductorName,
-      pairs.map(({ allocation }) => allocation),
-    );
-    const free = await claimLeases(
-      tx,
-      pairs.map(({ node }) => node.uuid),
-    );
-    const current = await lockCandidates(tx, [...free]);
-    const good = claims.filter(({ wish, pairs }) =>
-      pairs.every(({ allocation, node }) => {
+  const pairs = claims.flatMap((claim) => claim.pairs);
+  const wanted = pairs.map(({ node }) => node.uuid);
+  await insertLeases(
+    db,
+    pairs.filter(({ node }) => !node.hasLease).map(({ node }) => node.uuid),
+  );
+  return db.transaction(async (tx) => {
+    const [allocated, leases, current] = await together([
+      lockAllocations(tx, config.conductorName, pairs),
+      lockLeases(tx, wanted),
+      lockCandidates(tx, wanted),
+    ]);
+    const tokens = new Map(allocated.map(({ uuid, token }) => [uuid, token]));
+    const free = new Set(leases.map(({ nodeUuid }) => nodeUuid));
+    const good = claims.filter((claim) =>
+      claim.pairs.every(({ allocation, node }) => {
         const now = current.get(node.uuid);
-        return ours.has(allocation.uuid) && now !== undefined && refusals(now, wish).length === 0;
+        const isOurs = tokens.get(allocation.uuid) === allocation.token;
+        return isOurs && free.has(node.uuid) && now !== undefined && refusals(now, claim.wish).length === 0;
       }),
     );
     const granted = good.flatMap((claim) => claim.pairs);
-    if (granted.length > 0) await writeGrants(tx, context.config.conductorName, granted);
+    const expired = leases.filter(({ holder }) => holder !== null).map(({ nodeUuid }) => nodeUuid);
+    if (granted.length > 0) await writeGrants(tx, { conductor: config.conductorName, granted, expired });
     return new Set(granted.map(({ allocation }) => allocation.uuid));
   });
 }
 
 /** Those that are still to be served by this conductor; a take-over or a deletion has come first otherwise. */
-async function lockAllocations(
-  tx: Transaction,
-  conductor: string,
-  wanted: readonly AllocationRow[],
-): Promise<Set<string>> {
-  const tokens = new Map(wanted.map((row) => [row.uuid, row.token]));
-  const rows = await tx
+function lockAllocations(tx: Transaction, conductor: string, pairs: readonly Grant[]) {
+  return tx
     .select({ uuid: allocations.uuid, token: allocations.token })
     .from(allocations)
     .where(
       and(
-        inArray(allocations.uuid, [...tokens.keys()]),
+        inArray(
+          allocations.uuid,
+          pairs.map(({ allocation }) => allocation.uuid),
+        ),
         eq(allocations.conductor, conductor),
         eq(allocations.state, 'allocating'),
       ),
     )
     .orderBy(allocations.uuid)
     .for('update');
-  return new Set(rows.filter((row) => tokens.get(row.uuid) === row.token).map((row) => row.uuid));
 }
 
 /**
- * The leases, for as long as the transaction lasts: their rows stay locked, and a claim that comes meanwhile waits and
- * then sees what was written (as `refuseLocked`). An expired one is taken from its holder.
+ * The leases that nobody holds or whose time is over, for as long as the transaction lasts: a claim that comes meanwhile
+ * waits, and then sees what was written (as `refuseLocked`).
  */
-async function claimLeases(tx: Transaction, nodeUuids: readonly string[]): Promise<Set<string>> {
-  const rows = await lockLeases(tx, nodeUuids);
-  const found = new Set(rows.map((row) => row.nodeUuid));
-  const missing = nodeUuids.filter((uuid) => !found.has(uuid));
-  // a node that nobody has ever worked on has no lease yet
-  if (missing.length > 0 && (await insertLeases(tx, missing))) rows.push(...(await lockLeases(tx, missing)));
-  const expired = rows.filter((row) => row.holder !== null).map((row) => row.nodeUuid);
-  if (expired.length > 0) {
-    await tx
-      .update(nodeLeases)
-      .set({ holder: null, token: sql`${nodeLeases.token} + 1` })
-      .where(inArray(nodeLeases.nodeUuid, expired));
-  }
-  return new Set(rows.map((row) => row.nodeUuid));
-}
-
 function lockLeases(tx: Transaction, nodeUuids: readonly string[]) {
   return tx
     .select({ nodeUuid: nodeLeases.nodeUuid, holder: nodeLeases.holder })
@@ -103,24 +90,16 @@ function lockLeases(tx: Transaction, nodeUuids: readonly string[]) {
         or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`)),
       ),
     )
-    .orderBy(nodeLeases.nodeUuid)
     .for('update', { skipLocked: true });
 }
 
-/** `false` when all had one. In order, so that two who do the same never wait for each other. */
-async function insertLeases(tx: Transaction, nodeUuids: readonly string[]): Promise<boolean> {
-  const rows = await tx
-    .select({ nodeUuid: nodes.uuid })
-    .from(nodes)
-    .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, nodes.uuid))
-    .where(and(inArray(nodes.uuid, [...nodeUuids]), isNull(nodeLeases.nodeUuid)))
-    .orderBy(nodes.uuid);
-  if (rows.length === 0) return false;
-  await tx
-    .insert(nodeLeases)
-    .values(rows.map(({ nodeUuid }) => ({ nodeUuid, holder: null, token: 0, expiresAt: sql`now()` })))
-    .onConflictDoNothing();
-  return true;
+/** For nodes that nobody has ever worked on. In order, so that two who do the same never wait for each other. */
+async function insertLeases(db: Queryable, nodeUuids: readonly string[]): Promise<void> {
+  if (nodeUuids.length === 0) return;
+  await db.execute(sql`
+    insert into node_leases (node_uuid, holder, token, expires_at)
+    select uuid, null, 0, now() from nodes where ${inArray(nodes.uuid, [...nodeUuids])} order by uuid
+    on conflict do nothing`);
 }
 
 interface Grant {
@@ -129,7 +108,11 @@ interface Grant {
 }
 
 /** @throws AppError `conflict` when an allocation's UUID is another node's `instance_uuid`. */
-async function writeGrants(tx: Transaction, conductor: string, granted: readonly Grant[]): Promise<void> {
+async function writeGrants(
+  tx: Transaction,
+  work: { readonly conductor: string; readonly granted: readonly Grant[]; readonly expired: readonly string[] },
+): Promise<void> {
+  const { conductor, granted, expired } = work;
   const given = sql`jsonb_to_recordset(${JSON.stringify(
     granted.map(({ allocation, node }) => ({
       node_uuid: node.uuid,
@@ -137,7 +120,7 @@ async function writeGrants(tx: Transaction, conductor: string, granted: readonly
       traits: allocation.traits,
     })),
   )}::text::jsonb) as given(node_uuid uuid, allocation_uuid uuid, traits jsonb)`;
-  await refusingDuplicates(
+  const toNodes = refusingDuplicates(
     () =>
       tx
         .update(nodes)
@@ -151,7 +134,7 @@ async function writeGrants(tx: Transaction, conductor: string, granted: readonly
         .where(sql`${nodes.uuid} = given.node_uuid`),
     () => 'the UUID of the allocation has become the instance_uuid of a node that is not its own',
   );
-  const rows = await tx
+  const toAllocations = tx
     .update(allocations)
     .set({
       state: 'active',
@@ -169,10 +152,7 @@ async function writeGrants(tx: Transaction, conductor: string, granted: readonly
       ),
     )
     .returning({ uuid: allocations.uuid });
-  if (rows.length !== granted.length) {
-    throw new AppError('internal', `${granted.length} locked allocations were to be saved, ${rows.length} were`);
-  }
-  await tx.insert(nodeHistory).values(
+  const toHistory = tx.insert(nodeHistory).values(
     granted.map(({ allocation, node }) => ({
       uuid: randomUUID(),
       nodeUuid: node.uuid,
@@ -182,4 +162,18 @@ async function writeGrants(tx: Transaction, conductor: string, granted: readonly
       conductor,
     })),
   );
+  // a holder whose time is over must not come back to a node that has changed under it
+  const fromHolders =
+    expired.length === 0
+      ? []
+      : [
+          tx
+            .update(nodeLeases)
+            .set({ holder: null, token: sql`${nodeLeases.token} + 1` })
+            .where(inArray(nodeLeases.nodeUuid, [...expired])),
+        ];
+  const [, rows] = await together([toNodes, toAllocations, toHistory, ...fromHolders]);
+  if (rows.length !== granted.length) {
+    throw new AppError('internal', `${granted.length} locked allocations were to be saved, ${rows.length} were`);
+  }
 }

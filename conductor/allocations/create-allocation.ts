@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { inArray, or } from 'drizzle-orm';
+import { and, inArray, or } from 'drizzle-orm';
 import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
 import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
 import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
+import { namedNode } from '#conductor/allocations/visible-node.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
+import { visibleNodes } from '#conductor/auth/node-ownership.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import type { AllocationInsert, AllocationRow } from '#conductor/db/schema/allocation.ts';
@@ -45,7 +47,7 @@ export async function checkRequest(
     wish: {
       owner,
       traits: [...new Set(request.traits ?? [])],
-      candidateNodes: await candidateUuids(db, request.candidate_nodes ?? []),
+      candidateNodes: await candidateUuids(db, request.candidate_nodes ?? [], options.caller),
     },
     resourceClass: request.resource_class ?? undefined,
     count,
@@ -74,7 +76,8 @@ export async function createAllocations(
   };
   if (request.node) {
     const uuid = request.uuid?.toLowerCase();
-    return [await backfillAllocation(context, request.node, { ...given, uuid, resourceClass: order.resourceClass })];
+    const nodeUuid = await namedNode(db, request.node, options.caller.project);
+    return [await backfillAllocation(context, nodeUuid, { ...given, uuid, resourceClass: order.resourceClass })];
   }
   const uuid = request.uuid?.toLowerCase();
   if (uuid !== undefined) await refuseInstanceUuid(db, uuid);
@@ -146,14 +149,14 @@ function checkCombination(request: AllocationRequest): void {
 }
 
 /** In the order given; every one must be a node. */
-async function candidateUuids(db: Queryable, idents: readonly string[]): Promise<string[]> {
+async function candidateUuids(db: Queryable, idents: readonly string[], { project }: Caller): Promise<string[]> {
   if (idents.length === 0) return [];
   const uuids = idents.filter((ident) => isUuid(ident)).map((ident) => ident.toLowerCase());
   const names = idents.filter((ident) => !isUuid(ident));
   const rows = await db
     .select({ uuid: nodes.uuid, name: nodes.name })
     .from(nodes)
-    .where(or(inArray(nodes.uuid, uuids), inArray(nodes.name, names)));
+    .where(and(or(inArray(nodes.uuid, uuids), inArray(nodes.name, names)), visibleNodes(project)));
   return idents.map((ident) => {
     const found = rows.find((row) => row.uuid === ident.toLowerCase() || row.name === ident);
     if (found) return found.uuid;

@@ -27,6 +27,8 @@ export interface Candidate {
   readonly rack: string | undefined;
   /** Somebody holds its lease: worth another try in a moment. */
   readonly isLocked: boolean;
+  /** Somebody has held its lease before. */
+  readonly hasLease: boolean;
 }
 
 /** Why a node can't be given to an allocation; `text` follows the node's name in a sentence. */

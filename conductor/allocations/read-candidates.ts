@@ -1,5 +1,6 @@
-import { and, eq, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Candidate, Wish } from '#conductor/allocations/match.ts';
+import { visibleNodes } from '#conductor/auth/node-ownership.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { nodeTraits } from '#conductor/db/schema/node-trait.ts';
@@ -26,6 +27,11 @@ const columns = {
 
 const isLocked = sql<boolean>`(${nodeLeases.holder} is not null and ${nodeLeases.expiresAt} >= now())`;
 
+const leaseColumns = {
+  isLocked: sql<boolean>`coalesce(${isLocked}, false)`,
+  hasLease: sql<boolean>`${nodeLeases.nodeUuid} is not null`,
+};
+
 const everything = 1_000_000;
 
 /**
@@ -40,7 +46,7 @@ export async function readFitting(
   const namesake =
     options.names.length === 0 ? sql`1` : sql`(case when ${inArray(nodes.name, [...options.names])} then 0 else 1 end)`;
   const rows = await db
-    .select({ ...columns, isLocked: sql<boolean>`coalesce(${isLocked}, false)` })
+    .select({ ...columns, ...leaseColumns })
     .from(nodes)
     .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, nodes.uuid))
     .where(fits(wish))
@@ -61,7 +67,7 @@ function fits(wish: Wish): SQL | undefined {
     isNull(nodes.instanceUuid),
     isNotNull(nodes.powerState),
     wish.candidateNodes.length === 0 ? undefined : inArray(nodes.uuid, [...wish.candidateNodes]),
-    owner === null ? undefined : or(eq(nodes.owner, owner), eq(nodes.lessee, owner)),
+    visibleNodes(owner ?? undefined),
     traits.length === 0
       ? undefined
       : sql`(select count(*) from ${nodeTraits} where ${nodeTraits.nodeUuid} = ${nodes.uuid} and ${inArray(nodeTraits.trait, traits)}) = ${traits.length}`,
@@ -80,12 +86,12 @@ export function readNamed(db: Queryable, wish: Wish): Promise<Candidate[]> {
 
 /** All nodes, or those that belong or are leased to the project, in order of creation. */
 export function readAll(db: Queryable, project: string | undefined): Promise<Candidate[]> {
-  return readWhere(db, project === undefined ? undefined : or(eq(nodes.owner, project), eq(nodes.lessee, project)));
+  return readWhere(db, visibleNodes(project));
 }
 
 async function readWhere(db: Queryable, condition: SQL | undefined): Promise<Candidate[]> {
   const rows = await db
-    .select({ ...columns, isLocked: sql<boolean>`coalesce(${isLocked}, false)` })
+    .select({ ...columns, ...leaseColumns })
     .from(nodes)
     .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, nodes.uuid))
     .where(condition)
@@ -93,14 +99,13 @@ async function readWhere(db: Queryable, condition: SQL | undefined): Promise<Can
   return rows.map(toCandidate);
 }
 
-/** These nodes as they are now, their rows locked until the transaction ends; whoever holds no lease of them must not. */
+/** Those of these nodes that nobody changes, as they are now and locked until the transaction ends. */
 export async function lockCandidates(tx: Transaction, nodeUuids: readonly string[]): Promise<Map<string, Candidate>> {
   const rows = await tx
-    .select({ ...columns, isLocked: sql<boolean>`false` })
+    .select({ ...columns, isLocked: sql<boolean>`false`, hasLease: sql<boolean>`true` })
     .from(nodes)
     .where(inArray(nodes.uuid, [...nodeUuids]))
-    .orderBy(nodes.uuid)
-    .for('update', { of: nodes });
+    .for('update', { of: nodes, skipLocked: true });
   return new Map(rows.map((row) => [row.uuid, toCandidate(row)]));
 }
 

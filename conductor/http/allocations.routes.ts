@@ -15,6 +15,7 @@ import { changeAllocation } from '#conductor/allocations/change-allocation.ts';
 import { createAllocations } from '#conductor/allocations/create-allocation.ts';
 import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
 import { tryAllocation } from '#conductor/allocations/try-allocation.ts';
+import { namedNode } from '#conductor/allocations/visible-node.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
@@ -24,7 +25,7 @@ import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import { JsonPatch } from '#conductor/nodes/json-patch.ts';
-import { findNode, getNode } from '#conductor/nodes/node-store.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['allocations'];
@@ -161,7 +162,7 @@ export function allocationRoutes(context: ConductorContext): ApiApp {
     const paging = parsePaging(query);
     if (paging.marker !== undefined) await getAllocation(db, paging.marker, project);
     const filter = {
-      nodeUuid: query.node === undefined ? undefined : await namedNode(context, query.node),
+      nodeUuid: query.node === undefined ? undefined : await namedNode(db, query.node, project),
       resourceClass: query.resource_class,
       state: query.state,
       owner: project ?? query.owner,
@@ -239,13 +240,6 @@ export function nodeAllocationRoutes(context: ConductorContext): ApiApp {
 
 function refuseMethod(): never {
   throw notAllowed('');
-}
-
-/** @throws AppError `invalid_argument` for a node that is not there: it is the query that is wrong. */
-async function namedNode({ db }: ConductorContext, ident: string): Promise<string> {
-  const node = await findNode(db, ident);
-  if (node) return node.uuid;
-  throw new AppError('invalid_argument', `node: Node ${ident} could not be found.`);
 }
 
 /** @throws AppError `not_found` without an allocation, `invalid_argument` for an instance that has none (seed 003). */

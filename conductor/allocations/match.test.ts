@@ -1,0 +1,133 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type Candidate,
+  type Demand,
+  decide,
+  describeShortage,
+  pairUp,
+  refusals,
+  type Wish,
+} from '#conductor/allocations/match.ts';
+
+const wish: Wish = { resourceClass: 'big', traits: [], candidateNodes: [], owner: null };
+const candidate = (more: Partial<Candidate> = {}): Candidate => ({
+  uuid: crypto.randomUUID(),
+  name: null,
+  resourceClass: 'big',
+  provisionState: 'available',
+  maintenance: false,
+  retired: false,
+  powerState: 'power off',
+  instanceUuid: null,
+  owner: null,
+  lessee: null,
+  traits: [],
+  rack: undefined,
+  isLocked: false,
+  hasLease: true,
+  ...more,
+});
+const kinds = (node: Candidate, wanted: Wish) => refusals(node, wanted).map(({ kind }) => kind);
+
+describe('what stands against a node', () => {
+  test.each<[string, Partial<Candidate>, Partial<Wish>, string[]]>([
+    ['nothing', {}, {}, []],
+    ['its class', { resourceClass: null }, {}, ['class']],
+    ['its state', { provisionState: 'active' }, {}, ['state']],
+    ['maintenance', { maintenance: true }, {}, ['maintenance']],
+    ['retirement', { retired: true }, {}, ['retired']],
+    ['an instance', { instanceUuid: 'x' }, {}, ['instance']],
+    ['an unknown power state', { powerState: null }, {}, ['power']],
+    ['the candidates', {}, { candidateNodes: ['other'] }, ['candidate']],
+    ['nobody owns it', {}, { owner: 'p' }, ['owner']],
+    ['another owns it', { owner: 'q' }, { owner: 'p' }, ['owner']],
+    ['its owner', { owner: 'p' }, { owner: 'p' }, []],
+    ['its lessee', { owner: 'q', lessee: 'p' }, { owner: 'p' }, []],
+    ['an owner that nobody asks for', { owner: 'q' }, {}, []],
+    [
+      'all at once',
+      { maintenance: true, provisionState: 'enroll' },
+      { traits: ['CUSTOM_A'] },
+      ['state', 'maintenance', 'traits'],
+    ],
+  ])('%s', (_, node, wanted, expected) => {
+    expect(kinds(candidate(node), { ...wish, ...wanted })).toEqual(expected);
+  });
+
+  test('a node fits when it has all traits asked for, and perhaps more', () => {
+    const traits = fc.uniqueArray(fc.constantFrom('CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'CUSTOM_D'));
+    fc.assert(
+      fc.property(traits, traits, (has, wanted) => {
+        const isSuperset = wanted.every((trait) => has.includes(trait));
+        expect(kinds(candidate({ traits: has }), { ...wish, traits: wanted })).toEqual(isSuperset ? [] : ['traits']);
+      }),
+    );
+  });
+});
+
+const demand = (more: Partial<Demand> = {}): Demand => ({
+  names: [null],
+  count: 1,
+  minCount: 1,
+  placement: undefined,
+  mayWait: false,
+  triesLeft: 1,
+  ...more,
+});
+
+describe('what to do about a demand', () => {
+  test('all or nothing, or at least min_count, and locked nodes never', () => {
+    const nodesOf = fc
+      .array(fc.boolean(), { maxLength: 8 })
+      .map((locks) => locks.map((isLocked) => candidate({ isLocked })));
+    const size = fc.integer({ min: 1, max: 8 });
+    fc.assert(
+      fc.property(nodesOf, size, size, fc.boolean(), fc.nat(1), (nodes, count, least, mayWait, triesLeft) => {
+        const minCount = Math.min(least, count);
+        const free = nodes.filter(({ isLocked }) => !isLocked).length;
+        const verdict = decide(demand({ names: [], count, minCount, mayWait, triesLeft }), nodes);
+        const isEnough = free >= count;
+        const mayTry = !isEnough && triesLeft > 0 && free < nodes.length;
+        const right = mayTry ? 'try again' : !isEnough && mayWait ? 'wait' : free >= minCount ? 'take' : 'fail';
+        expect(verdict.kind).toBe(right);
+        const taken = verdict.kind === 'take' ? verdict.nodes : [];
+        expect(taken).toHaveLength(right === 'take' ? Math.min(count, free) : 0);
+        expect(taken.some(({ isLocked }) => isLocked)).toBe(false);
+      }),
+    );
+  });
+
+  test('the namesake first, unless it is locked', () => {
+    const nodes = [candidate({ name: 'a' }), candidate({ name: 'b' })];
+    expect(decide(demand({ names: ['b'] }), nodes)).toMatchObject({ nodes: [{ name: 'b' }] });
+    const locked = [candidate({ name: 'a' }), candidate({ name: 'b', isLocked: true })];
+    expect(decide(demand({ names: ['b'] }), locked)).toMatchObject({ nodes: [{ name: 'a' }] });
+  });
+
+  test("a group's allocations get their namesakes, the others what is left", () => {
+    const allocations = [{ name: 'g-0' }, { name: 'g-1' }, { name: 'g-2' }];
+    const nodes = [candidate({ name: 'x' }), candidate({ name: 'g-0' })];
+    const pairs = pairUp(allocations, nodes).map(({ allocation, node }) => `${allocation.name}=${node.name}`);
+    expect(pairs.sort()).toEqual(['g-0=g-0', 'g-1=x']);
+  });
+});
+
+describe('a shortage in words', () => {
+  test('Ironic says it first, the counts follow', () => {
+    const nodes = [candidate({ maintenance: true }), candidate({ instanceUuid: 'x', provisionState: 'active' })];
+    expect(describeShortage(wish, nodes, 1)).toBe(
+      'no available nodes match the resource class big (2 nodes of the class: 1 not in state available, 1 in maintenance, 1 with an instance)',
+    );
+    expect(describeShortage(wish, [], 1)).toBe('no available nodes match the resource class big');
+    expect(describeShortage({ ...wish, candidateNodes: ['n'] }, [], 1)).toBe(
+      'none of the requested nodes are available and match the resource class big',
+    );
+    expect(describeShortage({ ...wish, traits: ['CUSTOM_A'] }, [candidate()], 1)).toBe(
+      'no suitable nodes have the requested traits CUSTOM_A (1 nodes of the class: 1 without the requested traits)',
+    );
+    expect(describeShortage(wish, [candidate(), candidate({ maintenance: true })], 3)).toBe(
+      '1 of 3 nodes of resource class big can be had (2 nodes of the class: 1 in maintenance)',
+    );
+  });
+});
