@@ -6,9 +6,22 @@ export type Log = Logger;
 
 /** Keys whose values never reach a log line, wherever they stand (two levels deep). */
 const secretKeys = [
-  ...['password', 'agent_token', 'agent_secret_token', 'token', 'configdrive', 'secret', 'authorization'],
-  ...['redfish_password', 'ipmi_password', 'rescue_password', 'hashed_rescue_password', 'auth_password'],
-  ...['driver_info', 'driverInfo', 'instance_info', 'instanceInfo'],
+  'password',
+  'token',
+  'secret',
+  'authorization',
+  'agent_token',
+  'agent_secret_token',
+  'configdrive',
+  'redfish_password',
+  'ipmi_password',
+  'rescue_password',
+  'hashed_rescue_password',
+  'auth_password',
+  'driver_info',
+  'driverInfo',
+  'instance_info',
+  'instanceInfo',
 ];
 
 /**
@@ -20,9 +33,11 @@ export function createLog(options: {
   readonly level?: string;
   /** Gets every line too. */
   readonly tee?: { write(line: string): void };
+  /** Gets them in place of stderr. */
+  readonly only?: { write(line: string): void };
 }): Log {
   const level = options.level ?? 'info';
-  const stderr = pino.destination({ fd: 2, sync: true });
+  const stderr = options.only ?? pino.destination({ fd: 2, sync: true });
   return pino(
     {
       level,

@@ -47,7 +47,10 @@ export function createAgentClients(secrets: Secrets): AgentClients {
   return {
     clientFor: (session, signal) => {
       if (!session?.callbackUrl) throw new AppError('agent_error', 'no agent has called in on this node');
-      return agentClient(session.callbackUrl, openAgentToken(secrets, session), { dispatcher: poolFor(session), signal });
+      return agentClient(session.callbackUrl, openAgentToken(secrets, session), {
+        dispatcher: poolFor(session),
+        signal,
+      });
     },
     close: async () => {
       await Promise.all([...pools.values()].map(({ pool }) => pool.destroy()));

@@ -25,9 +25,7 @@ export function agentSettings(driverInfo: JsonObject): JsonObject {
  * config drive, and URLs with a login. What writes an image is given those by its own argument, `image_info`.
  */
 export function agentInstanceInfo(instanceInfo: JsonObject): JsonObject {
-  return Object.fromEntries(
-    Object.entries(instanceInfo).filter(([key, value]) => !holdsSecret(key, value)),
-  );
+  return Object.fromEntries(Object.entries(instanceInfo).filter(([key, value]) => !holdsSecret(key, value)));
 }
 
 function holdsSecret(key: string, value: unknown): boolean {

@@ -9,8 +9,8 @@ import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { readRequiredBoot } from '#conductor/nodes/read-required-boot.ts';
-import { nodePlace, openAgentToken } from '#conductor/secrets/node-secrets.ts';
 import { mask, maskDocument } from '#conductor/secrets/mask-document.ts';
+import { nodePlace, openAgentToken } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic shows a token once; a lost answer then costs a whole deploy. */
@@ -97,9 +97,14 @@ async function findNodeByAddresses(db: Queryable, addresses: readonly string[]):
   return row && rows.length === 1 ? findNode(db, row.nodeUuid) : undefined;
 }
 
-async function issueToken(context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>, node: NodeRow): Promise<string> {
+async function issueToken(
+  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>,
+  node: NodeRow,
+): Promise<string> {
   const token = randomBytes(32).toString('base64url');
-  if (!(await insertAgentSession(context.db, node.uuid, context.secrets.seal(token, nodePlace(node.uuid, 'agent_token'))))) {
+  if (
+    !(await insertAgentSession(context.db, node.uuid, context.secrets.seal(token, nodePlace(node.uuid, 'agent_token'))))
+  ) {
     const session = await findAgentSession(context.db, node.uuid);
     // nobody has used it yet: the answer that carried it may have been lost on the way, and the agent asks again soon
     const age = context.clock.now().getTime() - (session?.createdAt.getTime() ?? 0);

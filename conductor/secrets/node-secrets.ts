@@ -6,7 +6,7 @@ import type { Secrets } from '#conductor/secrets/secrets.ts';
 /** Places of a node's secrets. They are part of what is sealed: another word opens nothing that is stored. */
 
 /** The documents of a node that hold secrets; `extra` is for everybody's eyes. */
-export const secretColumns = {
+const secretColumns = {
   driverInfo: 'driver_info',
   instanceInfo: 'instance_info',
   properties: 'properties',

@@ -5,10 +5,12 @@ import { deployTemplateSteps } from '#conductor/db/schema/deploy-template.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { configDrives, nodes } from '#conductor/db/schema/node.ts';
 import { volumeTargets } from '#conductor/db/schema/volume.ts';
+import { webhooks } from '#conductor/db/schema/webhook.ts';
 import { templatePlace } from '#conductor/deploy-templates/template-secrets.ts';
 import { nodePlace } from '#conductor/secrets/node-secrets.ts';
 import { type DocumentPlace, resealDocument, resealText } from '#conductor/secrets/sealed-document.ts';
 import { targetPlace } from '#conductor/volumes/target-secrets.ts';
+import { secretPlace } from '#conductor/webhooks/webhook-store.ts';
 import { type AppError, errorChain } from '#shared/errors/app-error.ts';
 
 const batchSize = 500;
@@ -37,7 +39,7 @@ export async function sealStoredSecrets(context: Pick<ConductorContext, 'db' | '
     text: (text, place) => resealText(context.secrets, text, place, onClosed),
   };
   let written = 0;
-  for (const table of [sealNodes, sealTargets, sealTemplates, sealFlows, sealFlowSteps, sealConfigDrives, sealTokens]) {
+  for (const table of passes) {
     written += await table(pass);
   }
   if (written > 0) context.log.info({ rows: written }, 'secrets sealed with the first key');
@@ -46,6 +48,17 @@ export async function sealStoredSecrets(context: Pick<ConductorContext, 'db' | '
   }
   return written;
 }
+
+const passes: readonly ((pass: Pass) => Promise<number>)[] = [
+  (pass) => sealNodes(pass),
+  (pass) => sealTargets(pass),
+  (pass) => sealTemplates(pass),
+  (pass) => sealFlows(pass),
+  (pass) => sealFlowSteps(pass),
+  (pass) => sealConfigDrives(pass),
+  (pass) => sealTokens(pass),
+  (pass) => sealWebhooks(pass),
+];
 
 /** Runs through a table by its uuid, and counts the rows that were written. */
 async function throughRows<Row extends { readonly uuid: string }>(
@@ -185,6 +198,24 @@ async function sealConfigDrives({ context: { db, secrets }, text }: Pass): Promi
     if (!row || sealed === undefined || sealed === row.content) continue;
     const unchanged = and(eq(nodeUuid, row.nodeUuid), eq(content, row.content));
     await db.update(configDrives).set({ content: sealed }).where(unchanged);
+    written += 1;
+  }
+  return written;
+}
+
+async function sealWebhooks({ context: { db, secrets }, text }: Pass): Promise<number> {
+  const { uuid, secret } = webhooks;
+  let written = 0;
+  for (const row of await db
+    .select({ uuid, secret })
+    .from(webhooks)
+    .where(notLike(secret, `${secrets.prefix}%`))) {
+    const sealed = text(row.secret, secretPlace(row.uuid));
+    if (sealed === row.secret) continue;
+    await db
+      .update(webhooks)
+      .set({ secret: sealed })
+      .where(and(eq(uuid, row.uuid), eq(secret, row.secret)));
     written += 1;
   }
   return written;

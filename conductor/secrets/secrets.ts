@@ -4,16 +4,16 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** What opens and seals the secrets of a conductor's database. */
 export interface Secrets {
   /** @param place what it belongs to, `node <uuid> driver_info.redfish_password`: nowhere else does it open */
-  seal(text: string, place: string): string;
+  readonly seal: (text: string, place: string) => string;
   /** @throws AppError `invalid_argument` naming the place, and the key that is missing. */
-  open(sealed: string, place: string): string;
+  readonly open: (sealed: string, place: string) => string;
   /** With which begins what is sealed with the key that seals now. */
   readonly prefix: string;
   /**
    * 64 hex digits that tell nothing of the text to who does not have the keys, for low-entropy passwords would be
    * guessed from a plain hash. The same for all conductors, and as long as the oldest key stays.
    */
-  digest(text: string): string;
+  readonly digest: (text: string) => string;
 }
 
 const cipher = 'aes-256-gcm';

@@ -30,11 +30,10 @@ export const planArea: Area = {
       const startedAt = performance.now();
       const steps = planSteps(flowKinds.deploy, facts);
       const destroys = planDestroys(steps, { disks, node: { properties, instanceInfo: {}, targetRaidConfig: {} } });
-      const hash = planHash(
-        steps,
-        subject,
-        { digest: testSecrets.digest, destroyedSerials: destroys.disks.flatMap(({ disk }) => disk.serial ?? []) },
-      );
+      const hash = planHash(steps, subject, {
+        digest: testSecrets.digest,
+        destroyedSerials: destroys.disks.flatMap(({ disk }) => disk.serial ?? []),
+      });
       times.push(performance.now() - startedAt);
       if (steps.length !== size || destroys.disks.length !== disks.length - 1 || hash.length !== 64) {
         return Promise.reject(new Error(`planned ${steps.length} steps that destroy ${destroys.disks.length} disks`));

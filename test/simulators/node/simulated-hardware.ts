@@ -101,7 +101,7 @@ export function simulatedHardware(
       step,
       priority,
       description: `pretends to ${step}`,
-      args: z.object({ note: z.string().optional() }),
+      args: z.object({ note: z.string().optional(), password: z.string().optional() }),
       run: (context: AgentContext) => act(context, step, step),
     }),
   });

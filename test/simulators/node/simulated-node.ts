@@ -68,9 +68,11 @@ export interface SimulatedNodeOptions extends SimulatedHardwareOptions {
   /** The agent serves without TLS, through a proxy that `agentFaults` are put into. */
   readonly plainHttp?: boolean;
   readonly log?: Log;
+  /** Of its BMC's account `admin`; default `simulated`. */
+  readonly bmcPassword?: string;
 }
 
-const credentials = { username: 'admin', password: 'simulated' };
+const username = 'admin';
 
 export async function startSimulatedNode(options: SimulatedNodeOptions): Promise<SimulatedNode> {
   const faults: NodeFaults = {};
@@ -78,14 +80,15 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
   const record: StepRecord = { disk: [], stepTimes: [] };
   const boot = createBoot(options, { faults, agentFaults }, record);
   const machine = bootingMachine(boot);
-  const bmc = await startRedfishSimulator({ machine, ...credentials });
+  const password = options.bmcPassword ?? 'simulated';
+  const bmc = await startRedfishSimulator({ machine, username, password });
   return {
     mac: options.mac,
     bmc,
     driverInfo: {
       redfish_address: bmc.address,
-      redfish_username: credentials.username,
-      redfish_password: credentials.password,
+      redfish_username: username,
+      redfish_password: password,
     },
     faults,
     agentFaults,
