@@ -5,12 +5,14 @@ import type { HardwareType } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
+import { requireVersion } from '#conductor/http/versions.ts';
 import { interfaceKinds, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['drivers'];
 const DriverParams = z.object({ driver: z.string() });
 const dynamicVersion = 30;
+const fieldsVersion = 77;
 
 const list = createRoute({
   method: 'get',
@@ -71,6 +73,15 @@ function viewDriver(
   return { ...view, type: 'dynamic', ...Object.fromEntries(interfaces) };
 }
 
+/** The fields of `?fields=a,b`, and the links. @throws AppError `invalid_argument` for one that does not exist. */
+function onlyFields(view: Record<string, unknown>, fields: string | undefined): Record<string, unknown> {
+  if (fields === undefined) return view;
+  const names = fields.split(',').map((name) => name.trim());
+  const unknown = names.find((name) => !Object.hasOwn(view, name));
+  if (unknown !== undefined) throw new AppError('invalid_argument', `fields: a driver has no field '${unknown}'`);
+  return Object.fromEntries([...names, 'links'].map((name) => [name, view[name]]));
+}
+
 /** `/v1/drivers`. */
 export function driverRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
@@ -87,19 +98,31 @@ export function driverRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(list, async (c) => {
     await context.conductors.live();
-    const { type: wanted, detail = false } = c.req.valid('query');
+    const query = c.req.valid('query');
+    const { type: wanted, detail = false, fields } = query;
+    const version = c.get('version');
+    for (const name of ['type', 'detail'] as const) {
+      if (query[name] !== undefined) requireVersion(version, dynamicVersion, `query argument '${name}'`);
+    }
+    if (fields !== undefined) requireVersion(version, fieldsVersion, "query argument 'fields'");
+    if (detail && fields !== undefined) {
+      throw new AppError('invalid_argument', 'Can not specify ?detail=True and fields in the same request.');
+    }
     // all hardware types are what Ironic calls dynamic
     const types = wanted === undefined || wanted === 'dynamic' ? context.drivers.hardwareTypes : [];
-    const options = { origin: originOf(c), version: c.get('version'), detail };
-    return c.json({ drivers: types.map((type) => viewDriver(type, { ...options, hosts: hostsOf(type.name) })) });
+    const options = { origin: originOf(c), version, detail: detail || fields !== undefined };
+    const views = types.map((type) => viewDriver(type, { ...options, hosts: hostsOf(type.name) }));
+    return c.json({ drivers: views.map((view) => onlyFields(view, fields)) });
   });
 
   app.openapi(show, async (c) => {
     const type = find(c.req.valid('param').driver);
+    const { fields } = c.req.valid('query');
+    const version = c.get('version');
+    if (fields !== undefined) requireVersion(version, fieldsVersion, "query argument 'fields'");
     await context.conductors.live();
-    return c.json(
-      viewDriver(type, { origin: originOf(c), hosts: hostsOf(type.name), version: c.get('version'), detail: true }),
-    );
+    const view = viewDriver(type, { origin: originOf(c), hosts: hostsOf(type.name), version, detail: true });
+    return c.json(onlyFields(view, fields));
   });
 
   app.openapi(properties, (c) => c.json(find(c.req.valid('param').driver).properties));
