@@ -20,7 +20,7 @@ export async function checkMembership(
   if (portgroup.nodeUuid !== port.nodeUuid) {
     throw new AppError(
       'invalid_argument',
-      `portgroup_uuid: port group ${portgroupUuid} is of node ${portgroup.nodeUuid}, the port of node ${port.nodeUuid}.`,
+      `portgroup_uuid: port group ${portgroupUuid} is not of node ${port.nodeUuid}, as the port is.`,
     );
   }
   if (port.pxeEnabled && !portgroup.standalonePortsSupported) {
