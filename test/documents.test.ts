@@ -5,7 +5,11 @@ import { describeSettings } from '#conductor/config.ts';
 import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { exampleAlerts } from '#conductor/metrics/alerts.ts';
+import { metricTable } from '#conductor/metrics/metric-table.ts';
+import { collectProcessMetrics, createMetrics } from '#conductor/metrics/metrics.ts';
 import { legalVerbs, provisionStates, provisionTransitions } from '#conductor/nodes/provision-states.ts';
+import { webhookEvents } from '#conductor/webhooks/webhook-events.ts';
 import { argsInfo } from '#shared/steps/define-step.ts';
 
 /** Documents that are made from tables. When one is out of date: `npm run docs`, and commit it with the change. */
@@ -100,4 +104,51 @@ test('steps', async () => {
     '',
   ].join('\n\n');
   await expect(text).toMatchFileSnapshot('../conductor/flows/steps.md');
+});
+
+test('metrics', async () => {
+  const rows = (isFleet: boolean) =>
+    Object.values(metricTable)
+      .filter(({ kind }) => (kind === 'fleet') === isFleet)
+      .map(({ name, kind, labels, help }) => [
+        `\`${name}\``,
+        isFleet ? 'gauge' : kind,
+        labels.map((label) => `\`${label}\``).join(', ') || '–',
+        help,
+      ]);
+  const metrics = createMetrics();
+  collectProcessMetrics(metrics);
+  const own = new Set<string>(Object.values(metricTable).map(({ name }) => name));
+  const ofProcess = metrics.registry.getMetricsAsArray().filter(({ name }) => !own.has(name));
+  const head = ['name', 'type', 'labels', 'meaning'];
+  const alerts = exampleAlerts.map(
+    (alert) => `- alert: ${alert.name}\n  expr: ${alert.expr}\n  for: ${alert.for}\n  # ${alert.why}`,
+  );
+  const text = [
+    `${generated}# Metrics`,
+    '`GET /metrics` answers them in Prometheus’ text format to callers with the role reader (Prometheus has `basic_auth` and `authorization` for that), or to anybody with `BATON_METRICS=anybody`. Their number does not grow with that of nodes: what one node does is told by the API, its history, and webhooks.',
+    '## Of the whole database',
+    'Read by one query at each scrape, so that every conductor on one database tells the same: take `max` over instances, never `sum`. While the database is away they are absent and `baton_database_up` is 0.',
+    table(head, rows(true)),
+    '## Of each conductor',
+    'Counted by the one that did it: take `sum` over instances. Histograms are in seconds and have `_count`, `_sum` and `_bucket`.',
+    table(head, rows(false)),
+    '## Of its process',
+    'Those that prom-client collects by default:',
+    ofProcess.map(({ name }) => `\`${name}\``).join(', '),
+    '## Alerts to begin with',
+    `\`\`\`yaml\n${alerts.join('\n')}\n\`\`\``,
+    '',
+  ].join('\n\n');
+  await expect(text).toMatchFileSnapshot('../conductor/metrics/metrics.md');
+  // an alert on a metric that does not exist never fires
+  for (const { expr } of exampleAlerts) {
+    for (const [name] of expr.matchAll(/baton_\w+/g)) expect(own).toContain(name.replace(/_count$/, ''));
+  }
+});
+
+test('events of webhooks', async () => {
+  const rows = Object.entries(webhookEvents).map(([type, meaning]) => [`\`${type}\``, meaning]);
+  const text = `${generated}# Events that webhooks are told\n\n${table(['type', '`data`'], rows)}\n`;
+  await expect(text).toMatchFileSnapshot('../conductor/webhooks/events.md');
 });

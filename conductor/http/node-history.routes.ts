@@ -53,7 +53,9 @@ function viewEntry(entry: HistoryRow, nodeUuid: string, origin: string, options:
     created_at: apiTime(entry.createdAt),
     severity: entry.severity,
     event,
-    ...(options.detail ? { event_type: entry.eventType, conductor: entry.conductor, user: entry.user } : {}),
+    ...(options.detail
+      ? { event_type: entry.eventType, conductor: entry.conductor, user: entry.user, project: entry.project }
+      : {}),
     links: [{ href: `${origin}/v1/nodes/${nodeUuid}/history/${entry.uuid}`, rel: 'self' }],
   };
 }

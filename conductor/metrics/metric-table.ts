@@ -70,7 +70,10 @@ export const metricTable = {
   ]),
   allocations: fleet('baton_allocations', 'Allocations by state.', ['state']),
   conductorsAlive: fleet('baton_conductors_alive', 'Conductors on this database whose heartbeat is fresh.'),
-  conductorsKnown: fleet('baton_conductors_known', 'Conductors on this database that have not said good-bye.'),
+  conductorsKnown: fleet(
+    'baton_conductors_known',
+    'Conductors on this database that were heard of within a day and have not said good-bye.',
+  ),
   webhooksPending: fleet('baton_webhook_deliveries_pending', 'Events that wait to be delivered.', ['webhook']),
   webhookOldestSeconds: fleet(
     'baton_webhook_oldest_pending_seconds',

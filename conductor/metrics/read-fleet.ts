@@ -32,7 +32,10 @@ export type FleetFigure = z.infer<typeof Fleet>[number];
 const thresholds = [900, 3600, 21_600, 86_400] as const;
 
 /** One question for all of them: two reads of the nodes, whose number may be 10,000, and small tables otherwise. */
-export async function readFleet(db: Queryable, options: { readonly leaseMs: number }): Promise<FleetFigure[]> {
+export async function readFleet(
+  db: Queryable,
+  options: { readonly conductorTimeoutMs: number },
+): Promise<FleetFigure[]> {
   const age = (column: string) => sql`extract(epoch from now() - ${sql.raw(column)})::float8`;
   const busy = sql.join(
     [...transientStates].map((state) => sql`${state}::text`),
@@ -58,8 +61,9 @@ export async function readFleet(db: Queryable, options: { readonly leaseMs: numb
     union all select 'flowAgeSecondsMax', kind, ${none}, ${none}, max(${age('started_at')}) from flows where ended_at is null group by 2
     union all select 'allocations', state, ${none}, ${none}, count(*)::float8 from allocations group by 2
     union all select 'conductorsAlive', ${none}, ${none}, ${none}, count(*)::float8 from conductors
-      where stopped_at is null and updated_at > now() - make_interval(secs => ${options.leaseMs / 1000})
-    union all select 'conductorsKnown', ${none}, ${none}, ${none}, count(*)::float8 from conductors where stopped_at is null
+      where stopped_at is null and updated_at > now() - make_interval(secs => ${options.conductorTimeoutMs / 1000})
+    union all select 'conductorsKnown', ${none}, ${none}, ${none}, count(*)::float8 from conductors
+      where stopped_at is null and updated_at > now() - interval '1 day'
     union all select 'webhooksPending', name, ${none}, ${none}, count(d.id)::float8 from webhooks w
       left join webhook_deliveries d on d.webhook_uuid = w.uuid and d.state = 'pending' group by 2
     union all select 'webhookOldestSeconds', name, ${none}, ${none}, coalesce(max(${age('d.created_at')}), 0) from webhooks w

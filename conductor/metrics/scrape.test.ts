@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { createMetrics } from '#conductor/metrics/metrics.ts';
@@ -11,13 +12,19 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
+/** Without a conductor of their groups. */
+async function insertNodes(groups: readonly string[]): Promise<string[]> {
+  const base = { driver: 'fake-hardware', networkInterface: 'noop', provisionState: 'enroll' } as const;
+  const rows = groups.map((conductorGroup) => ({ ...base, conductorGroup, uuid: randomUUID() }));
+  await api.context.db.insert(nodes).values(rows);
+  return rows.map((row) => row.uuid);
+}
+
 describe('the fleet', () => {
   test('counts nodes by state, and how long those at work have been there', async () => {
     const { db } = api.context;
-    const create = (conductorGroup: string) =>
-      api.call('POST', '/v1/nodes', { driver: 'fake-hardware', conductor_group: conductorGroup });
-    for (const group of ['', 'east', 'east']) expect((await create(group)).status).toBe(201);
-    const { uuid } = await create('east');
+    await insertNodes(['', 'east', 'east']);
+    const [uuid] = await insertNodes(['east']);
     const provisionUpdatedAt = new Date(Date.now() - 3_700_000);
     await db.update(nodes).set({ provisionState: 'deploying', provisionUpdatedAt });
     await db.update(nodes).set({ maintenance: true, fault: 'power failure' });
@@ -39,9 +46,7 @@ describe('the fleet', () => {
 
   test('more conductor groups than can be told apart are counted together', async () => {
     const { db } = api.context;
-    for (let group = 1; group <= 53; group += 1) {
-      await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', conductor_group: `group-${group}` });
-    }
+    await insertNodes(Array.from({ length: 53 }, (_, group) => `group-${group}`));
     const samples = parseMetrics(await scrape(api.context));
     const series = [...samples].filter(([key]) => key.startsWith('baton_nodes{'));
     expect(series).toHaveLength(51);

@@ -1,0 +1,58 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+
+export interface ReceivedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly node: { readonly uuid: string; readonly name: string | null } | undefined;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** What it was answered. */
+  readonly status: number;
+}
+
+/** Somebody's receiver of webhooks on loopback, which checks signatures with the convention's own library. */
+export interface WebhookReceiver {
+  readonly url: string;
+  readonly events: ReceivedEvent[];
+  /** Statuses of the next answers; 204 when there are none left. */
+  answers: number[];
+  /** Of the webhook, once it is known. */
+  secret: string;
+  close(): Promise<void>;
+}
+
+export async function startWebhookReceiver(): Promise<WebhookReceiver> {
+  const events: ReceivedEvent[] = [];
+  const server = createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    request.on('end', () => {
+      const status = receiver.answers.shift() ?? 204;
+      // throws for a signature that is none
+      new Webhook(receiver.secret).verify(text, request.headers as Record<string, string>);
+      const event = JSON.parse(text) as Omit<ReceivedEvent, 'id' | 'status'>;
+      events.push({ ...event, id: String(request.headers['webhook-id']), status });
+      response.statusCode = status;
+      response.end();
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const receiver: WebhookReceiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/events`,
+    events,
+    answers: [],
+    secret: '',
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+    },
+  };
+  return receiver;
+}
