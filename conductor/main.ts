@@ -3,12 +3,13 @@ import { type PeriodicTask, startPeriodicTasks } from '#conductor/background/per
 import { pruneFlows } from '#conductor/background/prune-flows.ts';
 import { syncPower } from '#conductor/background/sync-power.ts';
 import { type ConductorConfig, readConfig } from '#conductor/config.ts';
-import { createApp } from '#conductor/http/app.ts';
+import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
+import { openTlsFiles } from '#conductor/http/tls-files.ts';
 import { collectProcessMetrics } from '#conductor/metrics/metrics.ts';
 import { type OpenedContext, openContext } from '#conductor/open-context.ts';
-import { pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
 import { sealStoredSecrets } from '#conductor/secrets/seal-stored.ts';
+import { pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { createLog, type Log } from '#shared/log.ts';
 
@@ -32,7 +33,15 @@ async function serve(
   log: Log,
   { context, scheduler, beginStop }: OpenedContext,
 ): Promise<void> {
-  const server = await listen(createApp(context).fetch, { ...config, stopping: context.stopping });
+  const tls = config.tls && (await openTlsFiles(config.tls, { log }));
+  const { host, port, boot } = config;
+  const { stopping } = context;
+  const server = await listen(createApp(context).fetch, { host, port, stopping, tls });
+  const bootApp = createBootApp(context);
+  const bootServer =
+    boot.port === undefined
+      ? undefined
+      : await listen((request) => bootApp.fetch(request), { host, port: boot.port, stopping });
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
   const tasks: PeriodicTask[] = [
     { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },
@@ -54,7 +63,8 @@ async function serve(
   const delay = context.clock.sleep(config.shutdownDelayMs);
   await Promise.all([background.stop(), scheduler.stop()]);
   await delay;
-  await server.close();
+  await Promise.all([server.close(), bootServer?.close()]);
+  tls?.close();
   if (reason instanceof Error) throw reason;
 }
 

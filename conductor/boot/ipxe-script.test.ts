@@ -15,6 +15,17 @@ test('a machine that is inspected is told where to report; operators have the la
   expect(ramdisk({ inspects: false })).not.toContain('inspection');
 });
 
+test('an agent may call another address than the one that files come from', () => {
+  const api = { url: 'https://192.0.2.1:6385', isInsecure: true };
+  const script = ramdisk({ publicUrl: 'http://192.0.2.1:8080', agentApi: api, inspects: true });
+  expect(script).toContain(
+    'kernel --name vmlinuz http://192.0.2.1:8080/boot/vmlinuz ipa-api-url=https://192.0.2.1:6385 ',
+  );
+  expect(script).toContain(' ipa-insecure=1 ');
+  expect(script).toContain('ipa-inspection-callback-url=https://192.0.2.1:6385/v1/continue_inspection');
+  expect(ramdisk({ agentApi: { ...api, isInsecure: false } })).not.toContain('ipa-insecure');
+});
+
 describe('firstScript', () => {
   test('asks with the address of the card that is booting, and again until it gives up', () => {
     const lines = firstScript(`${publicUrl}/`).split('\n');

@@ -54,7 +54,10 @@ export function firstScript(publicUrl: string): string {
  * @throws AppError `invalid_argument` naming the value that can't stand in a script.
  */
 export function ramdiskScript(options: {
+  /** Of the files. */
   readonly publicUrl: string;
+  /** Of the API that the agent calls; default `publicUrl`. `isInsecure`: it is not to check the API's certificate. */
+  readonly agentApi?: { readonly url: string; readonly isInsecure: boolean } | undefined;
   readonly mac: string;
   readonly nodeName?: string | undefined;
   /** Parameters for every node, from the configuration. */
@@ -65,11 +68,13 @@ export function ramdiskScript(options: {
 }): string {
   const base = checkUrl('publicUrl', options.publicUrl);
   const extra = joinKernelParams(options.defaultKernelParams, options.kernelParams);
+  const api = checkUrl('agentApi.url', options.agentApi?.url ?? base);
   const kernelLine = [
-    `ipa-api-url=${base}`,
+    `ipa-api-url=${api}`,
+    ...(options.agentApi?.isInsecure ? ['ipa-insecure=1'] : []),
     `BOOTIF=${options.mac}`,
     'console=tty0 console=ttyS0,115200',
-    ...(options.inspects ? [`ipa-inspection-callback-url=${base}/v1/continue_inspection`, 'ipa-collect-lldp=1'] : []),
+    ...(options.inspects ? [`ipa-inspection-callback-url=${api}/v1/continue_inspection`, 'ipa-collect-lldp=1'] : []),
     // UEFI kernels find the ramdisk by this name; BIOS ones don't need it
     'initrd=initrd.img',
     extra,

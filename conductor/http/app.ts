@@ -95,18 +95,21 @@ export function createApp(context: ConductorContext): ApiApp {
     '/',
     docsRoutes(() => describeApi(app)),
   );
-  const { config } = context;
-  app.route(
-    '/',
-    bootRoutes({
-      answer: (mac) => answerBoot(context, mac),
-      ramdiskDirectory: config.ramdiskDirectory,
-      imagesDirectory: config.imagesDirectory,
-      publicUrl: config.publicUrl,
-      kernelParams: config.kernelParams,
-      discovery: config.discovery,
-      log: context.log,
-    }),
-  );
+  app.route('/', createBootApp(context));
   return app;
+}
+
+/** What machines fetch while they boot, and nothing else: also on a port of its own (`BATON_BOOT_PORT`). */
+export function createBootApp(context: ConductorContext): ReturnType<typeof bootRoutes> {
+  const { config } = context;
+  return bootRoutes({
+    answer: (mac) => answerBoot(context, mac),
+    ramdiskDirectory: config.ramdiskDirectory,
+    imagesDirectory: config.imagesDirectory,
+    publicUrl: config.boot.url,
+    agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
+    kernelParams: config.kernelParams,
+    discovery: config.discovery,
+    log: context.log,
+  });
 }

@@ -22,6 +22,8 @@ export interface BootRoutesOptions {
   readonly ipxeDirectory?: string;
   /** Scheme, host and port under which machines reach this server. */
   readonly publicUrl: string;
+  /** Of the API that agents call; default `publicUrl`. */
+  readonly agentApi?: { readonly url: string; readonly isInsecure: boolean };
   /** Kernel parameters of every ramdisk. */
   readonly kernelParams: string;
   /** Whether machines of unknown MAC address boot the ramdisk. */
@@ -71,7 +73,8 @@ export function bootRoutes(options: BootRoutesOptions): Hono {
 }
 
 function nodeScript(answer: BootAnswer, mac: string, options: BootRoutesOptions): string {
-  const common = { publicUrl: options.publicUrl, mac, defaultKernelParams: options.kernelParams };
+  const { publicUrl, agentApi } = options;
+  const common = { publicUrl, agentApi, mac, defaultKernelParams: options.kernelParams };
   if (answer.kind === 'ramdisk') {
     return ramdiskScript({
       ...common,

@@ -1,7 +1,10 @@
 import type { Server } from 'node:http';
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import { urlHost } from '#conductor/auth/address-ranges.ts';
 import { drain } from '#conductor/http/drain.ts';
+import type { TlsFiles } from '#conductor/http/tls-files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { acceptWebSockets } from '#shared/web-socket/accept.ts';
 import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
@@ -19,15 +22,25 @@ export async function listen(
     readonly port: number;
     /** Once it aborts, clients are told to use no connection again. */
     readonly stopping?: AbortSignal;
+    /** The certificate, read again when it changes; absent = plain HTTP. */
+    readonly tls?: TlsFiles | undefined;
   },
 ): Promise<{ readonly url: string; readonly port: number; close(): Promise<void> }> {
   const webSockets = acceptWebSockets(maxConsoleMessageBytes);
+  const host = urlHost(address.host);
+  const upgrades = { shouldUpgradeCallback: webSockets.shouldUpgradeCallback };
+  const { tls } = address;
   const server = createAdaptorServer({
+    // load balancers ask after our health by HTTP/1.0, without a Host
+    hostname: host,
     fetch: (request, bindings) => fetch(request, bindings as HttpBindings),
     websocket: webSockets.websocket,
-    serverOptions: { shouldUpgradeCallback: webSockets.shouldUpgradeCallback },
+    ...(tls
+      ? { createServer: createHttpsServer, serverOptions: { ...upgrades, ...tls.current() } }
+      : { serverOptions: upgrades }),
   });
-  // without TLS and HTTP/2 options it is one of `node:http`
+  tls?.onChange((certificate) => (server as HttpsServer).setSecureContext(certificate));
+  // of HTTP/2 there is none, and TLS changes nothing here
   const draining = drain(server as Server, address.stopping ?? neverStopping);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
@@ -37,7 +50,7 @@ export async function listen(
   });
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://${address.host.includes(':') ? `[${address.host}]` : address.host}:${port}`,
+    url: `${tls ? 'https' : 'http'}://${host}:${port}`,
     port,
     close: async () => {
       webSockets.closeAll('the conductor stops');

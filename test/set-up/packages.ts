@@ -11,12 +11,16 @@ export const labPackages: readonly string[] = [
   'ipmitool',
   'python3-ironicclient', // the baremetal command
   'python3-openstacksdk',
+  'golang-1.19-go', // builds the next one's test program in two seconds
+  'golang-github-gophercloud-gophercloud-dev', // what metal3 speaks to Ironic with
   'python3-sushy', // an independent Redfish client
   'postgresql-15',
   'haproxy', // in front of several conductors
   'iproute2',
   'procps', // sysctl
   'curl',
+  'openssl', // makes certificates
+  'apache2-utils', // htpasswd
   'openssh-client', // for the rescue ramdisk
   'gdisk', // sgdisk, for the proofs and the image writer's tests
   'fdisk', // sfdisk, for partition images
