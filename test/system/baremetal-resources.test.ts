@@ -50,6 +50,15 @@ test('deploy templates', async () => {
   );
 });
 
+test('boot mode, secure boot and an interrupt', async () => {
+  await text('node', 'boot', 'mode', 'set', name, 'uefi');
+  await text('node', 'secure', 'boot', 'on', name);
+  await expect
+    .poll(() => json('node', 'show', name, '--fields', 'boot_mode', 'secure_boot'))
+    .toEqual({ boot_mode: 'uefi', secure_boot: true });
+  await text('node', 'inject', 'nmi', name);
+});
+
 test('volume connectors and targets', async () => {
   const connector = ['--node', uuid, '--type', 'iqn', '--connector-id'];
   const made = await json('volume', 'connector', 'create', ...connector, `iqn.2026-11.example:${count}`);
