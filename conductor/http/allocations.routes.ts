@@ -22,7 +22,7 @@ import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts'
 import { chooseFields, type FieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
-import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
+import { answers, fieldsQuery, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import { JsonPatch } from '#conductor/nodes/json-patch.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -42,7 +42,7 @@ const fieldSet: FieldSet<AllocationField> = { what: 'allocation', all: allocatio
 
 const ListQuery = z.strictObject({
   ...pagingQuery,
-  fields: z.string().optional(),
+  fields: fieldsQuery,
   node: z.string().optional(),
   resource_class: z.string().max(80).optional(),
   state: z.enum(allocationStates, { error: `must be one of ${allocationStates.join(', ')}` }).optional(),
@@ -121,7 +121,7 @@ function allowSince(c: Context<ApiEnv>, minor: number): void {
 }
 
 function notAllowed(why: string): HTTPException {
-  return new HTTPException(405, { message: `The method is not allowed here. ${why}`.trim() });
+  return new HTTPException(405, { message: `The method is not allowed here. ${why}` });
 }
 
 function chooseAllocationFields(text: string | undefined, version: number): readonly AllocationField[] | undefined {
@@ -210,8 +210,6 @@ export function allocationRoutes(context: ConductorContext): ApiApp {
     return c.body(null, 204);
   });
 
-  app.all(path, () => refuseMethod());
-  app.all(`${path}/:allocation`, () => refuseMethod());
   return app;
 }
 
@@ -229,17 +227,12 @@ export function nodeAllocationRoutes(context: ConductorContext): ApiApp {
     await releaseAllocation(context, uuid);
     return c.body(null, 204);
   });
-  for (const other of ['/v1/nodes/:node/allocation', '/v1/nodes/:node/allocation/*']) {
-    app.all(other, (c) => {
-      requireEndpoint(c.get('version'), since.resource);
-      return refuseMethod();
-    });
-  }
+  // a node has one: what stands behind is no allocation's name, and not "not found" (allocation.md §4)
+  app.all('/v1/nodes/:node/allocation/*', (c) => {
+    requireEndpoint(c.get('version'), since.resource);
+    throw notAllowed("A node's allocation is shown and deleted without naming it.");
+  });
   return app;
-}
-
-function refuseMethod(): never {
-  throw notAllowed('');
 }
 
 /** @throws AppError `not_found` without an allocation, `invalid_argument` for an instance that has none (seed 003). */
