@@ -11,6 +11,7 @@ import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
 import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
 import { countFlow, countStep } from '#conductor/metrics/count-flow.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
@@ -177,6 +178,14 @@ async function endInFailure(
   else await updateNode(tx, node.uuid, { lastError });
   if (kind.fault && !aborted) {
     await updateNode(tx, node.uuid, { maintenance: true, maintenanceReason: lastError, fault: kind.fault });
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: 'ERROR',
+      eventType: 'maintenance',
+      event: `maintenance on: ${lastError}`,
+      conductor: context.config.conductorName,
+      tell: { type: 'node.maintenance', data: { maintenance: true, reason: lastError, fault: kind.fault } },
+    });
   }
 }
 

@@ -31,6 +31,16 @@ describe('a deploy', () => {
     expect(plan.map((step) => step.priority)).toEqual([100, 80, 60, 40, 30, 20]);
   });
 
+  test('of a node that only pretends does nothing at the machine but what its fake BMC does', () => {
+    const pretends = { isFake: true, withoutAgent: 'its deploy interface is fake' };
+    expect(names(planSteps(flowKinds.deploy, { ...pretends, requested: [] }))).toEqual([
+      'deploy.fake_deploy',
+      'deploy.switch_to_tenant_network',
+      'deploy.boot_instance',
+    ]);
+    expect(names(planSteps(flowKinds.clean, { ...pretends, requested: [] }))).toEqual(['deploy.leave_network']);
+  });
+
   test('has in-band steps between core steps by priority, and hides those that the conductor has itself', () => {
     const advertised = [
       advertise('late', 41),

@@ -26,7 +26,7 @@ export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     ...main.flatMap((step) => (step.rebootRequested ? [step, rebootAfter(step)] : [step])),
     ...kind.closing.map((step) => plannedCore(step)),
   ];
-  return facts.withoutAgent === undefined ? plan : withoutAgent(plan, facts.withoutAgent);
+  return facts.withoutAgent === undefined ? plan : withoutAgent(plan, facts.withoutAgent, facts.isFake);
 }
 
 export function planCleanup(kind: FlowKind): PlannedStep[] {
@@ -131,16 +131,19 @@ function unknownStep(step: RequestedStep, { advertised = [], drivers = [] }: Pla
 const needsAgent = new Set(['boot_ramdisk', 'reboot_ramdisk', 'write_image', 'tear_down_agent']);
 
 /** The same plan for a machine that boots no ramdisk: in-band steps are refused, the core ones left out. */
-function withoutAgent(plan: readonly PlannedStep[], why: string): PlannedStep[] {
+function withoutAgent(plan: readonly PlannedStep[], why: string, isFake = false): PlannedStep[] {
   const inBand = plan.filter((step) => step.inBand && step.origin !== 'core' && step.origin !== 'agent');
   if (inBand.length > 0) {
     throw new AppError('invalid_argument', `${inBand.map(stepKey).join(', ')}: no agent runs there, for ${why}`);
   }
-  const isOff = plannedCore(
-    { interface: 'power', step: 'power_off', priority: 100 },
+  const instead = plannedCore(
+    isFake
+      ? { interface: 'deploy', step: 'fake_deploy', priority: 100 }
+      : { interface: 'power', step: 'power_off', priority: 100 },
     `no ramdisk is booted, for ${why}`,
   );
   return plan
     .filter((step) => !(step.origin === 'core' ? needsAgent.has(step.step) : step.inBand))
-    .map((step) => (stepKey(step) === 'deploy.deploy' ? isOff : { ...step, inBand: false }));
+    .filter((step) => !isFake || stepKey(step) !== 'deploy.prepare_instance_boot')
+    .map((step) => (stepKey(step) === 'deploy.deploy' ? instead : { ...step, inBand: false }));
 }

@@ -52,6 +52,8 @@ export interface PlanFacts {
   readonly requested: readonly RequestedStep[];
   /** No ramdisk is booted, and why: the node boots from a volume, the operator wants none. */
   readonly withoutAgent?: string | undefined;
+  /** Nothing is done at the machine but what its fake BMC does: `withoutAgent` says why. */
+  readonly isFake?: boolean;
 }
 
 /** Ironic's key of a step: interface and name. */

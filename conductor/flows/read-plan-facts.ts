@@ -4,6 +4,7 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { openTemplate } from '#conductor/deploy-templates/template-secrets.ts';
 import { listTemplatesNamed } from '#conductor/deploy-templates/template-store.ts';
 import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
+import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/flows/planned-step.ts';
@@ -41,8 +42,12 @@ export async function readPlanFacts(
     ...(request.kind === 'clean' ? { priorities: context.config.cleanStepPriorities } : {}),
     templates: request.kind === 'deploy' ? await readTemplates(context, node) : [],
     // a flow's own are sealed
-    requested: request.requested.map((step) => ({ ...step, args: openStepArgs(context.secrets, node.uuid, step.args) })),
+    requested: request.requested.map((step) => ({
+      ...step,
+      args: openStepArgs(context.secrets, node.uuid, step.args),
+    })),
     withoutAgent: await reasonForNoAgent(context, node, request),
+    isFake: fakesFlow(request.kind, node),
   };
 }
 
@@ -89,6 +94,7 @@ async function reasonForNoAgent(
   request: PlanRequest,
 ): Promise<string | undefined> {
   if (request.disableRamdisk) return 'disable_ramdisk was given';
+  if (fakesFlow(request.kind, node)) return 'its deploy interface is fake';
   if (request.kind !== 'deploy') return undefined;
   const volume = await findBootVolume(db, node.uuid);
   return volume && `the node boots from volume ${volume.volumeId}`;

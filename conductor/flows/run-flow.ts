@@ -72,25 +72,39 @@ export async function runFlow(
   }
 }
 
-/** The step, and after it the agent's steps that follow, as long as each ends at once. */
+/** The step, and after it those that follow, as long as each ends at once. */
 async function actOnSteps(
-  work: Work,
+  first: Work,
   action: { readonly kind: 'run' | 'resume'; readonly step: FlowStepRow },
   steps: readonly FlowStepRow[],
 ): Promise<'goes on' | 'waits'> {
+  let work = first;
   let { kind: mode, step }: { kind: 'run' | 'resume' | 'started'; step: FlowStepRow } = action;
   for (;;) {
-    const result = await actOnStep(work, mode, { step, next: nextOfAgent(steps, step) });
+    const result = await actOnStep(work, mode, { step, next: nextAtOnce(steps, step, mode) });
     if (result === 'goes on' || result === 'waits') return result;
     ({ mode, step } = { mode: 'started', step: result });
+    if (step.inBand) continue;
+    const fresh = await readWork(work.context.db, work.node.uuid);
+    // what has come in between is looked at where all of it is: the log's `started` has the step run then
+    if (fresh?.flow?.uuid !== work.flow.uuid || fresh.node.maintenance || work.signal.aborted) return 'goes on';
+    work = { ...work, node: fresh.node, flow: fresh.flow, session: fresh.session };
   }
 }
 
-/** A step of the agent's that follows one of the agent's begins with the record of the other's success. */
-function nextOfAgent(steps: readonly FlowStepRow[], step: FlowStepRow): FlowStepRow | undefined {
+/**
+ * A step of the agent's that follows one of the agent's begins with the record of the other's success, and so does one of
+ * the conductor's that follows one of its own: each commit waits for the disk. A step that was waited for has left the
+ * node in its waiting state, which the start of the next ends.
+ */
+function nextAtOnce(
+  steps: readonly FlowStepRow[],
+  step: FlowStepRow,
+  mode: 'run' | 'resume' | 'started',
+): FlowStepRow | undefined {
   const next = steps[steps.findIndex((each) => each.uuid === step.uuid) + 1];
-  const follows = next?.phase === 'main' && next.state === 'pending' && next.inBand && step.inBand;
-  return follows ? next : undefined;
+  const follows = next?.phase === 'main' && next.state === 'pending' && next.inBand === step.inBand;
+  return follows && (step.inBand || mode !== 'resume') ? next : undefined;
 }
 
 /** Verbs that are possible in maintenance. */

@@ -15,7 +15,7 @@ const instance = ['power', 'management', 'network'] as const;
 export const verbWork: Readonly<Record<VerbEvent, VerbWork>> = {
   manage: { kind: 'verify', needs: ['power', 'management'] },
   provide: { kind: 'clean', needs: instance },
-  inspect: { kind: 'inspect', needs: ramdisk },
+  inspect: { kind: 'inspect', needs: [...ramdisk, 'inspect'] },
   clean: { kind: 'manual_clean', needs: ramdisk },
   adopt: { kind: 'adopt', needs: ['power', 'management'] },
   deploy: { kind: 'deploy', needs: [...ramdisk, 'deploy'] },

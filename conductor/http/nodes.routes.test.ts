@@ -41,7 +41,7 @@ describe('create', () => {
       power_state: null,
       driver_info: { some_password: '******', plain: 1 },
       network_interface: 'flat',
-      deploy_interface: 'direct',
+      deploy_interface: 'fake',
       power_interface: 'fake',
       conductor: 'test-host',
       conductor_group: '',
@@ -275,6 +275,16 @@ describe('change', () => {
       driver: 'ipmi',
       power_interface: 'ipmitool',
     });
+  });
+
+  test('fake hardware is deployed by an agent when told so, until it gets another driver', async () => {
+    const uuid = await create();
+    const change = async (...operations: unknown[]) => (await patch(uuid, operations)).body['deploy_interface'];
+    expect(await change(add('/deploy_interface', 'direct'))).toBe('direct');
+    expect(await change(add('/extra/a', 1))).toBe('direct');
+    expect(await change({ op: 'remove', path: '/deploy_interface' })).toBe('fake');
+    expect(await change(add('/driver', 'ipmi'))).toBe('direct');
+    expect((await patch(uuid, [add('/deploy_interface', 'fake')])).fault).toContain("no deploy interface 'fake'");
   });
 });
 

@@ -159,6 +159,7 @@ export const nodeColumns = {
   maintenance: 'maintenance',
   chassis_uuid: 'chassisUuid',
   network_interface: 'networkInterface',
+  deploy_interface: 'deployInterface',
 } as const satisfies Partial<Record<keyof NodeDescription, keyof NodeInsert>>;
 
 /** Words that stand where a node's name does in the API's paths. */

@@ -1,7 +1,12 @@
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
-import { checkInterface, interfaceKinds, nodeInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import {
+  checkInterface,
+  interfaceKinds,
+  keptDeployInterface,
+  nodeInterfaces,
+} from '#conductor/nodes/node-interfaces.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 import { keepMasked } from '#conductor/secrets/mask-document.ts';
@@ -59,7 +64,7 @@ export function planNodePatch(
     );
   }
   const filled = withDefaults(after, options.defaultNetworkInterface);
-  checkInterfaces({ ...filled, driver: after.driver }, node);
+  checkInterfaces({ ...filled, driver: after.driver, deploy_interface: after.deploy_interface }, node);
   checkName(filled.name, node, options.version);
   checkInstance(filled.instance_uuid, node);
   checkReasons(patch, after);
@@ -115,13 +120,20 @@ function withDefaults(given: Description, defaultNetworkInterface: string) {
     disable_power_off: given.disable_power_off ?? false,
     maintenance: given.maintenance ?? false,
     network_interface: given.network_interface ?? defaultNetworkInterface,
+    deploy_interface: keptDeployInterface(given.driver ?? '', given.deploy_interface),
   };
 }
 type FilledDescription = ReturnType<typeof withDefaults>;
 
-function checkInterfaces(after: FilledDescription & { driver: string }, node: NodeRow): void {
+function checkInterfaces(
+  after: Omit<FilledDescription, 'deploy_interface'> & Pick<Description, 'deploy_interface'> & { driver: string },
+  node: NodeRow,
+): void {
   const unchangedDriver = after.driver === node.driver;
-  const unchanged = unchangedDriver && after.network_interface === node.networkInterface;
+  const unchanged =
+    unchangedDriver &&
+    after.network_interface === node.networkInterface &&
+    keptDeployInterface(after.driver, after.deploy_interface) === node.deployInterface;
   for (const kind of interfaceKinds) {
     const name = after[`${kind}_interface`];
     // a new driver brings its own interfaces along, as Ironic does with reset_interfaces

@@ -3,7 +3,8 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
-import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
+import { hasFakeDeploy, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { listVifs } from '#conductor/nodes/vif-store.ts';
 import { bootVolume } from '#conductor/volumes/boot-volume.ts';
@@ -20,7 +21,7 @@ export interface InterfaceValidation {
 
 /** `GET /v1/nodes/{node}/validate` (ironic-api.md §3.6): whether each interface has what it needs. Touches no hardware. */
 export async function validateNode(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'networks' | 'secrets'>,
+  context: Pick<ConductorContext, 'config' | 'db' | 'drivers' | 'networks' | 'secrets'>,
   node: NodeRow,
 ): Promise<Record<string, InterfaceValidation>> {
   const [ports, vifs, volume, connectors] = await Promise.all([
@@ -31,18 +32,26 @@ export async function validateNode(
   ]);
   const bmc = check(() => context.drivers.connect(node));
   const [vif] = vifs;
+  const isFake = hasFakeDeploy(node);
+  const boot = check(() => {
+    bootModeOf(node);
+    if (!ports.some((port) => port.pxeEnabled)) {
+      throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
+    }
+  });
   const notThere: InterfaceValidation = { result: null, reason: 'not supported' };
   return {
     power: bmc,
     management: bmc,
-    boot: check(() => {
-      bootModeOf(node);
-      if (!ports.some((port) => port.pxeEnabled)) {
-        throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
-      }
-    }),
+    // what is only pretended needs no ramdisk
+    boot: isFake ? { result: true } : boot,
     // who boots from a volume is sent no image
-    deploy: check(() => (volume ? bootVolume(openTarget(context.secrets, volume), connectors) : buildImageInfo(node))),
+    deploy: isFake
+      ? { result: true }
+      : check(() => {
+          checkImageUrls(node.instanceInfo, context.config.outbound.images);
+          return volume ? bootVolume(openTarget(context.secrets, volume), connectors) : buildImageInfo(node);
+        }),
     network: check(() => {
       const { result, reason } = validateNetwork({
         networkInterface: parseNetworkInterface(node.networkInterface),
@@ -57,7 +66,7 @@ export async function validateNode(
     console: notThere,
     firmware: notThere,
     // in-band: it needs what power and boot need
-    inspect: bmc,
+    inspect: isFake && bmc.result === true ? boot : bmc,
     raid: notThere,
     rescue: notThere,
   };
@@ -65,7 +74,7 @@ export async function validateNode(
 
 /** The interfaces without which a flow can't run, in the order in which they are reported. */
 export async function refuseInvalid(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'networks' | 'secrets'>,
+  context: Pick<ConductorContext, 'config' | 'db' | 'drivers' | 'networks' | 'secrets'>,
   node: NodeRow,
   interfaces: readonly string[],
 ): Promise<void> {

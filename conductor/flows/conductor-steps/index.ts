@@ -2,6 +2,7 @@ import type { FlowStepRow } from '#conductor/db/schema/flow.ts';
 import { bootInstance } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { bootRamdisk, deploy } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
 import { collectLogs } from '#conductor/flows/conductor-steps/collect-logs.ts';
+import { fakeDeploy } from '#conductor/flows/conductor-steps/fake-deploy.ts';
 import { finalizeRescue } from '#conductor/flows/conductor-steps/finalize-rescue.ts';
 import { gatherSteps } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import { hold } from '#conductor/flows/conductor-steps/hold.ts';
@@ -27,6 +28,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export const conductorSteps: readonly ConductorStep[] = [
   deploy,
   bootRamdisk,
+  fakeDeploy,
   writeImage,
   prepareInstanceBoot,
   tearDownAgent,

@@ -1,0 +1,10 @@
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
+
+/** What the deploy interface does, as in Ironic; inspection and rescue have interfaces of their own. */
+const ofDeployInterface: ReadonlySet<FlowKindName> = new Set(['deploy', 'clean', 'manual_clean', 'service']);
+
+/** Whether the flow does nothing at the machine but what its fake BMC does. */
+export function fakesFlow(kind: FlowKindName, node: Parameters<typeof hasFakeDeploy>[0]): boolean {
+  return ofDeployInterface.has(kind) && hasFakeDeploy(node);
+}
