@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -48,6 +48,9 @@ async function create(context: CommandContext, input: CommandInput): Promise<voi
     await handle?.writeFile(`${cell(token)}\n`);
     if (handle) print(context, input, { json: { ...made, file }, text: `token ${cell(made['name'])} is in ${file}\n` });
     else print(context, input, { json: { ...made, token }, text: `${cell(token)}\n` });
+  } catch (error) {
+    if (file !== undefined) await rm(file, { force: true });
+    throw error;
   } finally {
     await handle?.close();
   }

@@ -1,11 +1,10 @@
-import { z } from 'zod';
 import { pagingQuery } from '#conductor/http/paging.ts';
-import { queryFlag } from '#conductor/http/query-values.ts';
+import { fieldsQuery, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Query of a list whose objects have one set of fields at every microversion. */
-export const plainListQuery = { ...pagingQuery, fields: z.string().optional(), detail: queryFlag };
+export const plainListQuery = { ...pagingQuery, fields: fieldsQuery, detail: queryFlag };
 
 /** A resource's fields: all of them, and those of a list when nothing is asked for. */
 export interface FieldSet<Field extends string> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { pagingQuery } from '#conductor/http/paging.ts';
-import { queryFlag } from '#conductor/http/query-values.ts';
+import { fieldsQuery, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import type { NodeFilter } from '#conductor/nodes/list-nodes.ts';
 
@@ -10,7 +10,7 @@ const uuid = z.guid({ error: 'must be a UUID' }).optional();
 /** Query arguments of `GET /v1/nodes` (ironic-api.md §3.5); any other is a 400. */
 export const NodeFilterQuery = z.strictObject({
   ...pagingQuery,
-  fields: text,
+  fields: fieldsQuery,
   detail: queryFlag,
   chassis_uuid: uuid,
   instance_uuid: uuid,

@@ -7,7 +7,7 @@ import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts'
 import { chooseFieldsAt, chooseListFieldsAt, type VersionedFieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
-import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
+import { answers, fieldsQuery, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { findNode, getNode } from '#conductor/nodes/node-store.ts';
@@ -32,7 +32,7 @@ const path = '/v1/portgroups';
 /** UUID or name. */
 const PortgroupParams = z.object({ portgroup: z.string() });
 const text = z.string().optional();
-const listChoice = { ...pagingQuery, fields: text, detail: queryFlag };
+const listChoice = { ...pagingQuery, fields: fieldsQuery, detail: queryFlag };
 const ListQuery = z.strictObject({ ...listChoice, node: text, address: text, shard: text });
 type ListQuery = z.infer<typeof ListQuery>;
 

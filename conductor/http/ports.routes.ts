@@ -7,7 +7,7 @@ import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts'
 import { chooseFieldsAt, chooseListFieldsAt, type VersionedFieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
-import { answers, jsonBody, NodeParams, PortParams, queryFlag } from '#conductor/http/query-values.ts';
+import { answers, fieldsQuery, jsonBody, NodeParams, PortParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import { changePort, createPort, removePort } from '#conductor/nodes/change-port.ts';
 import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
@@ -26,7 +26,7 @@ import { parseMacAddress } from '#shared/mac-address.ts';
 
 const tags = ['ports'];
 const text = z.string().optional();
-const listChoice = { ...pagingQuery, fields: text, detail: queryFlag };
+const listChoice = { ...pagingQuery, fields: fieldsQuery, detail: queryFlag };
 
 const PortListQuery = z.strictObject({
   ...listChoice,

@@ -4,6 +4,9 @@ import { looseBoolean } from '#conductor/nodes/node-fields.ts';
 /** `true`, `yes`, `1` … as Ironic takes them. */
 export const queryFlag = looseBoolean.optional();
 
+/** `fields=uuid,name`, or `fields=uuid&fields=name` as gophercloud 0.12 sends it. */
+export const fieldsQuery = z.union([z.string(), z.array(z.string()).transform((names) => names.join(','))]).optional();
+
 /** `{node}` in a path: UUID or name. */
 export const NodeParams = z.object({ node: z.string() });
 

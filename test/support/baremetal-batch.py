@@ -14,10 +14,12 @@ for action in filter(None, utils.PROVISION_ACTIONS.values()):
     action["poll_interval"] = 0.2
 
 for line in sys.stdin:
+    # options of the way to log in are looked for here, not among the arguments handed over
+    sys.argv = ["baremetal", *json.loads(line)]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            code = main(json.loads(line))
+            code = main(sys.argv[1:])
         except SystemExit as end:
             code = end.code
     print(json.dumps({"code": code, "stdout": out.getvalue(), "stderr": err.getvalue()}), flush=True)

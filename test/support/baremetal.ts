@@ -54,7 +54,7 @@ export function createBaremetal(
   };
   const text = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await ask(args);
-    if (code !== 0) throw new Error(`baremetal ${args.join(' ')} exited with ${code}: ${stderr}`);
+    if (code !== 0) throw new Error(`baremetal ${args.join(' ')} exited with ${code}: ${stderr || stdout}`);
     return stdout;
   };
   return {
@@ -62,9 +62,9 @@ export function createBaremetal(
     json: async (...args) => JSON.parse(await text(...args, '-f', 'json')) as Json,
     rows: async (...args) => JSON.parse(await text(...args, '-f', 'json')) as Json[],
     failure: async (...args) => {
-      const { code, stderr } = await ask([...noRetries, ...args]);
+      const { code, stdout, stderr } = await ask([...noRetries, ...args]);
       if (code === 0) throw new Error(`baremetal ${args.join(' ')} succeeded`);
-      return stderr;
+      return `${stdout}${stderr}`;
     },
     close: async () => {
       child.stdin.end();
