@@ -8,6 +8,7 @@ import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { listTraits } from '#conductor/nodes/trait-store.ts';
+import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface Backfill {
@@ -54,6 +55,7 @@ export async function backfillAllocation(
       event: `given to allocation ${given.name ?? row.uuid}, which was made for it`,
       conductor: given.conductor,
     });
+    await tellWebhooksOfAllocations(tx, [allocation.uuid]);
     return allocation;
   });
 }

@@ -8,6 +8,7 @@ import { type AllocationRow, allocations } from '#conductor/db/schema/allocation
 import { nodeHistory, nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { together } from '#conductor/db/together.ts';
 import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
+import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Nodes that the allocations of one demand are to have: all of them or none. */
@@ -176,4 +177,8 @@ async function writeGrants(
   if (rows.length !== granted.length) {
     throw new AppError('internal', `${granted.length} locked allocations were to be saved, ${rows.length} were`);
   }
+  await tellWebhooksOfAllocations(
+    tx,
+    rows.map(({ uuid }) => uuid),
+  );
 }

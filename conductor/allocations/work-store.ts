@@ -4,6 +4,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { type AllocationRow, allocations } from '#conductor/db/schema/allocation.ts';
 import { conductors } from '#conductor/db/schema/conductor.ts';
+import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
 
 type Work = Pick<ConductorContext, 'db' | 'config'>;
 
@@ -45,18 +46,26 @@ export async function saveUnserved(
   outcome: { readonly lastError: string } | { readonly waitingFor: string },
 ): Promise<void> {
   const known = JSON.stringify(rows.map(({ uuid, token }) => ({ uuid, token })));
-  await db
-    .update(allocations)
-    .set({
-      ...('lastError' in outcome ? { state: 'error', lastError: outcome.lastError, waitingFor: null } : outcome),
-      updatedAt: sql`now()`,
-    })
-    .where(
-      and(
-        toServe(config.conductorName),
-        sql`(${allocations.uuid}, ${allocations.token}) in (select uuid, token from jsonb_to_recordset(${known}::text::jsonb) as known(uuid uuid, token bigint))`,
-      ),
-    );
+  await db.transaction(async (tx) => {
+    const saved = await tx
+      .update(allocations)
+      .set({
+        ...('lastError' in outcome ? { state: 'error', lastError: outcome.lastError, waitingFor: null } : outcome),
+        updatedAt: sql`now()`,
+      })
+      .where(
+        and(
+          toServe(config.conductorName),
+          sql`(${allocations.uuid}, ${allocations.token}) in (select uuid, token from jsonb_to_recordset(${known}::text::jsonb) as known(uuid uuid, token bigint))`,
+        ),
+      )
+      .returning({ uuid: allocations.uuid });
+    if ('lastError' in outcome)
+      await tellWebhooksOfAllocations(
+        tx,
+        saved.map(({ uuid }) => uuid),
+      );
+  });
 }
 
 /** At start: what an earlier life of this conductor has left is this one's, and the earlier one is fenced off. */

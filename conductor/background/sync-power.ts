@@ -70,7 +70,7 @@ async function syncOne(context: ConductorContext, nodeUuid: string, signal: Abor
   } catch (error) {
     if (signal.aborted) return;
     context.log.warn({ node: node.uuid, powerFailures: node.powerFailures + 1, err: error }, 'power state not read');
-    await recordIfUntouched(context, node, (tx) => recordFailure(tx, node, error));
+    await recordIfUntouched(context, node, (tx) => recordFailure(tx, node, { error, conductor: config.conductorName }));
     return;
   }
   if (found === undefined || isKnown(node, found)) return;
@@ -122,6 +122,16 @@ async function recordFound(
     ...firmware,
     ...(node.fault === powerFault ? { fault: null, maintenance: false, maintenanceReason: null } : {}),
   });
+  if (node.fault === powerFault) {
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: 'INFO',
+      eventType: 'maintenance',
+      event: 'maintenance off: the BMC answers again',
+      conductor,
+      tell: { type: 'node.maintenance', data: { maintenance: false, reason: null, fault: null } },
+    });
+  }
   if (found === node.powerState) return;
   await addHistory(tx, {
     nodeUuid: node.uuid,
@@ -136,12 +146,25 @@ async function recordFound(
   });
 }
 
-async function recordFailure(tx: Transaction, node: NodeRow, error: unknown): Promise<void> {
+async function recordFailure(
+  tx: Transaction,
+  node: NodeRow,
+  { error, conductor }: { readonly error: unknown; readonly conductor: string },
+): Promise<void> {
   const powerFailures = node.powerFailures + 1;
   const gone = powerFailures >= failuresUntilMaintenance && !node.maintenance;
   const reason = `power state unknown after ${powerFailures} tries: ${errorChain(error)}`;
   await updateNode(tx, node.uuid, {
     powerFailures,
     ...(gone ? { maintenance: true, maintenanceReason: reason, fault: powerFault, powerState: null } : {}),
+  });
+  if (!gone) return;
+  await addHistory(tx, {
+    nodeUuid: node.uuid,
+    severity: 'ERROR',
+    eventType: 'maintenance',
+    event: `maintenance on: ${reason}`,
+    conductor,
+    tell: { type: 'node.maintenance', data: { maintenance: true, reason, fault: powerFault } },
   });
 }

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApp } from '#conductor/http/app.ts';
+import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -13,4 +15,23 @@ test('healthz and readyz say what they have checked', async () => {
     status: 200,
     body: { status: 'ok', checks: { database: 'ok', migrations: 'ok', not_stopping: 'ok' } },
   });
+});
+
+test('a conductor that stops, or has lost its database, is not ready but lives', async () => {
+  const lost = { execute: () => Promise.reject(new Error('connection lost')) } as unknown as TestApi['context']['db'];
+  const ask = async (context: TestApi['context'], path: string) => {
+    const answer = await healthRoutes(context).request(path);
+    return [answer.status, ((await answer.json()) as { checks: unknown }).checks];
+  };
+  const stopping = { ...api.context, stopping: AbortSignal.abort() };
+  expect(await ask(stopping, '/readyz')).toEqual([503, { database: 'ok', migrations: 'ok', not_stopping: 'failed' }]);
+  const away = { ...api.context, db: lost };
+  expect(await ask(away, '/readyz')).toEqual([503, { database: 'failed', migrations: 'ok', not_stopping: 'ok' }]);
+  expect(await ask(away, '/healthz')).toEqual([200, { process: 'ok' }]);
+});
+
+test('metrics may be turned off', async () => {
+  const config = { ...api.context.config, metrics: 'off' } as const;
+  const answer = createApp({ ...api.context, config }).request('/metrics');
+  expect((await answer).status).toBe(404);
 });

@@ -1,11 +1,12 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { allocations } from '#conductor/db/schema/allocation.ts';
 import { webhookDeliveries, webhooks } from '#conductor/db/schema/webhook.ts';
 import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
 import { claimDeliveries, pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
 import { backOffSeconds, startWebhookDeliverer, type WebhookDeliverer } from '#conductor/webhooks/deliver.ts';
-import { tellWebhooks, tellWebhooksOfAllocation } from '#conductor/webhooks/outbox.ts';
+import { tellWebhooks, tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -78,7 +79,11 @@ describe('the outbox', () => {
     await api.context.db.delete(webhookDeliveries);
     await note(mine, 'on');
     await note(others, 'on');
-    await tellWebhooksOfAllocation(api.context.db, { uuid: mine, name: 'x', owner: 'a' }, { state: 'active' });
+    const row = { uuid: mine, name: 'x', owner: 'a', state: 'active', resourceClass: 'x' } as const;
+    await api.context.db.transaction(async (tx) => {
+      await tx.insert(allocations).values(row);
+      await tellWebhooksOfAllocations(tx, [mine]);
+    });
     const rows = await outbox();
     const names = new Map((await api.context.db.select().from(webhooks)).map((row) => [row.uuid, row.name]));
     const seen = rows.map(

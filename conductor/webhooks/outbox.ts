@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type SQL, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import type { WebhookEvent } from '#conductor/webhooks/webhook-events.ts';
+import { inArray, type SQL, sql } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { allocations } from '#conductor/db/schema/allocation.ts';
+import type { WebhookEvent, WebhookEventType } from '#conductor/webhooks/webhook-events.ts';
 
 /** Conductors listen there: it is notified when a transaction that wrote into the outbox has been committed. */
 export const webhookChannel = 'baton_webhooks';
+
+const notify = sql`pg_notify(${webhookChannel}::text, '')`;
 
 /**
  * Writes the event into the outbox, in the caller's transaction: once for each webhook that wants it, so that without
@@ -16,53 +19,41 @@ export async function tellWebhooks(db: Queryable, nodeUuid: string, event: Webho
 
 /** `tellWebhooks` as an `INSERT`, which may have a `WITH` in front. */
 export function outboxInsert(nodeUuid: string, event: WebhookEvent, eventId: string = randomUUID()): SQL {
-  return insertFor({
-    event,
-    eventId,
-    subject: sql`${nodeUuid}::uuid`,
-    about: sql`'node', jsonb_build_object('uuid', node.uuid, 'name', node.name)`,
-    join: sql`join nodes node on node.uuid = ${nodeUuid}`,
-    owners: sql`webhook.project in (node.owner, node.lessee)`,
-  });
-}
-
-/** The event of an allocation, for webhooks of its owner. */
-export async function tellWebhooksOfAllocation(
-  db: Queryable,
-  allocation: { readonly uuid: string; readonly name: string | null; readonly owner: string | null },
-  data: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  const { uuid, name, owner } = allocation;
-  await db.execute(
-    insertFor({
-      event: { type: 'allocation.state', data: { allocation: { uuid, name }, ...data } },
-      eventId: randomUUID(),
-      subject: sql`${uuid}::uuid`,
-      about: sql``,
-      join: sql``,
-      owners: sql`webhook.project = ${owner}`,
-    }),
-  );
-}
-
-function insertFor(options: {
-  readonly event: WebhookEvent;
-  readonly eventId: string;
-  readonly subject: SQL;
-  readonly about: SQL;
-  readonly join: SQL;
-  readonly owners: SQL;
-}): SQL {
-  const { type, data } = options.event;
-  const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: options.eventId, data });
+  const { type, data } = event;
+  const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });
   return sql`
     insert into webhook_deliveries (webhook_uuid, event_id, event_type, subject, body)
-    select webhook.uuid, ${options.eventId}::uuid, ${type}::text, ${options.subject},
-      ${body}::text::jsonb || jsonb_build_object(${options.about})
-    from webhooks webhook ${options.join}
-    where (webhook.project is null or ${options.owners})
-      and (webhook.events = '[]' or exists (
-        select from jsonb_array_elements_text(webhook.events) wanted
-        where wanted.value = ${type}::text or ${type}::text like wanted.value || '.%'))
-    returning pg_notify(${webhookChannel}::text, '')`;
+    select webhook.uuid, ${eventId}::uuid, ${type}::text, node.uuid,
+      ${body}::text::jsonb || jsonb_build_object('node', jsonb_build_object('uuid', node.uuid, 'name', node.name))
+    from webhooks webhook join nodes node on node.uuid = ${nodeUuid}
+    where ${isWanted(type, sql`node.owner`, sql`node.lessee`)}
+    returning ${notify}`;
+}
+
+/** What has become of allocations, for webhooks of their owners; after the statement that changed them. */
+export async function tellWebhooksOfAllocations(tx: Transaction, uuids: readonly string[]): Promise<void> {
+  if (uuids.length === 0) return;
+  const type: WebhookEventType = 'allocation.state';
+  // materialized: every webhook gets the same id
+  await tx.execute(sql`
+    with told as materialized (
+      select uuid, owner, gen_random_uuid() as event_id, jsonb_build_object(
+        'allocation', jsonb_build_object('uuid', uuid, 'name', name), 'state', state, 'last_error', last_error,
+        'node_uuid', node_uuid) as data
+      from allocations where ${inArray(allocations.uuid, [...uuids])}
+    )
+    insert into webhook_deliveries (webhook_uuid, event_id, event_type, subject, body)
+    select webhook.uuid, told.event_id, ${type}::text, told.uuid, jsonb_build_object('type', ${type}::text,
+      'timestamp', ${new Date().toISOString()}::text, 'event_id', told.event_id, 'data', told.data)
+    from told cross join webhooks webhook
+    where ${isWanted(type, sql`told.owner`)}
+    returning ${notify}`);
+}
+
+/** Whether the webhook (`webhook` in the statement) asks for events of this type about what these projects have. */
+function isWanted(type: WebhookEventType, ...projects: readonly SQL[]): SQL {
+  return sql`(webhook.project is null or webhook.project in (${sql.join([...projects], sql`, `)}))
+    and (webhook.events = '[]' or exists (
+      select from jsonb_array_elements_text(webhook.events) wanted
+      where wanted.value = ${type}::text or ${type}::text like wanted.value || '.%'))`;
 }

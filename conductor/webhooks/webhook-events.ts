@@ -8,7 +8,8 @@ export const webhookEvents = {
   'node.flow_succeeded': 'A flow has ended well: `flow`, `kind`, `seconds`.',
   'node.flow_failed': 'A flow has ended in failure, or was aborted: `flow`, `kind`, `state`, `seconds`, `error`.',
   'node.step_failed': 'A step has failed: `flow`, `kind`, `step`, `error`.',
-  'allocation.state': 'An allocation has moved: `allocation` (`uuid`, `name`), `state`, `last_error`, `node_uuid`.',
+  'allocation.state':
+    'An allocation has become active or has failed: `allocation` (`uuid`, `name`), `state`, `last_error`, `node_uuid`.',
 } as const;
 
 export type WebhookEventType = keyof typeof webhookEvents;
