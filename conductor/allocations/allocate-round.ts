@@ -101,7 +101,8 @@ async function readForAll(round: Round, units: readonly Unit[]): Promise<Map<str
     const isPlaced = members.some(({ placement }) => placement !== null);
     const nodes = await readFitting(round.context.db, first.wish, {
       names: members.flatMap(({ name }) => name ?? []),
-      limit: isPlaced ? undefined : 2 * members.length + 32 + round.taken.size,
+      needed: members.length + round.taken.size,
+      limit: isPlaced ? undefined : 2 * (members.length + round.taken.size) + 32,
     });
     if (nodes.length === 0) round.hopeless.add(key);
     fitting.set(key, nodes);

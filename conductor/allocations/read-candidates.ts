@@ -25,34 +25,40 @@ const columns = {
   >`array(select ${nodeTraits.trait} from ${nodeTraits} where ${nodeTraits.nodeUuid} = ${nodes.uuid} order by 1)`,
 };
 
-const isLocked = sql<boolean>`(${nodeLeases.holder} is not null and ${nodeLeases.expiresAt} >= now())`;
-
 const leaseColumns = {
-  isLocked: sql<boolean>`coalesce(${isLocked}, false)`,
+  isLocked: sql<boolean>`coalesce(${nodeLeases.holder} is not null and ${nodeLeases.expiresAt} >= now(), false)`,
   hasLease: sql<boolean>`${nodeLeases.nodeUuid} is not null`,
 };
+
+/** Few of many: what is locked is looked up once, not beside each node. */
+const locked = sql`${nodes.uuid} in (select ${nodeLeases.nodeUuid} from ${nodeLeases} where ${nodeLeases.holder} is not null and ${nodeLeases.expiresAt} >= now())`;
 
 const everything = 1_000_000;
 
 /**
- * Nodes that fit, unlocked ones and those named so first, the rest in random order, so that conductors do not all try
- * the same. The conditions are those of `refusals`, which has the last word.
+ * Nodes that fit, in random order, so that conductors do not all try the same; with a limit, those named so among the
+ * first. Locked ones only when the others are fewer than needed. The conditions are those of `refusals`, which has the
+ * last word.
  */
 export async function readFitting(
   db: Queryable,
   wish: Wish,
-  options: { readonly names: readonly string[]; readonly limit: number | undefined },
+  options: { readonly names: readonly string[]; readonly needed: number; readonly limit: number | undefined },
 ): Promise<Candidate[]> {
-  const namesake =
-    options.names.length === 0 ? sql`1` : sql`(case when ${inArray(nodes.name, [...options.names])} then 0 else 1 end)`;
-  const rows = await db
-    .select({ ...columns, ...leaseColumns })
-    .from(nodes)
-    .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, nodes.uuid))
-    .where(fits(wish))
-    .orderBy(sql`coalesce(${isLocked}, false)`, namesake, sql`random()`)
-    .limit(options.limit ?? everything);
-  return rows.map(toCandidate);
+  const { names, needed, limit = everything } = options;
+  const isNamesake = names.length === 0 ? [] : [sql`(${inArray(nodes.name, [...names])}) desc nulls last`];
+  const read = async (condition: SQL): Promise<Candidate[]> => {
+    // chosen by few columns: the rest is read of those that are chosen
+    const chosen = db
+      .select({ uuid: nodes.uuid })
+      .from(nodes)
+      .where(and(fits(wish), condition))
+      .orderBy(...isNamesake, sql`random()`)
+      .limit(limit);
+    return readWhere(db, inArray(nodes.uuid, chosen), sql`random()`);
+  };
+  const free = await read(sql`not ${locked}`);
+  return free.length >= needed ? free : [...free, ...(await read(locked))];
 }
 
 /** `refusals` as far as the database can tell. */
@@ -70,7 +76,7 @@ function fits(wish: Wish): SQL | undefined {
     visibleNodes(owner ?? undefined),
     traits.length === 0
       ? undefined
-      : sql`(select count(*) from ${nodeTraits} where ${nodeTraits.nodeUuid} = ${nodes.uuid} and ${inArray(nodeTraits.trait, traits)}) = ${traits.length}`,
+      : sql`${nodes.uuid} in (select ${nodeTraits.nodeUuid} from ${nodeTraits} where ${inArray(nodeTraits.trait, traits)} group by 1 having count(*) = ${traits.length})`,
   );
 }
 
@@ -89,13 +95,17 @@ export function readAll(db: Queryable, project: string | undefined): Promise<Can
   return readWhere(db, visibleNodes(project));
 }
 
-async function readWhere(db: Queryable, condition: SQL | undefined): Promise<Candidate[]> {
+async function readWhere(
+  db: Queryable,
+  condition: SQL | undefined,
+  order: SQL | typeof nodes.id = nodes.id,
+): Promise<Candidate[]> {
   const rows = await db
     .select({ ...columns, ...leaseColumns })
     .from(nodes)
     .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, nodes.uuid))
     .where(condition)
-    .orderBy(nodes.id);
+    .orderBy(order);
   return rows.map(toCandidate);
 }
 
