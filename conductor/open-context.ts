@@ -93,7 +93,7 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     auth,
     drivers,
     conductors,
-    agents: createAgentClients(secrets),
+    agents: createAgentClients(secrets, config.outbound.agents),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
     consoles: createConsoles({
       db: database.db,

@@ -1,5 +1,6 @@
-import { Agent, request } from 'undici';
+import { type Agent, request } from 'undici';
 import type { z } from 'zod';
+import { type OutboundRules, outboundAgent } from '#conductor/auth/outbound-url.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import { openAgentToken } from '#conductor/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
@@ -29,14 +30,15 @@ const callTimeoutMs = 10_000;
 const maxAnswerBytes = 128 * 1024 * 1024;
 
 /** Keeps one connection pool per announced certificate, so that a step costs no TLS handshake. */
-export function createAgentClients(secrets: Secrets): AgentClients {
+export function createAgentClients(secrets: Secrets, rules: OutboundRules): AgentClients {
   const pools = new Map<string, { readonly certificate: string | null; readonly pool: Agent }>();
   const poolFor = (session: AgentSessionRow): Agent => {
     const known = pools.get(session.nodeUuid);
     if (known && known.certificate === session.certificate) return known.pool;
     // requests under way on the old boot's pool end by themselves
     if (known) void known.pool.close();
-    const pool = new Agent({
+    // a callback_url may have a name, which leads elsewhere by now
+    const pool = outboundAgent(rules, {
       keepAliveTimeout: 120_000,
       maxResponseSize: maxAnswerBytes,
       connect: { timeout: 10_000, ...(session.certificate ? { ca: session.certificate } : {}) },

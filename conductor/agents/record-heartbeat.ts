@@ -1,5 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
+import { checkOutboundUrl, type OutboundRules } from '#conductor/auth/outbound-url.ts';
+import type { ConductorConfig } from '#conductor/config.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import { openAgentToken } from '#conductor/secrets/node-secrets.ts';
@@ -19,7 +21,7 @@ export async function recordHeartbeat(
 ): Promise<void> {
   const { nodeUuid, session: known } = await heartbeats.session(ident);
   const session = checkToken(context.secrets, known, heartbeat.agent_token);
-  checkCallback(session, heartbeat, context.config.requireAgentTls);
+  checkCallback(session, heartbeat, context.config);
   const woken = await heartbeats.store({
     nodeUuid,
     callbackUrl: heartbeat.callback_url,
@@ -42,7 +44,11 @@ export function checkToken(
   return session;
 }
 
-function checkCallback(session: AgentSessionRow, heartbeat: Heartbeat, requireTls: boolean): void {
+function checkCallback(
+  session: AgentSessionRow,
+  heartbeat: Heartbeat,
+  { outbound, requireAgentTls }: Pick<ConductorConfig, 'outbound' | 'requireAgentTls'>,
+): void {
   if (!heartbeat.agent_version) {
     throw new AppError(
       'invalid_argument',
@@ -55,14 +61,24 @@ function checkCallback(session: AgentSessionRow, heartbeat: Heartbeat, requireTl
       'An issue with the supplied "callback_url" has been detected: it must be an http:// or https:// URL.',
     );
   }
-  if (requireTls && !heartbeat.callback_url.startsWith('https://')) {
+  if (requireAgentTls && !heartbeat.callback_url.startsWith('https://')) {
     throw new AppError('invalid_argument', 'TLS is required by configuration: callback_url must be an https:// URL.');
   }
+  if (session.callbackUrl !== heartbeat.callback_url) refuseForbiddenCallback(heartbeat, outbound.agents);
   if (session.callbackUrl && session.callbackUrl !== heartbeat.callback_url) {
     throw new AppError('invalid_argument', 'Detected change in ramdisk provided "callback_url"');
   }
   if (session.certificate && heartbeat.agent_verify_ca && session.certificate !== heartbeat.agent_verify_ca) {
     throw new AppError('invalid_argument', 'Detected change in ramdisk provided "agent_verify_ca"');
+  }
+}
+
+/** In the text that agents know for a callback_url that can't be used. */
+function refuseForbiddenCallback(heartbeat: Heartbeat, rules: OutboundRules): void {
+  try {
+    checkOutboundUrl('callback_url', heartbeat.callback_url, rules);
+  } catch (cause) {
+    throw new AppError('invalid_argument', 'An issue with the supplied "callback_url" has been detected', { cause });
   }
 }
 

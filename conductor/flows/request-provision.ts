@@ -16,6 +16,7 @@ import { sealSteps } from '#conductor/flows/seal-steps.ts';
 import { verbWork } from '#conductor/flows/verb-work.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { checkFetched } from '#conductor/nodes/image-urls.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import {
@@ -65,6 +66,7 @@ export async function requestProvision(
   refuseUnattended(context, node);
   await refuseInvalid(context, node, work.needs);
   const given = work.kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
+  checkFetched('configdrive', given, context.config.outbound.images);
   const configDrive =
     given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });
   // thousands of rounds, through which nobody should wait for the node's row, or for the embedded database

@@ -104,3 +104,17 @@ describe('heartbeat', () => {
     expect(() => parseHeartbeat(body, version)).toThrow(fault);
   });
 });
+
+test.each(['https://169.254.169.254:9999', 'https://[fe80::1]:9999', 'https://0.0.0.0:9999'])(
+  'heartbeat: an agent may not have the conductor call %s',
+  async (callback_url) => {
+    const agent_token = await letRamdiskIn();
+    const answer = await api.call('POST', `/v1/heartbeat/${uuid}`, { ...beat, agent_token, callback_url }, '1.68');
+    expect([answer.status, answer.fault]).toEqual([
+      400,
+      expect.stringMatching(
+        /An issue with the supplied "callback_url" .*: loopback, link-local and metadata addresses/,
+      ),
+    ]);
+  },
+);

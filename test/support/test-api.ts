@@ -89,7 +89,7 @@ export async function openTestApi(
     auth,
     drivers,
     conductors,
-    agents: createAgentClients(testSecrets),
+    agents: createAgentClients(testSecrets, config.outbound.agents),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
     consoles: createConsoles({
       db: database.db,
