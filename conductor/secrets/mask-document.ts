@@ -1,4 +1,4 @@
-import { isSecretPlace, mapDocument } from '#conductor/secrets/secret-names.ts';
+import { isSecretPlace } from '#conductor/secrets/secret-names.ts';
 import { isSealed } from '#conductor/secrets/secrets.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
@@ -9,11 +9,32 @@ export function maskDocument(
   document: Readonly<Record<string, unknown>>,
   secretSettings?: ReadonlySet<string>,
 ): Record<string, unknown> {
-  return mapDocument(document, '', (value, place) => {
-    if (isSecretPlace(place, secretSettings) || isSealed(value)) return mask;
-    if (typeof value === 'string') return maskUrlLogins(value);
-    return typeof value === 'object' && value !== null ? undefined : value;
-  });
+  return maskObject(document, undefined, secretSettings);
+}
+
+/** Lists of nodes show thousands of documents: no more is made here than what is shown. */
+function maskObject(
+  within: Readonly<Record<string, unknown>>,
+  list: string | undefined,
+  secretSettings: ReadonlySet<string> | undefined,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(within).map(([key, value]) => [
+      key,
+      isSecretPlace({ key, within, list }, secretSettings) ? mask : maskValue(value, key, secretSettings),
+    ]),
+  );
+}
+
+function maskValue(value: unknown, key: string, secretSettings: ReadonlySet<string> | undefined): unknown {
+  if (typeof value === 'string') return isSealed(value) ? mask : maskUrlLogins(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (!Array.isArray(value)) return maskObject(value as Record<string, unknown>, undefined, secretSettings);
+  return value.map((entry: unknown) =>
+    typeof entry === 'object' && entry !== null && !Array.isArray(entry)
+      ? maskObject(entry as Record<string, unknown>, key, secretSettings)
+      : maskValue(entry, key, secretSettings),
+  );
 }
 
 /**

@@ -27,7 +27,10 @@ export interface Place {
  * Whether the whole value at this place is secret.
  * @param secretSettings BIOS settings that are known to be passwords, whatever their names
  */
-export function isSecretPlace({ key, within, list }: Place, secretSettings?: ReadonlySet<string>): boolean {
+export function isSecretPlace(
+  { key, within, list }: Pick<Place, 'key' | 'within' | 'list'>,
+  secretSettings?: ReadonlySet<string>,
+): boolean {
   if (secretName.test(key)) return true;
   if (list === undefined) return false;
   if (key === 'content') return fileLists.test(list);
