@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import { parseHtpasswd } from '#conductor/auth/htpasswd.ts';
+import { createPasswordCheck } from '#conductor/auth/password-check.ts';
+
+/** `htpasswd -nbB -C 4 alice wonderland` of Apache 2.4.71. */
+const recorded = 'alice:$2y$04$3qYsI2BdfuXqz8ESC.mEQ.yiHQdc1w9wrrNIsDfbmevKY9P7kMtkO';
+const hash = recorded.slice('alice:'.length);
+
+test('users of an htpasswd file are administrators, unless a column says otherwise', () => {
+  const text = `# ours\n\n${recorded}\nbob:${hash}:reader\ncarol:${hash.replace('$2y$', '$2b$')}:member:tenants\n`;
+  expect([...parseHtpasswd(text, 'f').byName.values()].map(({ name, role, project }) => [name, role, project])).toEqual(
+    [
+      ['alice', 'admin', undefined],
+      ['bob', 'reader', undefined],
+      ['carol', 'member', 'tenants'],
+    ],
+  );
+});
+
+test.each([
+  ['alice:$apr1$y5kxnxf8$kTeHuNmNCHxAjDq7ALhxE0', 'line 2: the password of alice must be a bcrypt hash'],
+  ['alice:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=', 'line 2: the password of alice must be a bcrypt hash'],
+  ['alice:secret', 'line 2: the password of alice must be a bcrypt hash'],
+  ['alice:$2y$04$short', 'line 2: the password of alice must be a bcrypt hash'],
+  ['alice', 'line 2: the password of alice'],
+  [`alice:${hash}:root`, 'line 2: the role of alice must be one of reader, member, admin'],
+  [`alice:${hash}:admin:p:q`, 'line 2: it must be name:hash, name:hash:role or name:hash:role:project'],
+  [`alice:${hash.replace('$04$', '$17$')}`, 'line 2: the cost of the hash of alice is 17; it may be 16'],
+  [`${recorded}\n${recorded}`, 'line 3: alice stands in it twice'],
+])('the line %s is refused', (line, why) => {
+  expect(() => parseHtpasswd(`# first\n${line}\n`, '/f')).toThrow(`BATON_HTPASSWD_FILE: /f ${why}`);
+});
+
+describe('a password', () => {
+  const users = parseHtpasswd(recorded, 'f');
+
+  test('is checked, and remembered for a minute', async () => {
+    let now = 1_000_000;
+    const { check, recall } = createPasswordCheck(() => now);
+    expect(recall(users, 'alice:wonderland')).toBeUndefined();
+    expect((await check(users, 'alice:wonderland'))?.name).toBe('alice');
+    expect(recall(users, 'alice:wonderland')?.name).toBe('alice');
+    expect(recall(users, 'alice:wonderlanD')).toBeUndefined();
+    now += 61_000;
+    expect(recall(users, 'alice:wonderland')).toBeUndefined();
+  });
+
+  test('that was changed in the file is forgotten at once', async () => {
+    const { check, recall } = createPasswordCheck(() => 0);
+    await check(users, 'alice:wonderland');
+    const changed = parseHtpasswd(recorded.replace(hash, hash.replace(/.$/, '.')), 'f');
+    expect(recall(changed, 'alice:wonderland')).toBeUndefined();
+    expect(recall(parseHtpasswd('', 'f'), 'alice:wonderland')).toBeUndefined();
+  });
+
+  test.each(['alice:wrong', 'alice:', 'nobody:wonderland', ':', 'alice:wonderland:more'])(
+    '%s is wrong',
+    async (text) => {
+      expect(await createPasswordCheck(() => 0).check(users, text)).toBeUndefined();
+    },
+  );
+
+  test('is not checked while too many are', async () => {
+    const { check } = createPasswordCheck(() => 0);
+    const outcomes = await Promise.allSettled(Array.from({ length: 60 }, (_, i) => check(users, `alice:${i}`)));
+    const refused = outcomes.filter((each) => each.status === 'rejected');
+    expect(refused.length).toBe(60 - 2 - 32);
+    expect(String(refused[0]?.reason)).toContain('too many passwords are being checked');
+    expect((await check(users, 'alice:wonderland'))?.name).toBe('alice');
+  });
+});
