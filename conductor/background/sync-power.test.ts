@@ -51,6 +51,18 @@ test('a hand on the power button is recorded, and stands in the history', async 
   expect(JSON.stringify(history.body)).toContain("found 'power on' where 'power off' was on record");
 });
 
+test('the boot mode is read again after a boot that nobody here has made', async () => {
+  onTheFloor = (machine) => {
+    machine.bootMode = 'bios';
+    machine.secureBoot = false;
+  };
+  await look();
+  expect(await read()).toMatchObject({ boot_mode: null, secure_boot: null });
+  await updateNode(api.context.db, node, { powerState: 'power on' });
+  await look();
+  expect(await read()).toMatchObject({ power_state: 'power off', boot_mode: 'bios', secure_boot: false });
+});
+
 test('a BMC that fails three times takes its node out of service, and its first answer brings it back', async () => {
   bmcIsAway = true;
   await look();

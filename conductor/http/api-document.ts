@@ -109,7 +109,12 @@ function describe(method: string, path: string, operation: Json): Json {
   return {
     ...operation,
     ...(path.startsWith('/v1')
-      ? { parameters: [...((operation['parameters'] as Json[] | undefined) ?? []), { $ref: '#/components/parameters/Version' }] }
+      ? {
+          parameters: [
+            ...((operation['parameters'] as Json[] | undefined) ?? []),
+            { $ref: '#/components/parameters/Version' },
+          ],
+        }
       : {}),
     ...(publicOperations.has(key) ? { security: [] } : {}),
     responses: {

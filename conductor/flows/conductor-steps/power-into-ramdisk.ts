@@ -4,6 +4,8 @@ import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 
 /**
  * Powers the machine into the ramdisk. The order matters: off first, so that whatever runs on the machine never sees
@@ -17,8 +19,13 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
     bootMode: bootModeOf(context.node),
     signal: context.signal,
   });
-  // once more: a lookup of the ramdisk before may have been on its way, and would keep the next boot from its token
-  await context.record((tx) => forgetAgentSession(tx, context.node.uuid));
+  // the device brought its mode along, where the BMC takes one
+  const firmware = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
+  await context.record(async (tx) => {
+    // once more: a lookup of the ramdisk before may have been on its way, and would keep the next boot from its token
+    await forgetAgentSession(tx, context.node.uuid);
+    if (Object.keys(firmware).length > 0) await updateNode(tx, context.node.uuid, firmware);
+  });
   await setPower(context, 'power on');
   return waitForAgent(context, reason);
 }
