@@ -53,6 +53,7 @@ test('a hand on the power button is recorded, and stands in the history', async 
 
 test('the boot mode is read again after a boot that nobody here has made', async () => {
   onTheFloor = (machine) => {
+    machine.powerState = 'power off';
     machine.bootMode = 'bios';
     machine.secureBoot = false;
   };
