@@ -1,7 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApiClient } from '#conductor/cli/api-client.ts';
+import { readClientSettings } from '#conductor/cli/client-settings.ts';
+import { runCommand } from '#conductor/cli/commands.ts';
+import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -11,7 +15,8 @@ import { createOperator } from '#test/support/operator.ts';
 
 /** The real `baton` process, on a conductor with a simulated machine. */
 
-const main = new URL('../../conductor/cli/main.ts', import.meta.url).pathname;
+const cli = new URL('../../conductor/cli/', import.meta.url).pathname;
+const main = join(cli, 'main.ts');
 const name = 'by-baton';
 let conductor: ConductorInProcess;
 let machine: SimulatedNode;
@@ -36,15 +41,33 @@ afterAll(async () => {
 const baton = (...args: string[]): Promise<RunResult> =>
   run(process.execPath, [main, ...args], {
     env: { BATON_URL: conductor.url },
-    okExitCodes: [0, 1],
+    okExitCodes: [0, 1, 2, 3],
     timeoutMs: 120_000,
     cwd: directory,
   });
-const json = async (...args: string[]): Promise<Record<string, unknown>> => {
-  const { stdout, stderr } = await baton(...args, '-o', 'json');
-  if (stderr !== '') throw new Error(stderr);
-  return JSON.parse(stdout) as Record<string, unknown>;
-};
+/** The same in this process: 0.4 s less each. Answers what it printed. */
+async function quick(...args: string[]): Promise<string> {
+  let output = '';
+  const settings = readClientSettings({ BATON_URL: conductor.url }, { insecure: false });
+  await runCommand(
+    {
+      screen: {
+        write: (text) => void (output += String(text)),
+        isTerminal: false,
+        size: () => ({ columns: 80, rows: 24 }),
+      },
+      clock: systemClock,
+      connect: () => ({
+        client: createApiClient(settings),
+        openConsole: () => Promise.reject(new Error('nobody sits here')),
+      }),
+    },
+    args,
+  );
+  return output;
+}
+const json = async (...args: string[]): Promise<Record<string, unknown>> =>
+  JSON.parse(await quick(...args, '-o', 'json')) as Record<string, unknown>;
 const containing = (text: string) => expect.stringContaining(text) as unknown;
 
 test('a template is made, listed and deleted', async () => {
@@ -130,4 +153,75 @@ test('a failure is told on standard error, and its logs can be read', async () =
   const listing = await run('tar', ['-tzf', join(directory, 'logs.tar.gz')]);
   expect(listing.stdout.split('\n').length).toBeGreaterThan(1);
   await baton('undeploy', name, '--wait');
+});
+
+/** The words of a line of shell, without the comment behind it. */
+function shellWords(line: string): string[] {
+  const words = line.replace(/ +# .*/, '').matchAll(/'([^']*)'|\S+/g);
+  return [...words].map(([word, quoted]) => quoted ?? word);
+}
+
+test("README.md's example runs as it stands, and nodes of a file are made once", async () => {
+  const readme = await readFile(join(cli, 'README.md'), 'utf8');
+  const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
+  const [, shell = ''] = /```sh\n([\s\S]*?)```/.exec(readme) ?? [];
+  const file = join(directory, 'nodes.yaml');
+  await writeFile(file, yaml);
+  const lines = shell.split('\n').filter((line) => line.startsWith('baton '));
+  expect(lines.length).toBeGreaterThan(12);
+  const printed = new Map<string, string>();
+  for (const line of lines) {
+    const [, ...words] = shellWords(line);
+    printed.set(
+      words.slice(0, 2).join(' '),
+      await quick(...words.map((word) => (word === 'nodes.yaml' ? file : word))),
+    );
+    if (words[0] === 'node' && words[1] === 'create') {
+      const again = words.includes('--dry-run') ? '' : await quick('node', 'create', '-f', file);
+      if (again !== '') expect(again).toBe('n1: unchanged\nn2: unchanged\n');
+    }
+  }
+  expect(printed.get('node create')).toContain('n1: created: port 52:54:00:00:07:01, trait CUSTOM_FAST');
+  expect(printed.get('node list')).toMatch(/ n1 .*\n.* n2 /);
+  expect(printed.get('allocate gold')).toBe('allocation web: node n1\n');
+  expect(printed.get('deploy n1')).toContain('node n1 is active');
+  expect(printed.get('undeploy n1')).toContain('node n1 is available');
+  expect(printed.get('power off')).toBe('node n1: power off\nnode n2: power off\n');
+  expect(printed.get('node delete')).toBe('node n1 deleted\nnode n2 deleted\n');
+});
+
+test('fields, ports, traits and allocations are changed, listed and taken back', async () => {
+  await quick('node', 'create', 'name=fields', 'driver=fake-hardware', '--port', '52:54:00:00:09:01');
+  await quick('node', 'set', 'fields', 'resource_class=odd', 'extra.cpus:=8', 'owner=team');
+  await quick('node', 'unset', 'fields', 'extra.cpus');
+  await quick('node', 'trait', 'add', 'fields', 'CUSTOM_A', 'CUSTOM_B');
+  await quick('node', 'trait', 'remove', 'fields', 'CUSTOM_B');
+  expect(await quick('node', 'trait', 'list', 'fields')).toBe('CUSTOM_A\n');
+  expect(await quick('node', 'list', '--owner', 'team', '--columns', 'name,extra', '-o', 'yaml')).toBe(
+    '- name: fields\n  extra: {}\n',
+  );
+  expect(await quick('portgroup', 'create', 'bond9', 'mode=802.3ad', '--node', 'fields')).toMatch(/created/);
+  const [port] = JSON.parse(await quick('port', 'list', '--node', 'fields', '-o', 'json')) as { uuid: string }[];
+  await quick('port', 'delete', port?.uuid ?? '');
+  await expect(quick('allocate', 'odd', '--dry-run')).rejects.toThrow(
+    'no available nodes match the resource class odd',
+  );
+  await expect(quick('allocate', 'odd', '--name', 'lost', '--wait')).rejects.toThrow('baton allocation delete lost');
+  expect(await quick('allocation', 'list', '--state', 'error')).toContain('lost');
+  expect(await quick('allocation', 'delete', 'lost')).toBe('allocation lost deleted\n');
+  expect(await quick('conductor', 'list')).toMatch(/in-process +- +alive/);
+  expect(await quick('driver', 'list')).toContain('redfish');
+  await quick('webhook', 'create', 'chat', 'http://127.0.0.1:9/hook', '--event', 'node.maintenance');
+  expect(await quick('webhook', 'list')).toContain('node.maintenance');
+  await quick('webhook', 'delete', 'chat');
+  await quick('node', 'delete', 'fields');
+});
+
+test('bad usage and an absent conductor have exit codes of their own', async () => {
+  expect(await baton('node', 'list', '--sort', 'name:up')).toMatchObject({ exitCode: 2, stderr: containing('--sort') });
+  const nowhere = await run(process.execPath, [main, 'node', 'list'], {
+    env: { BATON_URL: 'http://127.0.0.1:1' },
+    okExitCodes: [3],
+  });
+  expect(nowhere.stderr).toContain('reach the conductor at http://127.0.0.1:1 (BATON_URL)');
 });
