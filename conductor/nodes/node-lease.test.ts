@@ -50,6 +50,7 @@ test('an expired lease is taken over, and its old holder is fenced off', async (
   await expire();
   const next = await claim('b');
   expect(next.token).toBeGreaterThan(old.token);
+  expect([old.takenFrom, next.takenFrom]).toEqual([undefined, 'a']);
   await expect(hold(old)).rejects.toMatchObject({ code: 'lease_lost' });
   expect(await renewLease(db, old, 60_000)).toBe(false);
   await releaseLease(db, old); // releases nothing of b's

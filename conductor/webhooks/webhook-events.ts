@@ -13,7 +13,7 @@ export const webhookEvents = {
 } as const;
 
 export type WebhookEventType = keyof typeof webhookEvents;
-export const webhookEventTypes = Object.keys(webhookEvents) as WebhookEventType[];
+const webhookEventTypes = Object.keys(webhookEvents) as WebhookEventType[];
 
 /** What one is told, beyond which node it is about. */
 export interface WebhookEvent {
