@@ -26,16 +26,16 @@ import { stateCommands } from '#conductor/cli/state-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
 import { tokenCommands } from '#conductor/cli/token-commands.ts';
 import { webhookCommands } from '#conductor/cli/webhook-commands.ts';
-import { describeSettings } from '#conductor/config.ts';
 
 const settings: Command = {
   words: 'settings',
   meaning: 'the conductor’s settings (environment), meaning and default',
-  run: (context, input) => {
+  run: async (context, input) => {
+    // it brings half of the conductor, which no other command has to wait for
+    const { describeSettings } = await import('#conductor/config.ts');
     const rows = describeSettings();
     const text = table(rows.map((setting) => [setting.name, setting.default, setting.meaning]));
     print(context, input, { json: rows, text });
-    return Promise.resolve();
   },
 };
 
