@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { genericHardwareManager } from '#agent/hardware/generic.ts';
+import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
+import { patchRules } from '#conductor/auth/patch-rules.ts';
 import { describeSettings } from '#conductor/config.ts';
 import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
@@ -42,6 +44,26 @@ test('provision states', async () => {
     '',
   ].join('\n\n');
   await expect(text).toMatchFileSnapshot('../conductor/nodes/provision-states.md');
+});
+
+test('who may do what', async () => {
+  const cells = ({ everywhere, owner, lessee }: Access) => [everywhere, owner ?? '–', lessee ?? '–'];
+  const rows = accessRules.map(({ method, path, policy, access }) => [
+    `\`${method} ${path}\``,
+    policy === 'public_api' ? '' : `\`${policy}\``,
+    ...(access === 'public' ? ['everybody', '', ''] : cells(access)),
+  ]);
+  const fields = Object.entries(patchRules).map(([field, access]) => [`\`${field}\``, ...cells(access)]);
+  const whom = ['without a project', "in the owner's", "in the lessee's"];
+  const text = [
+    `${generated}# Who may do what`,
+    'The least role that may do it, of callers without a project and of those bound to one; for what belongs to no node, the second column is any project. README.md explains.',
+    table(['operation', 'policy', ...whom], rows),
+    '## Fields of a node that fewer may change',
+    table(['field', ...whom], fields),
+    '',
+  ].join('\n\n');
+  await expect(text).toMatchFileSnapshot('../conductor/auth/access.md');
 });
 
 test('settings', async () => {
