@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
+import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { AllocationInsert, AllocationRow } from '#conductor/db/schema/allocation.ts';
@@ -30,7 +31,7 @@ export interface Backfill {
 export async function backfillAllocation(
   context: Pick<ConductorContext, 'db' | 'clock'>,
   nodeUuid: string,
-  given: Backfill,
+  { caller, ...given }: Backfill & { readonly caller: Caller },
 ): Promise<AllocationRow> {
   return changeUnlocked(context, nodeUuid, async (tx, node) => {
     const row: AllocationInsert = {
@@ -54,6 +55,8 @@ export async function backfillAllocation(
       eventType: 'allocation',
       event: `given to allocation ${given.name ?? row.uuid}, which was made for it`,
       conductor: given.conductor,
+      user: caller.user,
+      project: caller.project,
     });
     await tellWebhooksOfAllocations(tx, [allocation.uuid]);
     return allocation;

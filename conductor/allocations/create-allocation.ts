@@ -74,12 +74,18 @@ export async function createAllocations(
     ...order.wish,
     conductor: config.conductorName,
   };
-  if (request.node) {
-    const uuid = request.uuid?.toLowerCase();
-    const nodeUuid = await namedNode(db, request.node, options.caller.project);
-    return [await backfillAllocation(context, nodeUuid, { ...given, uuid, resourceClass: order.resourceClass })];
-  }
   const uuid = request.uuid?.toLowerCase();
+  if (request.node) {
+    const nodeUuid = await namedNode(db, request.node, options.caller.project);
+    return [
+      await backfillAllocation(context, nodeUuid, {
+        ...given,
+        uuid,
+        resourceClass: order.resourceClass,
+        caller: options.caller,
+      }),
+    ];
+  }
   if (uuid !== undefined) await refuseInstanceUuid(db, uuid);
   const common = {
     ...given,

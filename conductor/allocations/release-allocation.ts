@@ -1,5 +1,6 @@
 import { deleteAllocationOfNode, deleteUnmatched, getAllocation } from '#conductor/allocations/allocation-store.ts';
 import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
+import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
@@ -32,6 +33,7 @@ export function refuseRelease(node: NodeRow): void {
 export async function releaseAllocation(
   context: Pick<ConductorContext, 'db' | 'clock' | 'config'>,
   uuid: string,
+  caller: Caller,
 ): Promise<void> {
   // it may be given a node between the two looks
   if (await deleteUnmatched(context.db, uuid)) return;
@@ -42,7 +44,7 @@ export async function releaseAllocation(
       if (node.allocationUuid !== uuid) throw new AppError('not_found', `Allocation ${uuid} could not be found.`);
       refuseRelease(node);
       await updateNode(tx, nodeUuid, { allocationUuid: null, instanceUuid: null });
-      await forgetAllocation(tx, node, context.config.conductorName);
+      await forgetAllocation(tx, node, { conductor: context.config.conductorName, caller });
       await tellOfCapacity(tx);
     });
   } catch (error) {
@@ -55,7 +57,7 @@ export async function releaseAllocation(
 export async function forgetAllocation(
   tx: Transaction,
   node: Pick<NodeRow, 'uuid' | 'allocationUuid'>,
-  conductor: string,
+  by: { readonly conductor: string; readonly caller: Caller },
 ): Promise<void> {
   await deleteAllocationOfNode(tx, node.uuid);
   await addHistory(tx, {
@@ -63,6 +65,8 @@ export async function forgetAllocation(
     severity: 'INFO',
     eventType: 'allocation',
     event: `released from allocation ${node.allocationUuid}`,
-    conductor,
+    conductor: by.conductor,
+    user: by.caller.user,
+    project: by.caller.project,
   });
 }

@@ -206,7 +206,7 @@ export function allocationRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(remove, async (c) => {
     const { uuid } = await getAllocation(db, c.req.valid('param').allocation, c.get('caller').project);
-    await releaseAllocation(context, uuid);
+    await releaseAllocation(context, uuid, c.get('caller'));
     return c.body(null, 204);
   });
 
@@ -224,7 +224,7 @@ export function nodeAllocationRoutes(context: ConductorContext): ApiApp {
   app.openapi(removeOfNode, async (c) => {
     requireEndpoint(c.get('version'), since.resource);
     const { uuid } = await allocationOfNode(context, c, c.req.valid('param').node);
-    await releaseAllocation(context, uuid);
+    await releaseAllocation(context, uuid, c.get('caller'));
     return c.body(null, 204);
   });
   // a node has one: what stands behind is no allocation's name, and not "not found" (allocation.md §4)

@@ -42,7 +42,7 @@ export async function changeNode(
       if (change.chassisUuid) await requireChassis(tx, change.chassisUuid);
       if (Object.keys(change).length > 0)
         await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
-      if (releases) await forgetAllocation(tx, node, context.config.conductorName);
+      if (releases) await forgetAllocation(tx, node, { conductor: context.config.conductorName, caller });
       await tellOfCapacity(tx);
       return getNode(tx, nodeUuid);
     },
