@@ -1,0 +1,52 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApiClient } from '#conductor/cli/api-client.ts';
+import { readClientSettings } from '#conductor/cli/client-settings.ts';
+import { createBmcCertificate } from '#test/simulators/redfish/certificate.ts';
+
+const tls = createBmcCertificate('127.0.0.1');
+const seen: (string | undefined)[] = [];
+const server = createServer(tls, (request, response) => {
+  seen.push(request.headers.authorization);
+  if (request.headers.authorization === 'Bearer wrong') response.statusCode = 401;
+  response.end(response.statusCode === 401 ? '{"error_message": {"faultstring": "Who?"}}' : '{"nodes": []}');
+});
+let url: string;
+let directory: string;
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  directory = await mkdtemp(join(tmpdir(), 'baton-client-'));
+  await writeFile(join(directory, 'ca.pem'), tls.cert);
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  await rm(directory, { recursive: true });
+});
+
+const client = (environment: Record<string, string>, insecure = false) =>
+  createApiClient(readClientSettings({ BATON_URL: url, ...environment }, { insecure }));
+
+test('the certificate must be of the authority that was named, unless told otherwise', async () => {
+  const authority = join(directory, 'ca.pem');
+  expect(await client({ BATON_CACERT: authority, BATON_TOKEN: 'abc' }).call('GET', '/v1/nodes')).toEqual({ nodes: [] });
+  expect(seen.at(-1)).toBe('Bearer abc');
+  expect(await client({}, true).call('GET', '/v1/nodes')).toEqual({ nodes: [] });
+  expect(seen.at(-1)).toBeUndefined();
+  const before = seen.length;
+  await expect(client({ BATON_TOKEN: 'abc' }).call('GET', '/v1/nodes')).rejects.toThrow(
+    `reach the conductor at ${url}`,
+  );
+  expect(seen).toHaveLength(before);
+});
+
+test('wrong credentials are told without repeating them', async () => {
+  const refused = client({ BATON_TOKEN: 'wrong' }, true).call('GET', '/v1/nodes');
+  await expect(refused).rejects.toThrow(/^Who\?\n→ it does not know these credentials$/);
+});
