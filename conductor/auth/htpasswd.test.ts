@@ -36,21 +36,21 @@ describe('a password', () => {
 
   test('is checked, and remembered for a minute', async () => {
     let now = 1_000_000;
-    const { check, recall } = createPasswordCheck(() => now);
-    expect(recall(users, 'alice:wonderland')).toBeUndefined();
-    expect((await check(users, 'alice:wonderland'))?.name).toBe('alice');
-    expect(recall(users, 'alice:wonderland')?.name).toBe('alice');
-    expect(recall(users, 'alice:wonderlanD')).toBeUndefined();
+    const passwords = createPasswordCheck(() => now);
+    expect(passwords.recall(users, 'alice:wonderland')).toBeUndefined();
+    expect((await passwords.check(users, 'alice:wonderland'))?.name).toBe('alice');
+    expect(passwords.recall(users, 'alice:wonderland')?.name).toBe('alice');
+    expect(passwords.recall(users, 'alice:wonderlanD')).toBeUndefined();
     now += 61_000;
-    expect(recall(users, 'alice:wonderland')).toBeUndefined();
+    expect(passwords.recall(users, 'alice:wonderland')).toBeUndefined();
   });
 
   test('that was changed in the file is forgotten at once', async () => {
-    const { check, recall } = createPasswordCheck(() => 0);
-    await check(users, 'alice:wonderland');
+    const passwords = createPasswordCheck(() => 0);
+    await passwords.check(users, 'alice:wonderland');
     const changed = parseHtpasswd(recorded.replace(hash, hash.replace(/.$/, '.')), 'f');
-    expect(recall(changed, 'alice:wonderland')).toBeUndefined();
-    expect(recall(parseHtpasswd('', 'f'), 'alice:wonderland')).toBeUndefined();
+    expect(passwords.recall(changed, 'alice:wonderland')).toBeUndefined();
+    expect(passwords.recall(parseHtpasswd('', 'f'), 'alice:wonderland')).toBeUndefined();
   });
 
   test.each(['alice:wrong', 'alice:', 'nobody:wonderland', ':', 'alice:wonderland:more'])(
@@ -61,11 +61,13 @@ describe('a password', () => {
   );
 
   test('is not checked while too many are', async () => {
-    const { check } = createPasswordCheck(() => 0);
-    const outcomes = await Promise.allSettled(Array.from({ length: 60 }, (_, i) => check(users, `alice:${i}`)));
+    const passwords = createPasswordCheck(() => 0);
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 60 }, (_, i) => passwords.check(users, `alice:${i}`)),
+    );
     const refused = outcomes.filter((each) => each.status === 'rejected');
     expect(refused.length).toBe(60 - 2 - 32);
     expect(String(refused[0]?.reason)).toContain('too many passwords are being checked');
-    expect((await check(users, 'alice:wonderland'))?.name).toBe('alice');
+    expect((await passwords.check(users, 'alice:wonderland'))?.name).toBe('alice');
   });
 });
