@@ -107,7 +107,21 @@ test('to hide a node is to answer as if there were none', async () => {
   const missing = await as('other', 'GET', '/v1/nodes/none');
   const hidden = await as('other', 'GET', '/v1/nodes/mine');
   expect(hidden.fault).toBe(missing.fault?.replace('none', 'mine'));
+  // however the path is written
+  for (const path of [
+    '/nodes/mine',
+    '/v1/nodes/mine/',
+    '/nodes/mine/states',
+    '/v1/nodes/%6Dine',
+    '/v1/nodes/%6dine/states',
+  ]) {
+    expect([path, (await as('other', 'GET', path)).status]).toEqual([path, 404]);
+    expect([path, (await as('other', 'HEAD', path)).status]).toEqual([path, 404]);
+    expect([path, (await as('owner reader', 'GET', path)).status]).toEqual([path, 200]);
+  }
   const { uuid } = await as('admin', 'GET', '/v1/nodes/mine');
+  expect((await as('other', 'GET', `/v1/nodes/${uuid.toUpperCase()}`)).status).toBe(404);
+  expect((await as('owner reader', 'GET', `/v1/nodes/${uuid.toUpperCase()}`)).status).toBe(200);
   expect(await as('other', 'POST', '/v1/ports', { node_uuid: uuid, address: '52:54:00:00:00:09' })).toMatchObject({
     status: 404,
     fault: `Node ${uuid} could not be found.`,

@@ -114,7 +114,7 @@ describe('a bearer token', () => {
     const tokens = at(() => Date.now());
     const { token } = await tokens.create({ name: 'used', role: 'admin' });
     await tokens.find(token);
-    await waitUntil(
+    const usedAt = await waitUntil(
       'last_used_at',
       async () => (await findApiToken(database.db, tokenDigest(token)))?.lastUsedAt ?? undefined,
       {
@@ -122,6 +122,7 @@ describe('a bearer token', () => {
         everyMs: 10,
       },
     );
+    expect(Date.now() - usedAt.getTime()).toBeLessThan(60_000);
   });
 });
 
