@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
 import { type ConsoleOccasion, whyOver } from '#conductor/console/console-occasion.ts';
 
-const session = (token: string) => ({
+const session = (boot: number) => ({
   nodeUuid: 'n',
-  token,
+  token: 'sealed',
   callbackUrl: 'https://192.0.2.1:9999',
   certificate: 'PEM',
   version: '1',
-  createdAt: new Date(0),
+  createdAt: new Date(boot),
   lastHeartbeatAt: null,
 });
-const at = (flowUuid?: string, step?: string, token = 'first'): ConsoleOccasion => ({
-  session: session(token),
+const at = (flowUuid?: string, step?: string, boot = 1): ConsoleOccasion => ({
+  session: session(boot),
   flowUuid,
   stepUuid: step,
   stepName: step && `deploy.${step}`,
@@ -33,5 +33,5 @@ test.each([
     { ...at('f', 'a'), session: undefined },
     'the machine leaves the ramdisk',
   ],
-  ['the ramdisk boots anew', at('f', 'a'), at('f', 'a', 'second'), 'the machine has booted anew'],
+  ['the ramdisk boots anew', at('f', 'a'), at('f', 'a', 2), 'the machine has booted anew'],
 ] as const)('%s', (_, opened, now, why) => expect(whyOver(opened, now)).toBe(why));

@@ -105,30 +105,10 @@ export async function openTestApi(
     },
     checkpoint: () => undefined,
   };
-  const app = createApp(context);
   return {
     context,
     nudged,
-    call: async (method, path, body, version = '1.96', headers = {}) => {
-      const answer = await app.request(`http://api.example${path}`, {
-        method,
-        headers: {
-          ...(version === '' ? {} : { 'X-OpenStack-Ironic-API-Version': version }),
-          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-          ...headers,
-        },
-        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      });
-      const text = await answer.text();
-      const json = text === '' ? {} : (JSON.parse(text) as Json);
-      return {
-        status: answer.status,
-        headers: answer.headers,
-        body: json,
-        uuid: textOf(json['uuid']),
-        fault: readFault(text),
-      };
-    },
+    call: callsOf(createApp(context)),
     reset: async () => {
       nudged.length = 0;
       await database.db.execute(sql`truncate nodes, allocations cascade`);
@@ -138,6 +118,29 @@ export async function openTestApi(
       await conductors.close();
       await database.close();
     },
+  };
+}
+
+function callsOf(app: ReturnType<typeof createApp>): TestApi['call'] {
+  return async (method, path, body, version = '1.96', headers = {}) => {
+    const answer = await app.request(`http://api.example${path}`, {
+      method,
+      headers: {
+        ...(version === '' ? {} : { 'X-OpenStack-Ironic-API-Version': version }),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    const json = text === '' ? {} : (JSON.parse(text) as Json);
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: json,
+      uuid: textOf(json['uuid']),
+      fault: readFault(text),
+    };
   };
 }
 
