@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { systemClock } from '#shared/clock.ts';
 import type { Area } from '#test/bench/area.ts';
+import { residentMegabytes } from '#test/bench/process-figures.ts';
 import { prepareConductor } from '#test/support/conductor.ts';
 
 const settledSamples = 5;
@@ -25,15 +25,9 @@ async function settledRss(pid: number): Promise<number> {
   const samples: number[] = [];
   for (let second = 0; second < 60; second += 1) {
     await systemClock.sleep(1000);
-    samples.push(await rssMegabytes(pid));
+    samples.push(await residentMegabytes(pid, 'VmRSS'));
     const last = samples.slice(-settledSamples);
     if (last.length === settledSamples && Math.max(...last) - Math.min(...last) < 0.01 * Math.max(...last)) break;
   }
   return samples.at(-1) ?? 0;
-}
-
-async function rssMegabytes(pid: number): Promise<number> {
-  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1];
-  if (kilobytes === undefined) throw new Error(`no VmRSS of process ${pid}`);
-  return Math.round((Number(kilobytes) * 1024) / 1e5) / 10;
 }

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { type Area, type BenchContext, type Figure, percentile, round } from '#test/bench/area.ts';
+import { cpuSeconds, residentMegabytes } from '#test/bench/process-figures.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
@@ -64,7 +64,7 @@ async function measureDeploys(
     hop_ms_p50: { value: round(percentile(hops, 0.5)), unit: 'ms' },
     hop_ms_p99: { value: round(percentile(hops, 0.99)), unit: 'ms' },
     cpu_s: { value: round((await cpuSeconds(conductor.pid())) - cpuBefore), unit: 's' },
-    rss_mb: { value: await peakMegabytes(conductor.pid()), unit: 'MB' },
+    rss_mb: { value: await residentMegabytes(conductor.pid(), 'VmHWM'), unit: 'MB' },
   };
 }
 
@@ -97,17 +97,4 @@ async function inTurns(count: number, act: (index: number) => Promise<unknown>):
 function macOf(index: number): string {
   const hex = index.toString(16).padStart(4, '0');
   return `52:54:00:01:${hex.slice(0, 2)}:${hex.slice(2)}`;
-}
-
-/** User and system time of a process; Linux counts in hundredths. */
-async function cpuSeconds(pid: number): Promise<number> {
-  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
-/** The most it ever had. */
-async function peakMegabytes(pid: number): Promise<number> {
-  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1];
-  if (kilobytes === undefined) throw new Error(`no VmHWM of process ${pid}`);
-  return round((Number(kilobytes) * 1024) / 1e6);
 }

@@ -1,4 +1,5 @@
 import type { Area } from '#test/bench/area.ts';
+import { apiArea } from '#test/bench/areas/api.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
@@ -7,4 +8,12 @@ import { stepArea } from '#test/bench/areas/step.ts';
 import { writeImageArea } from '#test/bench/areas/write-image.ts';
 
 /** Every area of `npm run bench`, one file each. */
-export const areas: readonly Area[] = [ramdiskArea, planArea, stepArea, conductorArea, deploysArea, writeImageArea];
+export const areas: readonly Area[] = [
+  ramdiskArea,
+  planArea,
+  stepArea,
+  conductorArea,
+  deploysArea,
+  apiArea,
+  writeImageArea,
+];
