@@ -39,7 +39,7 @@ export const authEnvironment = {
   BATON_PUBLIC_FAILURES_PER_SECOND: z.coerce
     .number()
     .positive()
-    .default(50)
+    .default(200)
     .describe(
       'failing requests without authentication (lookups of unknown machines, heartbeats with a wrong token) taken from ' +
         'one address, with a reserve of twenty seconds, then 429; agents that have called in before go on',

@@ -183,7 +183,7 @@ function refuseForeignPages(c: ApiContext, publicUrl: string): void {
   if (own !== undefined && own === c.req.header('host') && isTrustworthyHost(own)) return;
   throw new AppError(
     'forbidden',
-    `Requests from pages of ${origin} are not taken: the API is for programs, and for its own pages.`,
+    `Requests from pages of ${origin} are not taken (Origin header): the API is for programs, and for its own pages.`,
   );
 }
 
