@@ -13,8 +13,11 @@ import { mask, maskDocument } from '#conductor/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Ironic shows a token once; a lost answer then costs a whole deploy. */
-const repeatTokenMs = 15_000;
+/**
+ * Ironic shows a token once; a lost answer then costs a whole deploy. A load balancer gives up on a conductor that hangs
+ * after most of a minute.
+ */
+const repeatTokenMs = 60_000;
 /** Tokens exist since this microversion. */
 const tokenVersion = 62;
 

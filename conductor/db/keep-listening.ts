@@ -3,16 +3,18 @@ import { systemClock } from '#shared/clock.ts';
 
 const retryEveryMs = 1_000;
 
+export interface Listener {
+  listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
+  close(): Promise<void>;
+}
+
 /**
  * `LISTEN` on a connection of its own, again and again whenever that is lost. postgres.js' own `listen` comes back after
  * a broken connection, but gives up for ever when the server is down just then.
  */
-export async function keepListening(
-  url: string,
-  channel: string,
-  onPayload: (payload: string) => void,
-): Promise<{ close(): Promise<void> }> {
+export function keepListening(url: string): Listener {
   const closing = new AbortController();
+  const channels = new Map<string, (payload: string) => void>();
   let attempt: Promise<void> | undefined;
   const settings = {
     max: 1,
@@ -24,30 +26,28 @@ export async function keepListening(
       });
     },
     // what postgres.js' `listen` hands to itself; not in its types
-    onnotify: (_channel: string, payload: string) => onPayload(payload),
+    onnotify: (channel: string, payload: string) => channels.get(channel)?.(payload),
   };
   const client = postgres(url, settings);
-  const listen = async (): Promise<void> => {
+  const listen = async (channel: string): Promise<void> => {
     await client`listen ${client(channel)}`;
   };
   const listenAgain = async (): Promise<void> => {
     while (!closing.signal.aborted) {
       try {
-        return await listen();
+        for (const channel of channels.keys()) await listen(channel);
+        return;
       } catch {
         // what is wrong with the database, every other query says
         await systemClock.sleep(retryEveryMs, closing.signal).catch(() => undefined);
       }
     }
   };
-  try {
-    await listen();
-  } catch (error) {
-    closing.abort();
-    await client.end({ timeout: 0 });
-    throw error;
-  }
   return {
+    listen: async (channel, onPayload) => {
+      await listen(channel);
+      channels.set(channel, onPayload);
+    },
     close: async () => {
       closing.abort();
       await client.end({ timeout: 1 });

@@ -26,6 +26,7 @@ export interface Database {
   readonly db: Queryable;
   /** Tells every conductor on this database (this one too) that something is to be done; best effort. */
   notify(channel: string, payload: string): Promise<void>;
+  /** One listener per channel. */
   listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
   /** A lock among all processes that use this database; the caller releases it. */
   lock(name: string): SessionLock;
@@ -77,9 +78,9 @@ async function openPostgres(url: string): Promise<Database> {
     connection: { idle_in_transaction_session_timeout: idleInTransactionMs },
   });
   const db = drizzlePostgres(prepareStatements(client), { schema, casing });
-  const listeners: { close(): Promise<void> }[] = [];
+  const listener = keepListening(url);
   const close = async (): Promise<void> => {
-    await Promise.all(listeners.map((listener) => listener.close()));
+    await listener.close();
     await client.end({ timeout: 5 });
   };
   const lock = (name: string): SessionLock => createSessionLock(url, name);
@@ -94,9 +95,7 @@ async function openPostgres(url: string): Promise<Database> {
     notify: async (channel, payload) => {
       await client.notify(channel, payload);
     },
-    listen: async (channel, onPayload) => {
-      listeners.push(await keepListening(url, channel, onPayload));
-    },
+    listen: (channel, onPayload) => listener.listen(channel, onPayload),
     lock,
     exclusive: false,
     close,
