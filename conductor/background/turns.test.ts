@@ -42,15 +42,34 @@ test('an agent that waits is answered at once, whatever else is queued', async (
   expect(begun.slice(1)).toEqual(['new-1 operator', 'new-2 another conductor']);
 });
 
-test('a process that is late begins new work once a second only', async () => {
+test('a process that is late while agents call begins new work once a second only', async () => {
   const { turns, begun, time, tick } = setUp();
+  const call = () => {
+    turns.take('waiting', 'agent');
+    begun.splice(begun.indexOf('waiting agent'), 1);
+  };
   for (let index = 0; index < 50; index += 1) turns.take(`new-${index}`, 'operator');
   time.late = 46; // each turn takes 50 ms
-  for (let turn = 0; turn < 61; turn += 1) await tick();
+  for (let turn = 0; turn < 61; turn += 1) {
+    call();
+    await tick();
+  }
   expect(begun).toHaveLength(4);
   time.late = 0;
   for (let turn = 0; turn < 10; turn += 1) await tick();
   expect(begun).toHaveLength(14);
+});
+
+test('where no agent waits, some begin however late the timers are', async () => {
+  const { turns, begun, room, time, tick } = setUp();
+  for (let index = 0; index < 50; index += 1) turns.take(`new-${index}`, 'operator');
+  time.late = 46;
+  room.young = 5;
+  for (let turn = 0; turn < 10; turn += 1) await tick();
+  expect(begun).toHaveLength(10);
+  room.young = 6;
+  for (let turn = 0; turn < 10; turn += 1) await tick();
+  expect(begun).toHaveLength(10);
 });
 
 test('without room everybody waits, agents first', async () => {
@@ -72,10 +91,10 @@ test('what has just begun is served before more begins, operators before what is
   turns.take('wanted', 'operator');
   await tick();
   expect(begun).toEqual(['wanted operator']);
-  room.young = 6;
+  room.young = 16;
   await tick();
   expect(begun).toHaveLength(1);
-  room.young = 5;
+  room.young = 15;
   await tick();
   expect(begun).toEqual(['wanted operator', 'due another conductor']);
 });

@@ -8,8 +8,13 @@ export type NudgeOrigin = 'agent' | 'operator' | 'another conductor';
 
 /** A timer that is this late says that the process has more to do than it can. */
 const lateMs = 20;
-/** So many at work at once are served in time; whoever is at it for longer waits for something outside. */
-const maxYoung = 6;
+/**
+ * So many at work at once are served in time; whoever is at it for longer waits for something outside. Where no agent has
+ * called for a while nobody stands idle meanwhile: then more begin at once, since they wait for the disk most of the time,
+ * and some do however late the timers are, for it may be other processes that keep them late.
+ */
+const limits = { withAgents: { most: 6, always: 0 }, withoutAgents: { most: 16, always: 6 } } as const;
+const agentsStayMs = 2_000;
 export const youngMs = 500;
 const paceMs = 4;
 /** New work begins this often even then. */
@@ -39,7 +44,7 @@ export function createTurns(options: {
   const urgent = new Set<string>();
   const asked = new Set<string>();
   const due = new Set<string>();
-  const state = { isPacing: false, isClosed: false };
+  const state = { isPacing: false, isClosed: false, agentAt: Number.NEGATIVE_INFINITY };
 
   const beginUrgent = (): void => {
     for (const nodeUuid of urgent) {
@@ -67,7 +72,10 @@ export function createTurns(options: {
       const before = clock.now().getTime();
       await clock.sleep(paceMs);
       const now = clock.now().getTime();
-      const keepsUp = now - before - paceMs < lateMs && urgent.size === 0 && youngAtWork() < maxYoung;
+      const { most, always } = now - state.agentAt < agentsStayMs ? limits.withAgents : limits.withoutAgents;
+      const young = youngAtWork();
+      const isOnTime = now - before - paceMs < lateMs;
+      const keepsUp = urgent.size === 0 && (young < always || (isOnTime && young < most));
       if (!hasRoom() || (!keepsUp && now - begunAt < atLeastEveryMs)) continue;
       beginOther();
       begunAt = now;
@@ -77,6 +85,7 @@ export function createTurns(options: {
   return {
     take: (nodeUuid, origin) => {
       if (origin === 'agent') {
+        state.agentAt = clock.now().getTime();
         asked.delete(nodeUuid);
         due.delete(nodeUuid);
         urgent.add(nodeUuid);
