@@ -102,6 +102,13 @@ describe('lookup', () => {
     expect(said.join('\n')).toContain('404: Resource could not be found.');
   });
 
+  test('does not take a load balancer without conductors for an API without tokens', async () => {
+    const dependencies = await setUp();
+    conductor.answerNext(/^\/$/, { status: 503 }, { status: 504 });
+    expect((await lookup(dependencies, limits)).token).toBeDefined();
+    expect(said.join('\n')).toContain('it answered 504');
+  });
+
   test('waits 5, 10 and 30 s more while the node is locked', async () => {
     const dependencies = await setUp();
     const locked = ironicFault(409, 'Node is locked');

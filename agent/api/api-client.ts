@@ -108,6 +108,9 @@ export function createApiClient(options: {
 }
 
 function readVersion(answer: ApiAnswer): Microversion {
+  // a load balancer without a conductor behind it knows no versions: without one, this boot would get no token
+  if (answer.status >= 500)
+    throw new AppError('unavailable', `ask for the API's version: it answered ${answer.status}`);
   const parsed = VersionDocument.safeParse(answer.body);
   return (
     (answer.status === 200 && parsed.success ? parseMicroversion(parsed.data.default_version.version) : undefined) ??
