@@ -60,7 +60,7 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   const secrets = options.secrets ?? (await loadSecrets(config).catch(closeDatabase));
   const auth = await openAuthenticator(config.auth, { db: database.db, clock: systemClock, log }).catch(closeDatabase);
   const metrics = createMetrics();
-  const drivers = createDrivers({ run, log, metrics, secrets }, options.drivers);
+  const drivers = createDrivers({ run, log, metrics, secrets, outbound: config.outbound.bmcs }, options.drivers);
   const conductors = await joinRegister({
     config,
     database,

@@ -70,6 +70,10 @@ export const authEnvironment = {
         '`*.example.org`, beginnings of URLs, with commas between; empty = anywhere but loopback, link-local and metadata ' +
         'addresses',
     ),
+  BATON_BMC_ALLOW: z
+    .string()
+    .default('')
+    .describe('where BMCs (`redfish_address`, `ipmi_address`) may be, as `BATON_IMAGE_URL_ALLOW`'),
   BATON_AGENT_NETWORKS: z
     .string()
     .default('')
@@ -98,6 +102,7 @@ export interface TlsConfig {
 export interface OutboundConfig {
   readonly images: OutboundRules;
   readonly agents: OutboundRules;
+  readonly bmcs: OutboundRules;
 }
 
 /** @returns what is wrong with the settings together, one line each. */
@@ -121,6 +126,7 @@ export function authProblems(
   }
   for (const [name, parse] of [
     ['BATON_IMAGE_URL_ALLOW', allowList],
+    ['BATON_BMC_ALLOW', allowList],
     ['BATON_AGENT_NETWORKS', agentNetworks],
   ] as const) {
     const list = parse(env[name]);
@@ -178,6 +184,7 @@ export function readOutboundConfig(env: AuthEnvironment & { readonly BATON_HOST:
   return {
     // machines fetch them, so that the addresses of names are not seen here
     images: rules('BATON_IMAGE_URL_ALLOW', allowList(env.BATON_IMAGE_URL_ALLOW), false),
+    bmcs: rules('BATON_BMC_ALLOW', allowList(env.BATON_BMC_ALLOW), false),
     agents: rules('BATON_AGENT_NETWORKS', agentNetworks(env.BATON_AGENT_NETWORKS), true),
   };
 }

@@ -1,4 +1,6 @@
+import type { OutboundRules } from '#conductor/auth/outbound-url.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
 import { type FakeOptions, fakeHardwareType } from '#conductor/drivers/fake/fake.ts';
 import type { Bmc, DriverContext, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { type IpmiOptions, ipmiHardwareType } from '#conductor/drivers/ipmi/ipmi.ts';
@@ -35,7 +37,12 @@ export interface Drivers {
 
 /** THE table of hardware types; each has a folder of its own. */
 export function createDrivers(
-  context: DriverContext & { readonly secrets: Secrets; readonly metrics?: Pick<Metrics, 'bmcSeconds' | 'bmcErrors'> },
+  context: DriverContext & {
+    readonly secrets: Secrets;
+    /** Where BMCs may be. */
+    readonly outbound?: OutboundRules;
+    readonly metrics?: Pick<Metrics, 'bmcSeconds' | 'bmcErrors'>;
+  },
   options: DriverOptions = {},
 ): Drivers {
   const { secrets } = context;
@@ -52,8 +59,9 @@ export function createDrivers(
   };
   return {
     hardwareTypes,
-    connect: ({ driver, ...node }, about = {}) =>
-      withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo')), {
+    connect: ({ driver, ...node }, about = {}) => {
+      if (context.outbound) checkBmcAddress(node.driverInfo, context.outbound);
+      return withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo')), {
         log: context.log.child({ driver, ...about }),
         hide: hideSecrets(() => nodeSecretTexts(secrets, node)),
         ended: (call, code, seconds) => {
@@ -63,7 +71,8 @@ export function createDrivers(
           );
           if (code !== undefined) context.metrics?.bmcErrors.inc({ driver, call, code });
         },
-      }),
+      });
+    },
     close: async () => {
       for (const type of hardwareTypes) await type.close?.();
     },

@@ -1,0 +1,21 @@
+import { isIPv6 } from 'node:net';
+import { checkOutboundUrl, type OutboundRules } from '#conductor/auth/outbound-url.ts';
+
+const addressFields = ['redfish_address', 'ipmi_address'];
+
+/**
+ * Whether the conductor may call the BMC there: a project's administrator describes the project's nodes, and stands outside
+ * the conductor's networks.
+ * @throws AppError `forbidden` naming the field (`BATON_BMC_ALLOW`).
+ */
+export function checkBmcAddress(driverInfo: Readonly<Record<string, unknown>>, rules: OutboundRules): void {
+  for (const field of addressFields) {
+    const address = driverInfo[field];
+    if (typeof address !== 'string' || address.trim() === '') continue;
+    const text = address.trim();
+    const host = isIPv6(text) ? `[${text}]` : text;
+    const url = text.includes('://') ? text : `https://${host}`;
+    // what is no address at all, the driver refuses in words of its own
+    if (URL.canParse(url)) checkOutboundUrl(`driver_info.${field}`, url, rules);
+  }
+}
