@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
-import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
+import { countDatabaseFault, databaseFaultClass } from '#conductor/metrics/database-fault.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 
 /** HTTP status of each code (ironic-api.md §1.3). Clients try again by themselves on 409 and 503. */
@@ -33,6 +33,9 @@ const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
   internal: 500,
 };
 
+/** No connection, one that was cut (by the server: 57; after a pause: 25), or one too many: all pass. */
+const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', '25', '53', '57']);
+
 /** The one place where a request's errors become answers. Unexpected ones are logged whole and told without detail. */
 export function answerError({
   log,
@@ -47,6 +50,10 @@ export function answerError({
       return applicationFault(c, status, errorChain(error));
     }
     const requestId = c.get('requestId');
+    if (passingDatabaseFaults.has(databaseFaultClass(error) ?? '')) {
+      log.error({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the database does not answer');
+      return applicationFault(c, 503, 'The database does not answer; please retry.');
+    }
     log.error(
       { err: error, stack: stackFrames(error), requestId, method: c.req.method, path: c.req.path },
       'request crashed',
