@@ -34,9 +34,14 @@ function noConductor({ driver, conductorGroup }: Work): string {
   return `No valid host was found. Reason: No conductor service registered which supports driver ${driver}${group}.`;
 }
 
-/** As this conductor knows; who wants it as of now asks `conductors.live()` before, and outside of any transaction. */
+/** As this conductor knows: whoever refuses because of it asks `conductors.live()` before, outside of any transaction. */
 function hasConductor({ conductors: register }: Context, node: Work): boolean {
   return register.recent().some((each) => worksOn(each, node));
+}
+
+/** Reads who is alive when nobody is known for the node: it may just have started. */
+export async function lookForConductor(context: Context, node: Work): Promise<void> {
+  if (!hasConductor(context, node)) await context.conductors.live();
 }
 
 /**

@@ -18,9 +18,9 @@ import type { Log } from '#shared/log.ts';
 
 /** This conductor's place among all on its database, and what it knows of the others. */
 export interface Register {
-  /** The conductors that are alive, as of a second ago at the most; this one is among them until it says good-bye. */
+  /** The conductors that are alive, read now; this one is among them until it says good-bye. */
   live(): Promise<readonly ConductorRow[]>;
-  /** The same without waiting, as of this conductor's last heartbeat at the latest. */
+  /** The same without asking, as of this conductor's last heartbeat at the latest. */
   recent(): readonly ConductorRow[];
   /** Resolves when another process has taken this one's name, because this one seemed dead: it must end. */
   readonly superseded: Promise<AppError>;
@@ -28,9 +28,6 @@ export interface Register {
   leave(): Promise<void>;
   close(): Promise<void>;
 }
-
-/** How old an answer of `live` may be; a conductor counts as alive for much longer than this anyway. */
-const liveMaxAgeMs = 1_000;
 
 /** A process that was killed has let go of its name already, unless it is just ending. */
 const nameTries = 30;
@@ -70,12 +67,11 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
     });
   const life = { hostname: self.hostname, generation };
   const { promise: superseded, resolve: giveUp } = Promise.withResolvers<AppError>();
-  const state = { hasLeft: false, known: [] as readonly ConductorRow[], readAt: 0 };
+  const state = { hasLeft: false, known: [] as readonly ConductorRow[] };
   const readLive = async (): Promise<readonly ConductorRow[]> => {
     const all = await listConductors(db, config.conductorTimeoutMs);
     // who answers is alive, however late its heartbeat
     state.known = all.filter((each) => (each.hostname === self.hostname ? !state.hasLeft : each.alive));
-    state.readAt = performance.now();
     return state.known;
   };
   const beat = async (): Promise<void> => {
@@ -100,7 +96,7 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
     await recordConductorStop(db, life);
   };
   return {
-    live: async () => (performance.now() - state.readAt < liveMaxAgeMs ? state.known : readLive()),
+    live: readLive,
     recent: () => state.known,
     superseded,
     leave,

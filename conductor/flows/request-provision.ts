@@ -1,7 +1,7 @@
 import { encrypt } from 'unixcrypt';
 import type { Caller } from '#conductor/auth/caller.ts';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
-import { refuseUnattended } from '#conductor/conductors/node-conductor.ts';
+import { lookForConductor, refuseUnattended } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow } from '#conductor/db/schema/flow.ts';
@@ -62,7 +62,7 @@ export async function requestProvision(
   const work = verbWork[event];
   refuseImpossible(node, request.verb);
   refuseForbidden(node, request.verb);
-  await context.conductors.live();
+  await lookForConductor(context, node);
   refuseUnattended(context, node);
   await refuseInvalid(context, node, work.needs);
   const given = work.kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;

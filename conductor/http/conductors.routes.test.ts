@@ -29,7 +29,6 @@ beforeEach(async () => {
   await livingAre(3);
 });
 
-/** What a conductor knows of the others may be a second old. */
 const livingAre = (count: number) =>
   waitUntil(
     `${count} living conductors`,

@@ -8,7 +8,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
+import { type JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
@@ -25,7 +25,8 @@ export async function changeNode(
   { version, caller }: { readonly version: number; readonly caller: Caller },
 ): Promise<NodeRow> {
   const note = patch.length > 0 ? changeNote(context, caller, describePatch(patch)) : undefined;
-  await context.conductors.live();
+  if (patchRoots(patch).some((root) => root === 'conductor_group' || root === 'driver'))
+    await context.conductors.live();
   return changeUnlocked(
     context,
     nodeUuid,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#conductor/auth/caller.ts';
 import { requireChassis } from '#conductor/chassis/chassis-store.ts';
-import { refuseUnknownGroup } from '#conductor/conductors/node-conductor.ts';
+import { lookForConductor, refuseUnknownGroup } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeInsert, NodeRow } from '#conductor/db/schema/node.ts';
 import { type NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
@@ -35,8 +35,9 @@ export async function createNode(
     );
   }
   checkName(description.name, version);
-  await context.conductors.live();
-  refuseUnknownGroup(context, { driver, conductorGroup: description.conductor_group ?? '' });
+  const wanted = { driver, conductorGroup: description.conductor_group ?? '' };
+  await lookForConductor(context, wanted);
+  refuseUnknownGroup(context, wanted);
   for (const kind of interfaceKinds) {
     const name = description[`${kind}_interface`];
     if (name) checkInterface(driver, kind, name);
