@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { and, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { type FlowRow, type FlowStepRow, flowEvents, flowSteps, flows } from '#conductor/db/schema/flow.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
+import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { storableJson } from '#conductor/db/storable-json.ts';
+import { tableReader } from '#conductor/db/table-reader.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';
@@ -30,9 +32,13 @@ export async function findLatestFlow(db: Queryable, nodeUuid: string): Promise<F
   return row;
 }
 
+const stepReader = tableReader(flowSteps, 'uuid');
+const selectSteps = sql.raw(`SELECT ${stepReader.selected} FROM flow_steps WHERE flow_uuid =`);
+
 /** A flow's steps in the order in which they run. */
-export function listSteps(db: Queryable, flowUuid: string): Promise<FlowStepRow[]> {
-  return db.select().from(flowSteps).where(eq(flowSteps.flowUuid, flowUuid)).orderBy(flowSteps.position);
+export async function listSteps(db: Queryable, flowUuid: string): Promise<FlowStepRow[]> {
+  const rows = rowsOf(await db.execute(sql`${selectSteps} ${flowUuid} ORDER BY position`));
+  return (rows as Record<string, unknown>[]).map((row) => stepReader.read(row));
 }
 
 export async function insertFlow(
@@ -122,38 +128,34 @@ export async function recordStepEvent(
 ): Promise<void> {
   const state = stateAfter(step.state, event);
   const ended = event === 'succeeded' || event === 'failed' || event === 'skipped';
+  const startedAt = step.startedAt ?? (event === 'started' ? options.now : null);
+  const waitUntil = ended ? null : (step.waitUntil ?? options.waitUntil ?? null);
+  const retryUntil =
+    ended || (event === 'waiting' && !options.retryUntil) ? null : (step.retryUntil ?? options.retryUntil ?? null);
+  const error = options.error === undefined ? sql`` : sql`, error = ${options.error}`;
+  const stored = storableJson(options.output ?? null);
+  const output =
+    options.output === undefined
+      ? sql``
+      : sql`, output = ${stored === null ? null : JSON.stringify(stored)}::text::jsonb`;
   // one statement, for there are three of them to every step
-  const logged = tx.$with('logged').as(
-    tx
-      .insert(flowEvents)
-      .values({
-        flowUuid: step.flowUuid,
-        stepUuid: step.uuid,
-        event,
-        at: options.now,
-        detail: options.error ?? options.waitingFor ?? null,
-        conductor: options.conductor,
-      })
-      .returning({ id: flowEvents.id }),
-  );
-  const rows = await tx
-    .with(logged)
-    .update(flowSteps)
-    .set({
-      state,
-      startedAt: step.startedAt ?? (event === 'started' ? options.now : null),
-      endedAt: ended ? options.now : null,
-      waitingFor: event === 'waiting' ? (options.waitingFor ?? null) : null,
-      waitUntil: ended ? null : (step.waitUntil ?? options.waitUntil ?? null),
-      runAgain: options.retryUntil !== undefined,
-      retryUntil:
-        ended || (event === 'waiting' && !options.retryUntil) ? null : (step.retryUntil ?? options.retryUntil ?? null),
-      ...(options.error === undefined ? {} : { error: options.error }),
-      ...(options.output === undefined ? {} : { output: storableJson(options.output) }),
-    })
-    .where(and(eq(flowSteps.uuid, step.uuid), eq(flowSteps.state, step.state)))
-    .returning({ uuid: flowSteps.uuid });
+  const answer = await tx.execute(sql`
+    WITH logged AS (
+      INSERT INTO flow_events (flow_uuid, step_uuid, event, at, detail, conductor)
+      VALUES (${step.flowUuid}, ${step.uuid}, ${event}, ${options.now.toISOString()}::timestamptz,
+        ${options.error ?? options.waitingFor ?? null}, ${options.conductor})
+    )
+    UPDATE flow_steps SET state = ${state}, started_at = ${time(startedAt)}, ended_at = ${time(ended ? options.now : null)},
+      waiting_for = ${event === 'waiting' ? (options.waitingFor ?? null) : null}, wait_until = ${time(waitUntil)},
+      run_again = ${options.retryUntil !== undefined}, retry_until = ${time(retryUntil)}${error}${output}
+    WHERE uuid = ${step.uuid} AND state = ${step.state}
+    RETURNING uuid`);
+  const rows = rowsOf(answer) as unknown[];
   if (rows.length === 0) throw new AppError('lease_lost', `step ${step.uuid} was moved on by somebody else`);
+}
+
+function time(at: Date | null) {
+  return sql`${at?.toISOString() ?? null}::timestamptz`;
 }
 
 export type FlowChange = Partial<

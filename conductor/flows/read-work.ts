@@ -1,8 +1,11 @@
-import { and, eq, isNull } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/db/schema/agent-session.ts';
 import { type FlowRow, flows } from '#conductor/db/schema/flow.ts';
-import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { tableReader } from '#conductor/db/table-reader.ts';
+import { nodeReader } from '#conductor/nodes/node-store.ts';
 
 /** What a conductor looks at before it does anything for a node: one question, for it is asked for every step. */
 export interface NodeWork {
@@ -12,13 +15,18 @@ export interface NodeWork {
   readonly session: AgentSessionRow | null;
 }
 
+const flowReader = tableReader(flows, 'uuid');
+const sessionReader = tableReader(agentSessions, 'nodeUuid');
+const selectWork = sql.raw(`
+  SELECT ${nodeReader.selected}, ${flowReader.selected}, ${sessionReader.selected} FROM nodes
+  LEFT JOIN flows ON flows.node_uuid = nodes.uuid AND flows.ended_at IS NULL
+  LEFT JOIN agent_sessions ON agent_sessions.node_uuid = nodes.uuid
+  WHERE nodes.uuid =`);
+
 /** `undefined` for a node that is gone. */
 export async function readWork(db: Queryable, nodeUuid: string): Promise<NodeWork | undefined> {
-  const [row] = await db
-    .select({ node: nodes, flow: flows, session: agentSessions })
-    .from(nodes)
-    .leftJoin(flows, and(eq(flows.nodeUuid, nodes.uuid), isNull(flows.endedAt)))
-    .leftJoin(agentSessions, eq(agentSessions.nodeUuid, nodes.uuid))
-    .where(eq(nodes.uuid, nodeUuid));
-  return row;
+  const [row] = rowsOf(await db.execute(sql`${selectWork} ${nodeUuid}`)) as Record<string, unknown>[];
+  return (
+    row && { node: nodeReader.read(row), flow: flowReader.readJoined(row), session: sessionReader.readJoined(row) }
+  );
 }

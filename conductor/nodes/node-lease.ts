@@ -56,6 +56,23 @@ export async function claimLease(
   return row.before === null ? lease : { ...lease, takenFrom: row.before };
 }
 
+/**
+ * Claims the node and releases it in one statement: the row stays locked until the transaction ends. `false` when
+ * somebody else holds it.
+ */
+export async function touchLease(tx: Transaction, nodeUuid: string): Promise<boolean> {
+  const rows = await tx
+    .insert(nodeLeases)
+    .values({ nodeUuid, holder: null, token: 1, expiresAt: sql`now()` })
+    .onConflictDoUpdate({
+      target: nodeLeases.nodeUuid,
+      set: { holder: null, token: sql`${nodeLeases.token} + 1`, expiresAt: sql`now()` },
+      setWhere: sql`${nodeLeases.holder} is null or ${nodeLeases.expiresAt} < now()`,
+    })
+    .returning({ token: nodeLeases.token });
+  return rows.length > 0;
+}
+
 /** The lease's row, as long as it is this one. */
 export const isHeld = (lease: Lease) =>
   and(eq(nodeLeases.nodeUuid, lease.nodeUuid), eq(nodeLeases.holder, lease.holder), eq(nodeLeases.token, lease.token));

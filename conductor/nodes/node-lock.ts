@@ -1,7 +1,7 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
-import { claimLease, leaseHolder, releaseLease } from '#conductor/nodes/node-lease.ts';
+import { claimLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In Ironic's words, which clients match on; they try again by themselves. */
@@ -18,9 +18,9 @@ function nodeLocked(nodeUuid: string, holder: string): AppError {
  * @throws AppError `node_locked` while a conductor works on the node.
  */
 export async function refuseLocked(tx: Transaction, nodeUuid: string): Promise<void> {
-  const lease = await claimLease(tx, nodeUuid, { holder: 'an API request', leaseMs: 1000 });
-  if (!lease) throw nodeLocked(nodeUuid, (await leaseHolder(tx, nodeUuid)) ?? 'another conductor');
-  await releaseLease(tx, lease);
+  if (!(await touchLease(tx, nodeUuid))) {
+    throw nodeLocked(nodeUuid, (await leaseHolder(tx, nodeUuid)) ?? 'another conductor');
+  }
 }
 
 /**

@@ -1,6 +1,8 @@
 import { eq, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
 import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import { tableReader } from '#conductor/db/table-reader.ts';
 import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -15,10 +17,17 @@ export function isNode(ident: string): SQL {
   return isUuid(ident) ? eq(nodes.uuid, ident.toLowerCase()) : eq(nodes.name, ident);
 }
 
+export const nodeReader = tableReader(nodes, 'uuid');
+const selectNode = sql.raw(`SELECT ${nodeReader.selected} FROM nodes WHERE`);
+
+async function readNode(db: Queryable, where: SQL): Promise<NodeRow | undefined> {
+  const [row] = rowsOf(await db.execute(sql`${selectNode} ${where}`)) as Record<string, unknown>[];
+  return row && nodeReader.read(row);
+}
+
 /** By UUID or name. */
 export async function findNode(db: Queryable, ident: string): Promise<NodeRow | undefined> {
-  const [row] = await db.select().from(nodes).where(isNode(ident));
-  return row;
+  return readNode(db, isNode(ident));
 }
 
 /** @throws AppError `not_found` in Ironic's words. */
@@ -33,7 +42,7 @@ export async function getNode(db: Queryable, ident: string): Promise<NodeRow> {
  * @throws AppError `not_found`.
  */
 export async function lockNode(tx: Transaction, nodeUuid: string): Promise<NodeRow> {
-  const [row] = await tx.select().from(nodes).where(eq(nodes.uuid, nodeUuid)).for('update');
+  const row = await readNode(tx, sql`${nodes.uuid} = ${nodeUuid} FOR UPDATE`);
   if (!row) throw new AppError('not_found', `Node ${nodeUuid} could not be found.`);
   return row;
 }

@@ -1,10 +1,9 @@
-import { getTableColumns, type SQL, sql } from 'drizzle-orm';
-import { toSnakeCase } from 'drizzle-orm/casing';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
-import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { NodeField } from '#conductor/nodes/node-fields.ts';
-import { isNode } from '#conductor/nodes/node-store.ts';
+import { isNode, nodeReader } from '#conductor/nodes/node-store.ts';
 import type { NodeSurroundings } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -45,28 +44,17 @@ const columnOfField: Readonly<Partial<Record<NodeField, SurroundingColumn>>> = {
 };
 const allSurroundings = Object.keys(surroundingColumns) as SurroundingColumn[];
 
-const nodeColumns = Object.entries(getTableColumns(nodes)).map(([key, column]) => ({
-  key,
-  name: toSnakeCase(key),
-  // dates and large numbers come as text; whatever else the drivers make is what the row has
-  decode: ['timestamp', 'bigint'].some((type) => column.getSQLType().startsWith(type))
-    ? (value: unknown): unknown => column.mapFromDriverValue(value)
-    : undefined,
-}));
-const selectedNode = nodeColumns.map(({ name }) => `nodes.${name}`).join(', ');
-
 /**
- * Reads nodes as the API shows them. Written by hand, and mapped by hand: building a statement and mapping a row of fifty
- * columns costs drizzle more than it costs PostgreSQL to answer.
+ * Reads nodes as the API shows them.
  * @param rest WHERE, ORDER BY and LIMIT
  * @param fields what will be shown; all when absent
  */
 export async function readShownNodes(db: Queryable, rest: SQL, fields?: readonly NodeField[]): Promise<ShownNode[]> {
   const wanted = fields?.flatMap((field) => columnOfField[field] ?? []) ?? allSurroundings;
   const beside = [...new Set(wanted)].map((name) => `, ${surroundingColumns[name]} AS shown_${name}`).join('');
-  const answer = await db.execute(sql`${sql.raw(`SELECT ${selectedNode}${beside} FROM nodes`)} ${rest}`);
+  const answer = await db.execute(sql`${sql.raw(`SELECT ${nodeReader.selected}${beside} FROM nodes`)} ${rest}`);
   return (rowsOf(answer) as Record<string, unknown>[]).map((row) => ({
-    node: nodeOf(row),
+    node: nodeReader.read(row),
     surroundings: surroundingsOf(row),
   }));
 }
@@ -76,15 +64,6 @@ export async function getShownNode(db: Queryable, ident: string, fields?: readon
   const [shown] = await readShownNodes(db, sql`WHERE ${isNode(ident)}`, fields);
   if (!shown) throw new AppError('not_found', `Node ${ident} could not be found.`);
   return shown;
-}
-
-function nodeOf(row: Readonly<Record<string, unknown>>): NodeRow {
-  const node: Record<string, unknown> = {};
-  for (const { key, name, decode } of nodeColumns) {
-    const value = row[name] ?? null;
-    node[key] = decode && value !== null ? decode(value) : value;
-  }
-  return node as NodeRow;
 }
 
 interface SurroundingRow {
