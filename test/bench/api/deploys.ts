@@ -12,7 +12,7 @@ export async function measureFakeDeploys(server: MeasuredServer): Promise<Record
     () => deployed,
     async () => {
       const startedAt = performance.now();
-      await moveNodes(server, names, { verb: 'active', to: 'active', pollMs: 50 });
+      await moveNodes(server, names, { verb: 'active', to: 'active' });
       return (performance.now() - startedAt) / 1000;
     },
   );
