@@ -4,12 +4,15 @@ import type { Queryable } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/db/schema/agent-session.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
+import { databaseFaultClass } from '#conductor/metrics/database-fault.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What an agent says of itself. */
 export interface AgentContact {
   readonly nodeUuid: string;
+  /** The session's token as it is stored (sealed): of the boot that the agent's own was compared with. */
+  readonly token: string;
   readonly callbackUrl: string;
   readonly version: string | null;
   /** `null` = it says nothing of it: what was known stays. */
@@ -22,21 +25,35 @@ export interface HeartbeatStore {
   readonly session: (
     ident: string,
   ) => Promise<{ readonly nodeUuid: string; readonly session: AgentSessionRow | undefined }>;
-  /** Stores it, and makes the node's flow due. Answers whether there is a flow that waits for a heartbeat. */
+  /**
+   * Stores it, and makes the node's flow due. Answers whether there is a flow that waits for a heartbeat.
+   * @throws AppError `invalid_argument`, as for a wrong token, when the session is another boot's by now, or has another
+   * callback URL.
+   */
   readonly store: (contact: AgentContact) => Promise<'wakes a flow' | 'wakes nobody'>;
 }
 
 export function createHeartbeatStore(db: Queryable): HeartbeatStore {
-  const read = createBatches((idents: readonly string[]) => readSessions(db, idents));
-  const write = createBatches((contacts: readonly AgentContact[]) => writeContacts(db, contacts));
+  const options = { isOneItems: mayBeOneItems };
+  const read = createBatches((idents: readonly string[]) => readSessions(db, idents), options);
+  const write = createBatches((contacts: readonly AgentContact[]) => writeContacts(db, contacts), options);
   return {
     session: async (ident) => {
       const found = await read(ident);
       if (!found) throw new AppError('not_found', `Node ${ident} could not be found.`);
       return found;
     },
-    store: write,
+    store: async (contact) => {
+      const result = await write(contact);
+      if (result === 'is stale') throw new AppError('invalid_argument', 'Invalid or missing agent token received.');
+      return result;
+    },
   };
+}
+
+/** A value that can't be stored, or two who block each other: neither says anything of the others in the batch. */
+function mayBeOneItems(error: unknown): boolean {
+  return ['22', '23', '40'].includes(databaseFaultClass(error) ?? '');
 }
 
 async function readSessions(db: Queryable, idents: readonly string[]) {
@@ -61,10 +78,18 @@ async function readSessions(db: Queryable, idents: readonly string[]) {
   return idents.map((ident) => found.get(isUuid(ident) ? ident.toLowerCase() : ident));
 }
 
-/** Rows are locked in one order, so that two conductors that write of the same nodes wait, and don't block each other. */
-async function writeContacts(db: Queryable, contacts: readonly AgentContact[]) {
-  const records = [...new Map(contacts.map((contact) => [contact.nodeUuid, contact])).values()].map((contact) => ({
+type Stored = 'wakes a flow' | 'wakes nobody' | 'is stale';
+
+/**
+ * Sessions are locked in one order, so that two conductors that write of the same nodes wait, and don't block each other.
+ * A flow that somebody holds is not waited for while sessions are locked (whoever works on the flow may want the session
+ * next): its turn comes afterwards, when nothing else is held. The write is fenced: a conductor that was paused after it
+ * had compared tokens must not put a former boot's address into the next one's session.
+ */
+async function writeContacts(db: Queryable, contacts: readonly AgentContact[]): Promise<readonly Stored[]> {
+  const records = [...new Map(contacts.map((contact) => [keyOf(contact), contact])).values()].map((contact) => ({
     node_uuid: contact.nodeUuid,
+    token: contact.token,
     callback_url: contact.callbackUrl,
     version: contact.version,
     certificate: contact.certificate,
@@ -72,7 +97,7 @@ async function writeContacts(db: Queryable, contacts: readonly AgentContact[]) {
   const answer = await db.execute(sql`
     WITH contact AS (
       SELECT * FROM json_to_recordset(${JSON.stringify(records)}::text::json)
-        AS c(node_uuid uuid, callback_url text, version text, certificate text)
+        AS c(node_uuid uuid, token text, callback_url text, version text, certificate text)
     ), locked AS (
       SELECT node_uuid FROM agent_sessions WHERE node_uuid IN (SELECT node_uuid FROM contact)
       ORDER BY node_uuid FOR UPDATE
@@ -81,14 +106,56 @@ async function writeContacts(db: Queryable, contacts: readonly AgentContact[]) {
       SET callback_url = c.callback_url, version = c.version, certificate = coalesce(c.certificate, a.certificate),
         last_heartbeat_at = now()
       FROM contact c JOIN locked USING (node_uuid)
-      WHERE a.node_uuid = c.node_uuid
-      RETURNING a.node_uuid
+      WHERE a.node_uuid = c.node_uuid AND a.token = c.token AND coalesce(a.callback_url, c.callback_url) = c.callback_url
+      RETURNING a.node_uuid, a.token, a.callback_url
+    ), free AS (
+      SELECT f.uuid FROM flows f JOIN contacted c ON f.node_uuid = c.node_uuid
+      WHERE f.ended_at IS NULL AND f.on_hold IS NULL
+      FOR UPDATE OF f SKIP LOCKED
+    ), woken AS (
+      UPDATE flows f SET nudges = f.nudges + 1, next_check_at = now()
+      FROM free WHERE f.uuid = free.uuid
+      RETURNING f.node_uuid, f.held
     )
-    UPDATE flows f SET nudges = f.nudges + 1, next_check_at = now()
-    FROM contacted c
-    WHERE f.node_uuid = c.node_uuid AND f.ended_at IS NULL AND f.on_hold IS NULL
+    SELECT c.node_uuid, c.token, c.callback_url, w.node_uuid IS NOT NULL AND w.held IS NULL AS woken,
+      w.node_uuid IS NULL AND EXISTS (
+        SELECT FROM flows f WHERE f.node_uuid = c.node_uuid AND f.ended_at IS NULL AND f.on_hold IS NULL
+      ) AS waits
+    FROM contacted c LEFT JOIN woken w ON w.node_uuid = c.node_uuid`);
+  const rows = rowsOf(answer) as {
+    readonly node_uuid: string;
+    readonly token: string;
+    readonly callback_url: string;
+    readonly woken: boolean;
+    readonly waits: boolean;
+  }[];
+  const waiting = rows.filter(({ waits }) => waits).map((row) => row.node_uuid);
+  const wokenLater = waiting.length === 0 ? [] : await wakeFlows(db, waiting);
+  const woken = new Set([...rows.filter((row) => row.woken).map((row) => row.node_uuid), ...wokenLater]);
+  const stored = new Set(
+    rows.map((row) => keyOf({ nodeUuid: row.node_uuid, token: row.token, callbackUrl: row.callback_url })),
+  );
+  return contacts.map((contact) => {
+    if (!stored.has(keyOf(contact))) return 'is stale';
+    return woken.has(contact.nodeUuid) ? 'wakes a flow' : 'wakes nobody';
+  });
+}
+
+function keyOf({ nodeUuid, token, callbackUrl }: Pick<AgentContact, 'nodeUuid' | 'token' | 'callbackUrl'>): string {
+  return JSON.stringify([nodeUuid, token, callbackUrl]);
+}
+
+/** Those among the nodes' flows that wait for a heartbeat. Flows are locked in one order, and nothing else is held. */
+async function wakeFlows(db: Queryable, nodeUuids: readonly string[]): Promise<string[]> {
+  const answer = await db.execute(sql`
+    WITH open AS (
+      SELECT uuid FROM flows
+      WHERE node_uuid IN (SELECT value::uuid FROM json_array_elements_text(${JSON.stringify(nodeUuids)}::text::json))
+        AND ended_at IS NULL AND on_hold IS NULL
+      ORDER BY uuid FOR UPDATE
+    )
+    UPDATE flows f SET nudges = f.nudges + 1, next_check_at = now() FROM open WHERE f.uuid = open.uuid
     RETURNING f.node_uuid, f.held`);
-  const rows = rowsOf(answer) as { node_uuid: string; held: string | null }[];
-  const woken = new Set(rows.filter(({ held }) => held === null).map((row) => row.node_uuid));
-  return contacts.map(({ nodeUuid }) => (woken.has(nodeUuid) ? 'wakes a flow' : 'wakes nobody'));
+  const rows = rowsOf(answer) as { readonly node_uuid: string; readonly held: string | null }[];
+  return rows.filter(({ held }) => held === null).map((row) => row.node_uuid);
 }

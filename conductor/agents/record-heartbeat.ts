@@ -24,6 +24,7 @@ export async function recordHeartbeat(
   checkCallback(session, heartbeat, context.config);
   const woken = await heartbeats.store({
     nodeUuid,
+    token: session.token,
     callbackUrl: heartbeat.callback_url,
     version: heartbeat.agent_version ?? null,
     certificate: heartbeat.agent_verify_ca ?? null,

@@ -1,11 +1,22 @@
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface BatchOptions {
+  readonly maxItems?: number;
+  /** A run that takes longer fails (`database_error`), and the next begins: one hung connection must not stop all. */
+  readonly deadlineMs?: number;
+  /** Whether a failure may be one item's alone: then each is tried by itself. */
+  readonly isOneItems?: (error: unknown) => boolean;
+}
+
 /**
  * Gathers what is asked for while a run is under way, and does all of it in the next: the more there is to do, the less
  * each costs. Nothing waits for a timer: who comes when nothing runs is served alone, at once.
- * @param run answers one result per item, in their order; when it fails, all of them fail
+ * @param run answers one result per item, in their order; when it fails, all of them fail. Safe to repeat: what is given
+ * up after the deadline may still be done
  */
 export function createBatches<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
-  maxItems = 500,
+  { maxItems = 500, deadlineMs = 10_000, isOneItems = () => false }: BatchOptions = {},
 ): (item: Item) => Promise<Result> {
   interface Waiting {
     readonly item: Item;
@@ -14,16 +25,17 @@ export function createBatches<Item, Result>(
   }
   const waiting: Waiting[] = [];
   const state = { runs: false };
-  const work = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, maxItems);
-      try {
-        const results = await run(batch.map(({ item }) => item));
-        for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
+  const serve = async (batch: readonly Waiting[]): Promise<void> => {
+    try {
+      const results = await inTime(run(batch.map(({ item }) => item)), deadlineMs);
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
+    } catch (error) {
+      if (batch.length > 1 && isOneItems(error)) for (const each of batch) await serve([each]);
+      else for (const { reject } of batch) reject(error);
     }
+  };
+  const work = async (): Promise<void> => {
+    while (waiting.length > 0) await serve(waiting.splice(0, maxItems));
     state.runs = false;
   };
   return (item) =>
@@ -33,4 +45,14 @@ export function createBatches<Item, Result>(
       state.runs = true;
       void work();
     });
+}
+
+async function inTime<T>(running: Promise<T>, ms: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new AppError('database_error', `no answer within ${ms / 1000} s`)), ms);
+  try {
+    return await Promise.race([running, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, desc, eq, isNull, lt, lte, or, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, isNull, lt, lte, or, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
 import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/db/schema/flow.ts';
@@ -189,12 +189,17 @@ export async function updateFlow(tx: Queryable, flowUuid: string, change: FlowCh
   return row?.nudges;
 }
 
-/** At start: heartbeats that found nobody home are not repeated at once, so every open flow is looked at anew. */
+/**
+ * At start: heartbeats that found nobody home are not repeated at once, so every open flow is looked at anew; but for
+ * those that another conductor or a heartbeat is writing of at the moment: waiting for them could be a deadlock.
+ */
 export async function makeOpenFlowsDue(db: Queryable): Promise<void> {
-  await db
-    .update(flows)
-    .set({ nextCheckAt: sql`now()` })
-    .where(and(isNull(flows.endedAt), isNull(flows.onHold)));
+  const open = db
+    .select({ uuid: flows.uuid })
+    .from(flows)
+    .where(and(isNull(flows.endedAt), isNull(flows.onHold)))
+    .for('update', { skipLocked: true });
+  await db.update(flows).set({ nextCheckAt: sql`now()` }).where(inArray(flows.uuid, open));
 }
 
 /** Nodes of a conductor group whose open flow is due and that nobody holds, oldest first. */

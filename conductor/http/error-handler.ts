@@ -33,8 +33,8 @@ const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
   internal: 500,
 };
 
-/** No connection, one that was cut (by the server: 57; after a pause: 25), or one too many: all pass. */
-const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', '25', '53', '57']);
+/** No connection, one that was cut (by the server: 57; after a pause: 25), one too many, or a deadlock (40): all pass. */
+const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', '25', '40', '53', '57']);
 
 /** The one place where a request's errors become answers. Unexpected ones are logged whole and told without detail. */
 export function answerError({

@@ -1,9 +1,12 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findAgentSession, forgetAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import { readConfig } from '#conductor/config.ts';
+import { openDatabase } from '#conductor/db/open.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
-import { insertFlow, listSteps } from '#conductor/flows/flow-store.ts';
+import { insertFlow, listSteps, makeOpenFlowsDue } from '#conductor/flows/flow-store.ts';
 import { plannedCore } from '#conductor/flows/planned-step.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
@@ -75,5 +78,87 @@ test.each(Object.keys(outcomes))('%s', async (kind) => {
     });
     await expect(recorded).rejects.toMatchObject({ code: 'lease_lost' });
     expect(await read()).toEqual(before);
+  }
+});
+
+const machine = { driver: 'fake-hardware', networkInterface: 'noop', provisionState: 'wait call-back' } as const;
+const contact = { callbackUrl: 'https://10.0.0.9:9999', version: '11', certificate: null };
+
+test('a heartbeat whose token was compared before its machine booted anew is not of the new boot', async () => {
+  const { db } = opened.context;
+  const nodeUuid = crypto.randomUUID();
+  await db.insert(nodes).values({ uuid: nodeUuid, ...machine });
+  await insertAgentSession(db, nodeUuid, 'old boot');
+  const heartbeats = createHeartbeatStore(db);
+  const { session } = await heartbeats.session(nodeUuid);
+  if (!session) throw new Error('no session');
+  await forgetAgentSession(db, nodeUuid);
+  await insertAgentSession(db, nodeUuid, 'new boot');
+
+  const late = heartbeats.store({ ...contact, nodeUuid, token: session.token });
+  const fresh = heartbeats.store({ ...contact, nodeUuid, token: 'new boot', callbackUrl: 'https://10.0.0.10:9999' });
+
+  await expect(late).rejects.toMatchObject({ code: 'invalid_argument' });
+  expect(await fresh).toBe('wakes nobody');
+  expect(await findAgentSession(db, nodeUuid)).toMatchObject({ callbackUrl: 'https://10.0.0.10:9999' });
+  const moved = heartbeats.store({ ...contact, nodeUuid, token: 'new boot' });
+  await expect(moved).rejects.toMatchObject({ code: 'invalid_argument' });
+});
+
+test('heartbeats of many, conductors that start, and a flow that is being written of never lock each other up', async () => {
+  const { db } = opened.context;
+  const starting = await openDatabase({ url: server.url, dataDirectory: '' });
+  try {
+    const uuids = Array.from({ length: 300 }, () => crypto.randomUUID());
+    await db.insert(nodes).values(uuids.map((uuid) => ({ uuid, ...machine })));
+    // in another order than the heartbeats'
+    await db.insert(flows).values(
+      uuids.toReversed().map((nodeUuid) => ({
+        uuid: crypto.randomUUID(),
+        nodeUuid,
+        kind: 'deploy' as const,
+        state: 'waiting' as const,
+      })),
+    );
+    await Promise.all(uuids.map((nodeUuid) => insertAgentSession(db, nodeUuid, 'token')));
+    const stores = [createHeartbeatStore(db), createHeartbeatStore(starting.db)];
+    const shuffled = (turn: number) => [...uuids.slice(turn * 37), ...uuids.slice(0, turn * 37)];
+    const state = { ended: false };
+    const beats = stores.map(async ({ store }, index) => {
+      for (let round = 0; round < 4; round += 1) {
+        const answers = await Promise.all(
+          shuffled(round + index).map((nodeUuid) => store({ ...contact, nodeUuid, token: 'token' })),
+        );
+        expect(new Set(answers)).toEqual(new Set(['wakes a flow']));
+      }
+    });
+    const starts = async (): Promise<void> => {
+      while (!state.ended) await makeOpenFlowsDue(starting.db);
+    };
+    const started = starts();
+    await Promise.all(beats).finally(() => {
+      state.ended = true;
+    });
+    await started;
+    const [slow = ''] = uuids;
+    const { promise: written, resolve: commit } = Promise.withResolvers<void>();
+    const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
+    const work = starting.db.transaction(async (tx) => {
+      await tx.update(flows).set({ state: 'running' }).where(eq(flows.nodeUuid, slow));
+      hasLocked();
+      await written;
+      // as when the machine is powered off
+      await forgetAgentSession(tx, slow);
+    });
+    await locked;
+    await makeOpenFlowsDue(db);
+    const beat = createHeartbeatStore(db).store({ ...contact, nodeUuid: slow, token: 'token' });
+    const answer = beat.catch(() => 'is refused');
+    commit();
+    await work;
+    // it came before or after: neither of the two waits for the other
+    expect(['wakes a flow', 'is refused']).toContain(await answer);
+  } finally {
+    await starting.close();
   }
 });
