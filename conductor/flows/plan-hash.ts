@@ -8,7 +8,10 @@ import type { PlannedStep } from '#conductor/flows/planned-step.ts';
 export function planHash(
   steps: readonly PlannedStep[],
   subject: unknown,
-  { digest, destroyedSerials = [] }: { readonly digest: (text: string) => string; readonly destroyedSerials?: readonly string[] },
+  {
+    digest,
+    destroyedSerials = [],
+  }: { readonly digest: (text: string) => string; readonly destroyedSerials?: readonly string[] },
 ): string {
   const rows = steps.map(({ interface: stepInterface, step, priority, args, inBand, rebootRequested }) => [
     stepInterface,
@@ -18,9 +21,7 @@ export function planHash(
     inBand,
     rebootRequested,
   ]);
-  return digest(
-    JSON.stringify([sorted(subject), rows, ...(destroyedSerials.length > 0 ? [destroyedSerials] : [])]),
-  );
+  return digest(JSON.stringify([sorted(subject), rows, ...(destroyedSerials.length > 0 ? [destroyedSerials] : [])]));
 }
 
 /** The order of keys is nobody's decision. */

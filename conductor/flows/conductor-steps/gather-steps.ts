@@ -37,7 +37,11 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
 }
 
 async function rememberSteps(context: StepContext, kind: StepKind): ReturnType<typeof askForSteps> {
-  const offer = await askForSteps(context.agent(), kind, { secrets: context.secrets, node: context.node, ports: await context.ports() });
+  const offer = await askForSteps(context.agent(), kind, {
+    secrets: context.secrets,
+    node: context.node,
+    ports: await context.ports(),
+  });
   await context.record((tx) =>
     saveAgentSteps(tx, {
       nodeUuid: context.node.uuid,
