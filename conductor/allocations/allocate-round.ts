@@ -1,5 +1,6 @@
 import { type Claim, claimNodes } from '#conductor/allocations/claim-nodes.ts';
-import { demandOf, type Unit, unitsOf, wishKey } from '#conductor/allocations/demand.ts';
+import { demandOf, mayWait, type Unit, unitsOf, wishKey } from '#conductor/allocations/demand.ts';
+import { explainWaits, type WaitMemory } from '#conductor/allocations/explain-waits.ts';
 import {
   type Candidate,
   decide,
@@ -11,6 +12,7 @@ import {
 import { readFitting, readNamed } from '#conductor/allocations/read-candidates.ts';
 import { readWork, saveUnserved } from '#conductor/allocations/work-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /** Allocations looked at together: as many share one read of the nodes and one transaction. */
@@ -19,6 +21,8 @@ const pageSize = 256;
 export interface RoundOptions {
   /** When each unit first found only nodes that were locked or taken from under it; kept from round to round. */
   readonly hinderedSince: Map<string, Date>;
+  /** Kept from round to round. */
+  readonly waits: WaitMemory;
   /** For so long they are tried again. */
   readonly patienceMs: number;
   readonly retryMs: number;
@@ -30,17 +34,21 @@ interface Round extends RoundOptions {
   readonly context: Context;
   readonly now: Date;
   readonly seen: Set<string>;
+  /** Nodes planned for somebody, and not refused to them. */
   readonly taken: Set<string>;
   /** Wishes that no node fits. */
   readonly hopeless: Set<string>;
-  readonly explain: (wish: Wish, count: number) => Promise<string>;
+  /** Units that wait. */
+  readonly waiting: Unit[];
+  /** Nodes that stand against a wish, as they were when they were last given away. */
+  readonly named: Map<string, Promise<Candidate[]>>;
   /** Milliseconds after which another round is worth while, beside the period. */
   readonly lookAgain: number[];
 }
 
 /**
  * Looks once at all of this conductor's allocations that have no node yet, the oldest first: gives them nodes, ends them
- * in error, or leaves them waiting.
+ * in error, or leaves them waiting. What waits is told why once all are served.
  * @returns milliseconds after which to look again; `undefined` = when something happens
  */
 export async function allocateRound(context: Context, options: RoundOptions): Promise<number | undefined> {
@@ -51,7 +59,8 @@ export async function allocateRound(context: Context, options: RoundOptions): Pr
     seen: new Set(),
     taken: new Set(),
     hopeless: new Set(),
-    explain: explainer(context),
+    waiting: [],
+    named: new Map(),
     lookAgain: [],
   };
   for (let afterId = 0; ; ) {
@@ -60,49 +69,80 @@ export async function allocateRound(context: Context, options: RoundOptions): Pr
     afterId = lastId;
     const units = unitsOf(rows).filter(({ key }) => !round.seen.has(key));
     for (const { key } of units) round.seen.add(key);
-    await serve(round, units);
+    await serve(round, units, { isSecondLook: false });
   }
   for (const key of options.hinderedSince.keys()) if (!round.seen.has(key)) options.hinderedSince.delete(key);
-  return round.lookAgain.length === 0 ? undefined : Math.min(...round.lookAgain);
+  const nextLook = await explainWaits(context, {
+    units: round.waiting,
+    memory: round.waits,
+    now: round.now,
+    explain: (unit) => explain(round, unit),
+  });
+  const next = Math.min(...round.lookAgain, ...nextLook);
+  return next === Infinity ? undefined : next;
 }
 
 interface Planned {
   readonly unit: Unit;
   readonly verdict: Verdict;
+  /** Nodes would have fitted that are planned for others. */
+  readonly isCrowded: boolean;
 }
 
-async function serve(round: Round, units: readonly Unit[]): Promise<void> {
+async function serve(
+  round: Round,
+  units: readonly Unit[],
+  { isSecondLook }: { readonly isSecondLook: boolean },
+): Promise<void> {
   const fitting = await readForAll(round, units);
-  const planned = units.map((unit): Planned => {
-    const nodes = (fitting.get(wishKey(unit.wish)) ?? []).filter(({ uuid }) => !round.taken.has(uuid));
-    const verdict = decide(demandOf(unit, { now: round.now, triesLeft: isPatient(round, unit) ? 1 : 0 }), nodes);
-    if (verdict.kind === 'take') for (const { uuid } of verdict.nodes) round.taken.add(uuid);
-    return { unit, verdict };
-  });
+  const planned = units.map((unit) => plan(round, unit, fitting.get(wishKey(unit.wish)) ?? []));
   const claims = planned.flatMap(({ unit, verdict }) =>
     verdict.kind === 'take' ? [{ unit, wish: unit.wish, pairs: pairUp(unit.members, verdict.nodes) }] : [],
   );
   await claim(round, claims);
-  for (const { unit, verdict } of planned) {
+  const isGivenBack = claims.some(({ pairs }) => pairs.some(({ node }) => !round.taken.has(node.uuid)));
+  // what others did not get after all may be theirs, and nobody ends in error for nodes that were only planned
+  const looksAgain = ({ verdict: { kind }, isCrowded }: Planned): boolean =>
+    !isSecondLook && isCrowded && (kind === 'fail' || (kind === 'wait' && isGivenBack));
+  const ended = planned.filter((each) => !looksAgain(each));
+  for (const { unit, verdict } of ended) {
     if (verdict.kind === 'try again') hinder(round, unit);
-    if (verdict.kind === 'wait') await wait(round, unit);
-    if (verdict.kind === 'fail') await fail(round, unit, await round.explain(unit.wish, unit.members.length));
+    if (verdict.kind === 'wait') wait(round, unit);
   }
+  await failAll(
+    round,
+    ended.filter(({ verdict }) => verdict.kind === 'fail').map(({ unit }) => unit),
+  );
+  const again = planned.filter(looksAgain).map(({ unit }) => unit);
+  if (again.length > 0) await serve(round, again, { isSecondLook: true });
 }
 
-/** Nodes that fit, by wish; each wish is read once, with some more than are asked for. */
+function plan(round: Round, unit: Unit, fitting: readonly Candidate[]): Planned {
+  const nodes = fitting.filter(({ uuid }) => !round.taken.has(uuid));
+  const verdict = decide(demandOf(unit, { triesLeft: isPatient(round, unit) ? 1 : 0 }), nodes);
+  if (verdict.kind === 'take') for (const { uuid } of verdict.nodes) round.taken.add(uuid);
+  return { unit, verdict, isCrowded: nodes.length < fitting.length };
+}
+
+/**
+ * Nodes that fit, by wish; each wish is read once. So many that enough remain when all others of the class have taken
+ * theirs, which may be the same ones.
+ */
 async function readForAll(round: Round, units: readonly Unit[]): Promise<Map<string, Candidate[]>> {
   const fitting = new Map<string, Candidate[]>();
+  const ofClass = Map.groupBy(units, ({ wish }) => wish.resourceClass);
   for (const [key, alike] of Map.groupBy(units, (unit) => wishKey(unit.wish))) {
     const [first] = alike;
     if (!first || round.hopeless.has(key)) continue;
     const members = alike.flatMap((unit) => unit.members);
+    const rivals = ofClass.get(first.wish.resourceClass) ?? [];
+    const needed = rivals.reduce((sum, unit) => sum + unit.members.length, round.taken.size);
     // racks can only be chosen from when all are known
     const isPlaced = members.some(({ placement }) => placement !== null);
     const nodes = await readFitting(round.context.db, first.wish, {
       names: members.flatMap(({ name }) => name ?? []),
-      needed: members.length + round.taken.size,
-      limit: isPlaced ? undefined : 2 * (members.length + round.taken.size) + 32,
+      needed,
+      limit: isPlaced ? undefined : needed + members.length + 32,
     });
     if (nodes.length === 0) round.hopeless.add(key);
     fitting.set(key, nodes);
@@ -118,34 +158,42 @@ async function claim(round: Round, claims: readonly UnitClaim[]): Promise<void> 
   if (claims.length === 0) return;
   try {
     const granted = await claimNodes(round.context, claims);
+    if (granted.size > 0) round.named.clear();
     for (const each of claims) await settle(round, each, granted);
   } catch (error) {
     // one that can't be must not keep the others from their nodes
     if (claims.length > 1) for (const each of claims) await claim(round, [each]);
-    else if (claims[0]) await refuse(round, claims[0].unit, error);
+    else if (claims[0]) await refuse(round, claims[0], error);
   }
 }
 
 async function settle(round: Round, { unit, pairs }: UnitClaim, granted: ReadonlySet<string>): Promise<void> {
-  const served = pairs.filter(({ allocation }) => granted.has(allocation.uuid)).length;
-  if (served === 0) {
-    if (isPatient(round, unit)) hinder(round, unit);
-    else await fail(round, unit, `could not reserve any of ${pairs.length} suitable nodes`);
+  const lost = pairs.filter(({ allocation }) => !granted.has(allocation.uuid));
+  for (const { node } of lost) round.taken.delete(node.uuid);
+  if (lost.length === pairs.length) {
+    await putOff(round, unit, `could not reserve any of ${pairs.length} suitable nodes`);
     return;
   }
   round.hinderedSince.delete(unit.key);
   const without = unit.members.filter(({ uuid }) => !granted.has(uuid));
   if (without.length === 0) return;
-  const text = `only ${served} of ${unit.members.length} nodes could be had, with which min_count is content`;
+  const text = `only ${pairs.length} of ${unit.members.length} nodes could be had, with which min_count is content`;
   await saveUnserved(round.context, without, { lastError: text });
 }
 
-async function refuse(round: Round, unit: Unit, error: unknown): Promise<void> {
+async function refuse(round: Round, { unit, pairs }: UnitClaim, error: unknown): Promise<void> {
   const names = unit.members.map(({ uuid }) => uuid);
   round.context.log.error({ allocations: names, err: error }, 'allocation could not be given its node');
-  if (errorCode(error) === 'conflict') await fail(round, unit, errorChain(error));
-  else if (isPatient(round, unit)) hinder(round, unit);
-  else await fail(round, unit, `Unexpected exception during allocation: ${errorChain(error)}`);
+  for (const { node } of pairs) round.taken.delete(node.uuid);
+  if (errorCode(error) === 'conflict') await fail(round, [unit], errorChain(error));
+  else await putOff(round, unit, `Unexpected exception during allocation: ${errorChain(error)}`);
+}
+
+/** It lost its nodes to somebody: tried again soon, then left waiting if it may, then ended. */
+async function putOff(round: Round, unit: Unit, reason: string): Promise<void> {
+  if (isPatient(round, unit)) hinder(round, unit);
+  else if (mayWait(unit)) wait(round, unit);
+  else await fail(round, [unit], reason);
 }
 
 function isPatient({ hinderedSince, now, patienceMs }: Round, { key }: Unit): boolean {
@@ -158,26 +206,39 @@ function hinder(round: Round, { key }: Unit): void {
   round.lookAgain.push(round.retryMs);
 }
 
-async function wait(round: Round, unit: Unit): Promise<void> {
-  const waitingFor = await round.explain(unit.wish, unit.members.length);
-  const [first] = unit.members;
-  if (first.waitingFor !== waitingFor) await saveUnserved(round.context, unit.members, { waitingFor });
-  if (first.waitUntil) round.lookAgain.push(Math.max(0, first.waitUntil.getTime() - round.now.getTime()));
-}
-
-async function fail(round: Round, unit: Unit, reason: string): Promise<void> {
+/** A race that is lost hours later is the first one again. */
+function wait(round: Round, unit: Unit): void {
   round.hinderedSince.delete(unit.key);
-  const waited = unit.members[0].waitUntil === null ? '' : 'waited in vain: ';
-  await saveUnserved(round.context, unit.members, { lastError: `${waited}${reason}` });
+  round.waiting.push(unit);
 }
 
-/** Reads the nodes that stand against a wish once a round. */
-function explainer({ db }: Context): Round['explain'] {
-  const read = new Map<string, Promise<Candidate[]>>();
-  return async (wish, count) => {
-    const key = wishKey(wish);
-    const nodes = read.get(key) ?? readNamed(db, wish);
-    read.set(key, nodes);
-    return describeShortage(wish, await nodes, count);
+/** Many that fail for one reason are one save. */
+async function failAll(round: Round, units: readonly Unit[]): Promise<void> {
+  const byReason = new Map<string, Unit[]>();
+  for (const unit of units) {
+    const reason = await explain(round, unit);
+    byReason.set(reason, [...(byReason.get(reason) ?? []), unit]);
+  }
+  for (const [reason, alike] of byReason) await fail(round, alike, reason);
+}
+
+async function fail(round: Round, units: readonly Unit[], reason: string): Promise<void> {
+  for (const { key } of units) round.hinderedSince.delete(key);
+  const save = async (hasWaited: boolean, lastError: string): Promise<void> => {
+    const rows: AllocationRow[] = units
+      .flatMap(({ members }) => members)
+      .filter(({ waitUntil }) => (waitUntil !== null) === hasWaited);
+    if (rows.length > 0) await saveUnserved(round.context, rows, { lastError });
   };
+  await save(false, reason);
+  await save(true, `waited in vain: ${reason}`);
+}
+
+function explain({ context, named }: Round, { wish, members }: Unit): Promise<string> {
+  const read = (key: string, of: Wish): Promise<Candidate[]> => {
+    const nodes = named.get(key) ?? readNamed(context.db, of);
+    named.set(key, nodes);
+    return nodes;
+  };
+  return read(wishKey(wish), wish).then((nodes) => describeShortage(wish, nodes, members.length));
 }

@@ -82,8 +82,11 @@ export async function getAllocation(db: Queryable, ident: string, project?: stri
   return row;
 }
 
+/** With a deadline that the database reckons. */
+type NewAllocation = Omit<AllocationInsert, 'waitUntil'> & { readonly waitUntil?: Date | SQL<Date> | null | undefined };
+
 /** @throws AppError `conflict` when uuid or name is another allocation's, or the node has one already. */
-export async function insertAllocations(db: Queryable, rows: readonly AllocationInsert[]): Promise<AllocationRow[]> {
+export async function insertAllocations(db: Queryable, rows: readonly NewAllocation[]): Promise<AllocationRow[]> {
   const inserted = await refusingDuplicates(
     () =>
       db

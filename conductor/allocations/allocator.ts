@@ -26,16 +26,23 @@ export interface Patience {
 }
 /** Timers of more than 24 days would fire at once. */
 const longestSleepMs = 3_600_000;
-const usualPatience: Patience = { patienceMs: 10_000, retryMs: 500 };
+const shortestPatienceMs = 10_000;
+const usualRetryMs = 500;
 
 export function createAllocator(options: {
   readonly context: () => ConductorContext;
   readonly clock: Clock;
   readonly patience?: Patience;
 }): Allocator {
-  const { context, clock, patience = usualPatience } = options;
+  const { context, clock } = options;
+  // a lease that a dead conductor has left is over by then
+  const patience = (): Patience =>
+    options.patience ?? {
+      patienceMs: Math.max(shortestPatienceMs, context().config.leaseMs),
+      retryMs: usualRetryMs,
+    };
   const stopping = new AbortController();
-  const hinderedSince = new Map<string, Date>();
+  const memory = { hinderedSince: new Map<string, Date>(), waits: { explainedAt: undefined } };
   const state: { round: Promise<void> | undefined; again: boolean; alarm: AbortController | undefined } = {
     round: undefined,
     again: false,
@@ -57,12 +64,12 @@ export function createAllocator(options: {
       do {
         state.again = false;
         state.alarm?.abort(new Error('looking now'));
-        const nextMs = await allocateRound(context(), { hinderedSince, ...patience });
+        const nextMs = await allocateRound(context(), { ...memory, ...patience() });
         if (nextMs !== undefined) void lookAgainIn(nextMs);
       } while (state.again && !stopping.signal.aborted);
     } catch (error) {
       context().log.error({ err: error }, 'a round of allocations failed; the next one goes on');
-      void lookAgainIn(patience.retryMs);
+      void lookAgainIn(patience().retryMs);
     } finally {
       state.round = undefined;
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm';
 import { type Candidate, refusals, type Wish } from '#conductor/allocations/match.ts';
-import { lockCandidates } from '#conductor/allocations/read-candidates.ts';
+import { byUuid, lockCandidates } from '#conductor/allocations/read-candidates.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type AllocationRow, allocations } from '#conductor/db/schema/allocation.ts';
@@ -37,11 +37,13 @@ export async function claimNodes(
     pairs.filter(({ node }) => !node.hasLease).map(({ node }) => node.uuid),
   );
   return db.transaction(async (tx) => {
-    const [allocated, leases, current] = await together([
+    // in this order: what a node is must be read under its lease, which whoever changes its traits locks first
+    const [allocated, leases, nodeRows] = await together([
       lockAllocations(tx, config.conductorName, pairs),
       lockLeases(tx, wanted),
       lockCandidates(tx, wanted),
     ]);
+    const current = byUuid(nodeRows);
     const tokens = new Map(allocated.map(({ uuid, token }) => [uuid, token]));
     const free = new Set(leases.map(({ nodeUuid }) => nodeUuid));
     const good = claims.filter((claim) =>

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, inArray, or } from 'drizzle-orm';
+import { and, inArray, or, sql } from 'drizzle-orm';
 import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
 import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
 import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
@@ -66,7 +66,7 @@ export async function createAllocations(
   request: AllocationRequest,
   options: { readonly caller: Caller; readonly version: number },
 ): Promise<AllocationRow[]> {
-  const { db, config, clock, allocator } = context;
+  const { db, config, allocator } = context;
   const order = await checkRequest(db, request, options);
   const given = {
     name: request.name ?? null,
@@ -91,7 +91,8 @@ export async function createAllocations(
     ...given,
     state: 'allocating' as const,
     resourceClass: order.resourceClass ?? '',
-    waitUntil: request.wait === undefined ? null : new Date(clock.now().getTime() + request.wait * 1000),
+    // by the clock that it is compared with
+    waitUntil: request.wait === undefined ? null : sql<Date>`now() + make_interval(secs => ${request.wait}::float8)`,
   };
   const group = request.count === undefined ? {} : groupColumns(request, order);
   const rows = await insertAllocations(

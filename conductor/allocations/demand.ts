@@ -1,4 +1,5 @@
 import type { Demand, Wish } from '#conductor/allocations/match.ts';
+import type { WorkRow } from '#conductor/allocations/work-store.ts';
 import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
 
 /** Allocations that are served together: one, or the members of a group that have no node yet. */
@@ -6,12 +7,12 @@ export interface Unit {
   /** The first one's UUID, or the group's. */
   readonly key: string;
   /** In the order of their creation; never empty. */
-  readonly members: readonly [AllocationRow, ...AllocationRow[]];
+  readonly members: readonly [WorkRow, ...WorkRow[]];
   readonly wish: Wish;
 }
 
 /** In the order of creation. Pure. */
-export function unitsOf(rows: readonly AllocationRow[]): Unit[] {
+export function unitsOf(rows: readonly WorkRow[]): Unit[] {
   const groups = Map.groupBy(rows, (row) => row.groupUuid ?? row.uuid);
   return [...groups].flatMap(([key, [first, ...others]]) =>
     first ? [{ key, members: [first, ...others] as const, wish: wishOf(first) }] : [],
@@ -28,17 +29,21 @@ export function wishOf(row: Pick<AllocationRow, 'resourceClass' | 'traits' | 'ca
 }
 
 /** What the unit asks for now. With `wait` all of it is waited for; at the deadline `min_count` will do. Pure. */
-export function demandOf(unit: Unit, options: { readonly now: Date; readonly triesLeft: number }): Demand {
+export function demandOf(unit: Unit, options: { readonly triesLeft: number }): Demand {
   const { members } = unit;
-  const [{ minCount, waitUntil, placement }] = members;
+  const [{ minCount, placement }] = members;
   return {
     names: members.map(({ name }) => name),
     count: members.length,
     minCount: Math.min(minCount ?? members.length, members.length),
     placement: placement ?? undefined,
-    mayWait: waitUntil !== null && waitUntil > options.now,
+    mayWait: mayWait(unit),
     triesLeft: options.triesLeft,
   };
+}
+
+export function mayWait({ members: [{ waitsMs }] }: Unit): boolean {
+  return waitsMs !== null && waitsMs > 0;
 }
 
 /** Units with the same one can be given the same nodes. */

@@ -136,7 +136,7 @@ export function pairUp<Allocation extends { readonly name: string | null }>(
 }
 
 /** Reasons in the order in which a shortage names them, with the words for some nodes. */
-const shortageWords: Readonly<Record<Refusal['kind'], string>> = {
+const shortageWords: Readonly<Record<Refusal['kind'] | 'locked', string>> = {
   candidate: 'not among the candidates',
   class: 'of another resource class',
   state: 'not in state available',
@@ -146,6 +146,7 @@ const shortageWords: Readonly<Record<Refusal['kind'], string>> = {
   power: 'without a known power state',
   owner: 'neither owned by nor leased to the owner',
   traits: 'without the requested traits',
+  locked: 'locked by a conductor at work',
 };
 
 /**
@@ -154,21 +155,30 @@ const shortageWords: Readonly<Record<Refusal['kind'], string>> = {
  * @param nodes those that the wish names: of its class, or its candidates
  */
 export function describeShortage(wish: Wish, nodes: readonly Candidate[], count: number): string {
-  const reasons = nodes.map((node) => refusals(node, wish).map(({ kind }) => kind));
-  const isAvailable = (kinds: readonly Refusal['kind'][]): boolean => kinds.every((kind) => kind === 'traits');
+  const reasons = nodes.map((node) => reasonsNow(node, wish));
+  const isAvailable = (kinds: readonly string[]): boolean => kinds.every((kind) => kind === 'traits');
   const fitting = reasons.filter((kinds) => kinds.length === 0).length;
+  const locked = reasons.filter((kinds) => kinds.includes('locked')).length;
   const words =
     fitting > 0
       ? `${fitting} of ${count} nodes of resource class ${wish.resourceClass} can be had`
-      : reasons.some(isAvailable)
-        ? `no suitable nodes have the requested traits ${wish.traits.join(', ')}`
-        : wish.candidateNodes.length > 0
-          ? `none of the requested nodes are available and match the resource class ${wish.resourceClass}`
-          : `no available nodes match the resource class ${wish.resourceClass}`;
-  const counted = (Object.keys(shortageWords) as Refusal['kind'][])
+      : locked > 0
+        ? `could not reserve any of ${locked} suitable nodes`
+        : reasons.some(isAvailable)
+          ? `no suitable nodes have the requested traits ${wish.traits.join(', ')}`
+          : wish.candidateNodes.length > 0
+            ? `none of the requested nodes are available and match the resource class ${wish.resourceClass}`
+            : `no available nodes match the resource class ${wish.resourceClass}`;
+  const counted = (Object.keys(shortageWords) as (keyof typeof shortageWords)[])
     .map((kind) => ({ kind, number: reasons.filter((kinds) => kinds.includes(kind)).length }))
     .filter(({ number }) => number > 0)
     .map(({ kind, number }) => `${number} ${shortageWords[kind]}`);
   const total = `${nodes.length} ${wish.candidateNodes.length > 0 ? 'candidates' : 'nodes of the class'}`;
   return counted.length === 0 ? words : `${words} (${total}: ${counted.join(', ')})`;
+}
+
+/** A lock counts where nothing else does. */
+function reasonsNow(node: Candidate, wish: Wish): (keyof typeof shortageWords)[] {
+  const kinds = refusals(node, wish).map(({ kind }) => kind);
+  return kinds.length === 0 && node.isLocked ? ['locked'] : kinds;
 }

@@ -33,8 +33,6 @@ const leaseColumns = {
 /** Few of many: what is locked is looked up once, not beside each node. */
 const locked = sql`${nodes.uuid} in (select ${nodeLeases.nodeUuid} from ${nodeLeases} where ${nodeLeases.holder} is not null and ${nodeLeases.expiresAt} >= now())`;
 
-const everything = 1_000_000;
-
 /**
  * Nodes that fit, in random order, so that conductors do not all try the same; with a limit, those named so among the
  * first. Locked ones only when the others are fewer than needed. The conditions are those of `refusals`, which has the
@@ -45,7 +43,7 @@ export async function readFitting(
   wish: Wish,
   options: { readonly names: readonly string[]; readonly needed: number; readonly limit: number | undefined },
 ): Promise<Candidate[]> {
-  const { names, needed, limit = everything } = options;
+  const { names, needed, limit } = options;
   const isNamesake = names.length === 0 ? [] : [sql`(${inArray(nodes.name, [...names])}) desc nulls last`];
   const read = async (condition: SQL): Promise<Candidate[]> => {
     // chosen by few columns: the rest is read of those that are chosen
@@ -54,8 +52,8 @@ export async function readFitting(
       .from(nodes)
       .where(and(fits(wish), condition))
       .orderBy(...isNamesake, sql`random()`)
-      .limit(limit);
-    return readWhere(db, inArray(nodes.uuid, chosen), sql`random()`);
+      .$dynamic();
+    return readWhere(db, inArray(nodes.uuid, limit === undefined ? chosen : chosen.limit(limit)), sql`random()`);
   };
   const free = await read(sql`not ${locked}`);
   return free.length >= needed ? free : [...free, ...(await read(locked))];
@@ -109,16 +107,24 @@ async function readWhere(
   return rows.map(toCandidate);
 }
 
-/** Those of these nodes that nobody changes, as they are now and locked until the transaction ends. */
-export async function lockCandidates(tx: Transaction, nodeUuids: readonly string[]): Promise<Map<string, Candidate>> {
-  const rows = await tx
+/**
+ * Those of these nodes that nobody changes, as they are now and locked until the transaction ends: a query, sent when it
+ * is waited for; `byUuid` reads its rows.
+ */
+export function lockCandidates(tx: Transaction, nodeUuids: readonly string[]) {
+  return tx
     .select({ ...columns, isLocked: sql<boolean>`false`, hasLease: sql<boolean>`true` })
     .from(nodes)
     .where(inArray(nodes.uuid, [...nodeUuids]))
     .for('update', { of: nodes, skipLocked: true });
+}
+
+type CandidateRow = Omit<Candidate, 'rack'> & Parameters<typeof rackOf>[0];
+
+export function byUuid(rows: readonly CandidateRow[]): Map<string, Candidate> {
   return new Map(rows.map((row) => [row.uuid, toCandidate(row)]));
 }
 
-function toCandidate({ properties, extra, ...row }: Omit<Candidate, 'rack'> & Parameters<typeof rackOf>[0]): Candidate {
+function toCandidate({ properties, extra, ...row }: CandidateRow): Candidate {
   return { ...row, rack: rackOf({ properties, extra }) };
 }

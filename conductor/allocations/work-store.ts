@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
 import { isAlive } from '#conductor/conductors/conductor-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable } from '#conductor/db/open.ts';
@@ -11,14 +11,25 @@ type Work = Pick<ConductorContext, 'db' | 'config'>;
 const toServe = (conductor: string): SQL | undefined =>
   and(eq(allocations.conductor, conductor), eq(allocations.state, 'allocating'));
 
+/** An allocation to be served. */
+export interface WorkRow extends AllocationRow {
+  /** For so many milliseconds it may wait yet, by the clock of the database: conductors' clocks differ. */
+  readonly waitsMs: number | null;
+}
+
+const workColumns = {
+  ...getTableColumns(allocations),
+  waitsMs: sql<number | null>`ceil(extract(epoch from ${allocations.waitUntil} - now()) * 1000)`.mapWith(Number),
+};
+
 /** The next of this conductor's allocations that have no node yet, in the order of creation; groups are whole. */
 export async function readWork(
   { db, config }: Work,
   page: { readonly afterId: number; readonly limit: number },
-): Promise<{ readonly rows: AllocationRow[]; readonly lastId: number | undefined }> {
+): Promise<{ readonly rows: WorkRow[]; readonly lastId: number | undefined }> {
   const ours = toServe(config.conductorName);
   const rows = await db
-    .select()
+    .select(workColumns)
     .from(allocations)
     .where(and(ours, gt(allocations.id, page.afterId)))
     .orderBy(asc(allocations.id))
@@ -28,7 +39,7 @@ export async function readWork(
     groups.length === 0
       ? []
       : await db
-          .select()
+          .select(workColumns)
           .from(allocations)
           .where(and(ours, inArray(allocations.groupUuid, groups)))
           .orderBy(asc(allocations.id));

@@ -1,5 +1,7 @@
 /**
  * Statements of one transaction that need no answer of each other, sent together: a round trip costs more than they do.
+ * They are sent in the order given only as long as all of them are queries that nobody has awaited: an `async` function
+ * sends its own when it is called, before the others. Where the order of locks counts, pass queries.
  * Waits for all of them even when one fails: a statement that is sent after the ROLLBACK would stand on its own.
  * @throws the first failure, in the order given
  */

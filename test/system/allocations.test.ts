@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { getAllocation } from '#conductor/allocations/allocation-store.ts';
 import { claimNodes } from '#conductor/allocations/claim-nodes.ts';
 import { wishOf } from '#conductor/allocations/demand.ts';
-import { lockCandidates } from '#conductor/allocations/read-candidates.ts';
+import { byUuid, lockCandidates } from '#conductor/allocations/read-candidates.ts';
 import { saveUnserved } from '#conductor/allocations/work-store.ts';
 import { readConfig } from '#conductor/config.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
@@ -187,7 +187,7 @@ test('allocations of a conductor that is gone are taken over, and the one that c
   const [node = ''] = await addNodes(1);
   await saveUnserved(third.context, [before], { lastError: 'too late' });
   const late = await third.context.db.transaction((tx) => lockCandidates(tx, [node]));
-  const [candidate] = late.values();
+  const [candidate] = byUuid(late).values();
   if (!candidate) throw new Error('no node');
   const claim = { wish: wishOf(before), pairs: [{ allocation: before, node: candidate }] };
   expect(await claimNodes(third.context, [claim])).toEqual(new Set());
