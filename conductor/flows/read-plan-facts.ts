@@ -8,6 +8,7 @@ import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/flows/planned-step.ts';
+import { isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/trait-store.ts';
 import { openStepArgs } from '#conductor/secrets/node-secrets.ts';
 import { findBootVolume } from '#conductor/volumes/target-store.ts';
@@ -56,7 +57,8 @@ function readDriverSteps(
   node: NodeRow,
   kind: NonNullable<(typeof flowKinds)[FlowKindName]['inBand']>['kind'],
 ): OfferedDriverStep[] {
-  return offeredSteps(drivers.connect(node), kind).map((step) => ({
+  const offered = offeredSteps(drivers.connect(node), kind).filter((step) => !isSwitchedOff(node, step.interface));
+  return offered.map((step) => ({
     interface: step.interface,
     step: step.step,
     priority: step.priorities[kind] ?? 0,

@@ -21,7 +21,7 @@ export const verbWork: Readonly<Record<VerbEvent, VerbWork>> = {
   deploy: { kind: 'deploy', needs: [...ramdisk, 'deploy'] },
   rebuild: { kind: 'deploy', needs: [...ramdisk, 'deploy'] },
   delete: { kind: 'teardown', needs: instance },
-  rescue: { kind: 'rescue', needs: ramdisk },
+  rescue: { kind: 'rescue', needs: [...ramdisk, 'rescue'] },
   unrescue: { kind: 'unrescue', needs: instance },
   service: { kind: 'service', needs: ramdisk },
   unhold: { needs: [] },

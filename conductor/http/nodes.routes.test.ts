@@ -69,7 +69,7 @@ describe('create', () => {
     [{ driver: 'fake-hardware', name: 'bad name!' }, 400, "invalid name 'bad name!'"],
     [{ driver: 'fake-hardware', name: 'maintenance' }, 400, 'reserved'],
     [{ driver: 'fake-hardware', properties: 'x' }, 400, 'properties: must be a JSON object'],
-    [{ driver: 'fake-hardware', boot_interface: 'pxe' }, 400, 'boot_interface'],
+    [{ driver: 'fake-hardware', boot_interface: 'redfish-virtual-media' }, 400, 'it must be ipxe, pxe'],
     [{ driver: 'fake-hardware', uuid: 'x' }, 400, 'uuid: must be a UUID'],
     [{ driver: 'fake-hardware', instance_name: 'x' }, 406, "field 'instance_name' needs API version 1.104"],
   ])('refuses %j', async (body, status, fault) => {
@@ -275,6 +275,35 @@ describe('change', () => {
       driver: 'ipmi',
       power_interface: 'ipmitool',
     });
+  });
+
+  test('chosen interfaces stay as sent; a new driver keeps those that it has', async () => {
+    const uuid = await create({ driver: 'redfish', raid_interface: 'redfish', rescue_interface: 'no-rescue' });
+    const names = { raid_interface: 'redfish', rescue_interface: 'no-rescue', bios_interface: 'redfish' };
+    expect((await patch(uuid, [add('/extra/a', 1)])).body).toMatchObject(names);
+    expect((await patch(uuid, [add('/bios_interface', 'no-bios')])).body).toMatchObject({ bios_interface: 'no-bios' });
+    expect((await patch(uuid, [{ op: 'remove', path: '/bios_interface' }])).body).toMatchObject(names);
+    const after = await patch(uuid, [add('/driver', 'ipmi')]);
+    expect(after.body).toMatchObject({
+      raid_interface: 'agent',
+      rescue_interface: 'no-rescue',
+      bios_interface: 'no-bios',
+    });
+    const back = await api.call('PATCH', `/v1/nodes/${uuid}?reset_interfaces=true`, [add('/driver', 'redfish')]);
+    expect(back.body).toMatchObject({ raid_interface: 'agent', rescue_interface: 'agent', bios_interface: 'redfish' });
+  });
+
+  test('neither interfaces nor a resource class change under an instance', async () => {
+    const uuid = await create({ driver: 'redfish', resource_class: 'bm' });
+    await api.context.db.execute(`UPDATE nodes SET provision_state = 'active' WHERE uuid = '${uuid}'`);
+    for (const operation of [add('/resource_class', 'gpu'), { op: 'remove', path: '/resource_class' }]) {
+      expect(await patch(uuid, [operation])).toMatchObject({
+        status: 409,
+        fault: expect.stringContaining('resource_class changed unless it is in one of the states: enroll') as unknown,
+      });
+    }
+    expect((await patch(uuid, [add('/raid_interface', 'redfish')])).status).toBe(409);
+    expect((await patch(uuid, [add('/raid_interface', 'agent'), add('/resource_class', 'bm')])).status).toBe(200);
   });
 
   test('fake hardware is deployed by an agent when told so, until it gets another driver', async () => {

@@ -1,6 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { accessDenied } from '#conductor/auth/authorize.ts';
+import type { Caller } from '#conductor/auth/caller.ts';
 import { ownerOfNew } from '#conductor/auth/node-ownership.ts';
+import { refuseFields } from '#conductor/auth/patch-rules.ts';
 import { getChassis } from '#conductor/chassis/chassis-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
@@ -21,6 +24,7 @@ import { createNode } from '#conductor/nodes/create-node.ts';
 import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { listNodes } from '#conductor/nodes/list-nodes.ts';
 import { defaultListFields, isNodeField, NodeDescription, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
+import { interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
 import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { getShownNode, noSurroundings } from '#conductor/nodes/node-surroundings.ts';
 import { removeNode } from '#conductor/nodes/remove-node.ts';
@@ -129,6 +133,17 @@ function chooseListFields(query: z.infer<typeof NodeFilterQuery>, version: numbe
     : parseFields(query.fields, version);
 }
 
+/**
+ * A project's administrator writes into its new node what it may write into its nodes, and leases it to nobody.
+ * @throws AppError `forbidden`.
+ */
+function refuseForeignFields(fields: NodeDescription, caller: Caller, owner: string): void {
+  const policy = 'baremetal:node:create';
+  const given = Object.keys(fields).filter((field) => field !== 'owner');
+  if (fields.lessee) throw accessDenied(`${policy}:lessee`, caller, undefined);
+  refuseFields(given, policy, caller, { owner, lessee: null });
+}
+
 /** `/v1/nodes`: create, list, show, change, delete. */
 export function nodeRoutes(context: ConductorContext): ApiApp {
   const answerList = async (
@@ -176,7 +191,10 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     const version = c.get('version');
     requireFields(Object.keys(body), version);
     const caller = c.get('caller');
-    const description = { ...body, owner: ownerOfNew(caller, body.owner) };
+    const { uuid, ...fields } = body;
+    const owner = ownerOfNew(caller, body.owner);
+    if (caller.project !== undefined) refuseForeignFields(fields, caller, caller.project);
+    const description = { ...fields, uuid, owner };
     const node = await createNode(context, description, { version, caller });
     c.header('Location', `${originOf(c)}/v1/nodes/${node.uuid}`);
     return c.json(answerNode(context, c, { node, surroundings: noSurroundings }), 201);
@@ -198,7 +216,10 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
       requireVersion(version, removeChassisVersion, 'removing chassis_uuid');
     }
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    await changeNode(context, uuid, patch, { version, caller: c.get('caller') });
+    const reset = c.req.valid('query').reset_interfaces
+      ? interfaceKinds.map((kind) => ({ op: 'remove' as const, path: `/${kind}_interface` }))
+      : [];
+    await changeNode(context, uuid, [...reset, ...patch], { version, caller: c.get('caller') });
     return c.json(answerNode(context, c, await getShownNode(context.db, uuid)));
   });
   app.openapi(remove, async (c) => {

@@ -3,6 +3,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { requireInterface } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
 import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
@@ -10,7 +11,7 @@ import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 /**
  * `PUT /v1/nodes/{node}/states/raid`: what the next `raid.create_configuration` builds; `{}` = nothing. The disks are
  * not touched.
- * @throws AppError `invalid_argument` naming every wrong field, `conflict` while a flow is under way, `node_locked`.
+ * @throws AppError `invalid_argument` naming every wrong field, or for a node whose `raid_interface` is `no-raid`, `conflict` while a flow is under way, `node_locked`.
  */
 export async function changeTargetRaidConfig(
   context: Pick<ConductorContext, 'db' | 'clock' | 'config'>,
@@ -24,6 +25,7 @@ export async function changeTargetRaidConfig(
     nodeUuid,
     async (tx, node) => {
       refuseInTransition(node);
+      requireInterface(node, 'raid');
       await updateNode(tx, nodeUuid, { targetRaidConfig });
     },
     changeNote(context, caller, 'target_raid_config set'),

@@ -6,7 +6,12 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeInsert, NodeRow } from '#conductor/db/schema/node.ts';
 import { type NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { checkInterface, interfaceKinds, keptDeployInterface } from '#conductor/nodes/node-interfaces.ts';
+import {
+  checkInterface,
+  interfaceKinds,
+  keptDeployInterface,
+  keptInterfaces,
+} from '#conductor/nodes/node-interfaces.ts';
 import { insertNode } from '#conductor/nodes/node-store.ts';
 import { sealNode } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -42,7 +47,8 @@ export async function createNode(
     const name = description[`${kind}_interface`];
     if (name) checkInterface(driver, kind, name);
   }
-  const state = version >= enrollVersion ? 'enroll' : 'available';
+  // a project's nodes wait until somebody has looked at them, whatever its client says
+  const state = version >= enrollVersion || caller.project !== undefined ? 'enroll' : 'available';
   const columns = Object.entries(nodeColumns)
     .map(([field, column]) => [column, description[field as keyof typeof nodeColumns]] as const)
     .filter(([, value]) => value !== undefined && value !== null);
@@ -52,6 +58,7 @@ export async function createNode(
     uuid: description.uuid?.toLowerCase() ?? randomUUID(),
     networkInterface: description.network_interface ?? config.defaultNetworkInterface,
     deployInterface: keptDeployInterface(driver, description.deploy_interface),
+    interfaces: keptInterfaces(driver, description),
     provisionState: state,
   };
   return context.db.transaction(async (tx) => {

@@ -3,8 +3,9 @@ import { networkInterfaceNames } from '#conductor/networks/network-interfaces.ts
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * Ironic's per-node interface choices. Baton has one implementation behind each name, so there is little to choose: the
- * network, and whether fake hardware is deployed by an agent; the other names are what clients read and send back.
+ * Ironic's per-node interface choices. Baton has one implementation of each kind, so there is little to choose: the
+ * network, whether fake hardware is deployed by an agent, and what a node shall not do (`no-…`); the other names are
+ * kept as clients send them.
  */
 export const interfaceKinds = [
   'bios',
@@ -23,58 +24,125 @@ export const interfaceKinds = [
 ] as const;
 export type InterfaceKind = (typeof interfaceKinds)[number];
 
-const fixedInterfaces: Readonly<Record<Exclude<InterfaceKind, 'management' | 'power' | 'network' | 'bios'>, string>> = {
-  boot: 'ipxe',
-  console: 'no-console',
-  deploy: 'direct',
-  firmware: 'no-firmware',
-  inspect: 'agent',
-  raid: 'no-raid',
-  rescue: 'no-rescue',
-  storage: 'noop',
-  vendor: 'no-vendor',
+type InterfaceNames = Readonly<Record<InterfaceKind, readonly string[]>>;
+
+/** Names that any hardware type has, the default first. http/README.md says what each one means here. */
+const commonNames: InterfaceNames = {
+  bios: ['no-bios'],
+  boot: ['ipxe', 'pxe'],
+  console: ['no-console'],
+  deploy: ['direct'],
+  firmware: ['no-firmware'],
+  inspect: ['agent', 'no-inspect'],
+  management: [],
+  network: networkInterfaceNames,
+  power: [],
+  raid: ['agent', 'no-raid'],
+  rescue: ['agent', 'no-rescue'],
+  storage: ['noop', 'external'],
+  vendor: ['no-vendor'],
 };
 
 /**
- * As in Ironic, the deploy interface `fake` is fake-hardware's default: nothing is done at the machine. With `direct` it
- * waits for an agent, as any other node.
+ * What a hardware type has in their place. As in Ironic, the deploy interface `fake` is fake-hardware's default: nothing
+ * is done at the machine. With `direct` it waits for an agent, as any other node. The names of `redfish` are those that
+ * metal3 enrolls a host with.
  */
-const deployInterfaces: Readonly<Record<string, readonly string[]>> = { 'fake-hardware': ['fake', 'direct'] };
+const ownNames: Readonly<Record<string, Partial<InterfaceNames>>> = {
+  'fake-hardware': { bios: ['fake', 'no-bios'], deploy: ['fake', 'direct'], management: ['fake'], power: ['fake'] },
+  ipmi: { management: ['ipmitool'], power: ['ipmitool'] },
+  redfish: {
+    bios: ['redfish', 'no-bios'],
+    boot: ['ipxe', 'pxe', 'redfish-virtual-media'],
+    firmware: ['no-firmware', 'redfish'],
+    inspect: ['agent', 'redfish', 'no-inspect'],
+    management: ['redfish'],
+    power: ['redfish'],
+    raid: ['agent', 'redfish', 'no-raid'],
+    vendor: ['no-vendor', 'redfish'],
+  },
+};
 
-/** What Ironic calls the power and management interface of a hardware type. */
-const bmcInterfaces: Readonly<Record<string, string>> = { 'fake-hardware': 'fake', ipmi: 'ipmitool' };
-
-/** Its BIOS interface; in-band steps need none. */
-const biosInterfaces: Readonly<Record<string, string>> = { 'fake-hardware': 'fake', redfish: 'redfish' };
+/** Names that a node may have, so that it can be enrolled, although nothing stands behind them: why, and what to do. */
+const hollowNames: Partial<Record<InterfaceKind, Readonly<Record<string, string>>>> = {
+  boot: {
+    'redfish-virtual-media':
+      "not supported: nodes boot over the network here; set boot_interface to 'ipxe' and enable PXE at a port",
+  },
+  firmware: {
+    redfish:
+      "not supported: Baton updates no firmware; set firmware_interface to 'no-firmware', and use the BMC's own tools",
+  },
+};
 
 /** The interface names that a node with this driver may have, the default first. */
 export function supportedInterfaces(driver: string, kind: InterfaceKind): readonly string[] {
-  if (kind === 'network') return networkInterfaceNames;
-  if (kind === 'management' || kind === 'power') return [bmcInterfaces[driver] ?? driver];
-  if (kind === 'deploy') return deployInterfaces[driver] ?? [fixedInterfaces.deploy];
-  if (kind === 'bios') return [biosInterfaces[driver] ?? 'no-bios'];
-  return [fixedInterfaces[kind]];
+  const names = ownNames[driver]?.[kind] ?? commonNames[kind];
+  return names.length > 0 ? names : [driver];
 }
 
 /** What of a node chooses its interfaces. */
-type Choosing = Pick<NodeRow, 'driver' | 'networkInterface' | 'deployInterface'>;
+type Choosing = Pick<NodeRow, 'driver' | 'networkInterface' | 'deployInterface' | 'interfaces'>;
 
 /** The name of the node's interface of this kind. */
 export function interfaceOf(node: Choosing, kind: InterfaceKind): string {
   if (kind === 'network') return node.networkInterface;
-  const chosen = kind === 'deploy' ? node.deployInterface : null;
-  return chosen ?? supportedInterfaces(node.driver, kind)[0] ?? '';
+  const chosen = kind === 'deploy' ? node.deployInterface : node.interfaces[kind];
+  return chosen ?? defaultInterface(node.driver, kind);
+}
+
+function defaultInterface(driver: string, kind: InterfaceKind): string {
+  return supportedInterfaces(driver, kind)[0] ?? '';
 }
 
 /** Deploying and cleaning do nothing at the machine, and boot no ramdisk. */
-export function hasFakeDeploy(node: Choosing): boolean {
-  return interfaceOf(node, 'deploy') === 'fake';
+export function hasFakeDeploy({ driver, deployInterface }: Pick<NodeRow, 'driver' | 'deployInterface'>): boolean {
+  return (deployInterface ?? defaultInterface(driver, 'deploy')) === 'fake';
+}
+
+/** Whether the operator has taken it away: `no-raid`, `no-rescue` … */
+export function isSwitchedOff(node: Choosing, kind: InterfaceKind): boolean {
+  return interfaceOf(node, kind) === `no-${kind}`;
+}
+
+/** Why the node's interface of this kind can do nothing, or `undefined`. */
+export function hollowReason(node: Choosing, kind: InterfaceKind): string | undefined {
+  const name = interfaceOf(node, kind);
+  const reason = hollowNames[kind]?.[name];
+  return reason === undefined ? undefined : `${kind}_interface '${name}': ${reason}`;
+}
+
+/** @throws AppError `invalid_argument` in Ironic's words when the operator has taken the interface away. */
+export function requireInterface(node: Choosing & Pick<NodeRow, 'uuid'>, kind: InterfaceKind): void {
+  if (!isSwitchedOff(node, kind)) return;
+  throw new AppError(
+    'invalid_argument',
+    `Driver ${node.driver} does not support ${kind} (disabled or not implemented): node ${node.uuid} has ` +
+      `${kind}_interface 'no-${kind}'; it may be ${supportedInterfaces(node.driver, kind).join(', ')}.`,
+  );
 }
 
 /** As a node keeps it: `null` for the default, and for what its driver does not have. */
 export function keptDeployInterface(driver: string, name: string | null | undefined): string | null {
-  const supported = supportedInterfaces(driver, 'deploy');
-  return name && name !== supported[0] && supported.includes(name) ? name : null;
+  return keptName(driver, 'deploy', name) ?? null;
+}
+
+function keptName(driver: string, kind: InterfaceKind, name: string | null | undefined): string | undefined {
+  const supported = supportedInterfaces(driver, kind);
+  return name && name !== supported[0] && supported.includes(name) ? name : undefined;
+}
+
+type InterfaceFields = Readonly<Partial<Record<`${InterfaceKind}_interface`, string | null | undefined>>>;
+
+/** The others as a node keeps them: by kind, without those that are the driver's default or that it does not have. */
+export function keptInterfaces(driver: string, given: InterfaceFields): Record<string, string> {
+  const kept = interfaceKinds
+    .filter((kind) => kind !== 'network' && kind !== 'deploy')
+    .flatMap((kind) => {
+      const name = keptName(driver, kind, given[`${kind}_interface`]);
+      return name === undefined ? [] : [[kind, name] as const];
+    });
+  return Object.fromEntries(kept);
 }
 
 /** The node's interface names by kind. */

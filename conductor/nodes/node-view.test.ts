@@ -20,6 +20,7 @@ const row: NodeRow = {
   resourceClass: null,
   networkInterface: 'switchport',
   deployInterface: null,
+  interfaces: { raid: 'redfish' },
   conductorGroup: '',
   owner: null,
   lessee: null,
@@ -89,7 +90,9 @@ describe('viewNode', () => {
       power_interface: 'redfish',
       management_interface: 'redfish',
       network_interface: 'switchport',
-      raid_interface: 'no-raid',
+      raid_interface: 'redfish',
+      rescue_interface: 'agent',
+      bios_interface: 'redfish',
     });
   });
 });

@@ -5,10 +5,12 @@ import {
   checkInterface,
   interfaceKinds,
   keptDeployInterface,
+  keptInterfaces,
   nodeInterfaces,
 } from '#conductor/nodes/node-interfaces.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { refuseMovedLogin } from '#conductor/nodes/refuse-moved-login.ts';
 import { keepMasked } from '#conductor/secrets/mask-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -28,8 +30,8 @@ const patchableInTransition: ReadonlySet<ProvisionState> = new Set<ProvisionStat
   'service hold',
 ]);
 
-/** States in which driver and interfaces may change. */
-const reinterfaceable: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+/** States in which driver, interfaces, and a resource class that is set may change (ironic-api.md §3.3). */
+const describable: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
   'enroll',
   'inspecting',
   'inspect wait',
@@ -64,12 +66,16 @@ export function planNodePatch(
     );
   }
   const filled = withDefaults(after, options.defaultNetworkInterface);
-  checkInterfaces({ ...filled, driver: after.driver, deploy_interface: after.deploy_interface }, node);
+  const wanted = { ...after, driver: after.driver, network_interface: filled.network_interface };
+  const interfaces = plannedInterfaces(wanted, node);
+  checkInterfaces(wanted, interfaces, node);
   checkName(filled.name, node, options.version);
   checkInstance(filled.instance_uuid, node);
+  checkClass(filled.resource_class, node);
   checkReasons(patch, after);
   checkFlags(filled, node);
-  return { ...changedColumns(node, filled), ...maintenanceChange(patch, node, filled) };
+  const change = { ...changedColumns(node, filled), ...maintenanceChange(patch, node, filled) };
+  return sameInterfaces(interfaces, node) ? change : { ...change, interfaces };
 }
 
 /** In maintenance an instance may be taken from a node at any time, as in Ironic. */
@@ -125,25 +131,38 @@ function withDefaults(given: Description, defaultNetworkInterface: string) {
 }
 type FilledDescription = ReturnType<typeof withDefaults>;
 
-function checkInterfaces(
-  after: Omit<FilledDescription, 'deploy_interface'> & Pick<Description, 'deploy_interface'> & { driver: string },
-  node: NodeRow,
-): void {
+type WantedInterfaces = Description & { readonly driver: string; readonly network_interface: string };
+
+/** A new driver's defaults stand where the old one's did. */
+function plannedInterfaces(after: WantedInterfaces, node: NodeRow): Record<string, string> {
+  if (after.driver === node.driver) return keptInterfaces(after.driver, after);
+  const before = nodeInterfaces(node);
+  const fields = interfaceKinds.map((kind) => [`${kind}_interface`, kind] as const);
+  const chosen = fields.filter(([field, kind]) => kind in node.interfaces || after[field] !== before[kind]);
+  return keptInterfaces(after.driver, Object.fromEntries(chosen.map(([field]) => [field, after[field]])));
+}
+
+function sameInterfaces(interfaces: Readonly<Record<string, string>>, node: NodeRow): boolean {
+  return interfaceKinds.every((kind) => interfaces[kind] === node.interfaces[kind]);
+}
+
+function checkInterfaces(after: WantedInterfaces, interfaces: Readonly<Record<string, string>>, node: NodeRow): void {
   const unchangedDriver = after.driver === node.driver;
   const unchanged =
     unchangedDriver &&
     after.network_interface === node.networkInterface &&
-    keptDeployInterface(after.driver, after.deploy_interface) === node.deployInterface;
+    keptDeployInterface(after.driver, after.deploy_interface) === node.deployInterface &&
+    sameInterfaces(interfaces, node);
   for (const kind of interfaceKinds) {
     const name = after[`${kind}_interface`];
     // a new driver brings its own interfaces along, as Ironic does with reset_interfaces
     const inherited = !unchangedDriver && name === nodeInterfaces(node)[kind];
     if (name && !inherited) checkInterface(after.driver, kind, name);
   }
-  if (unchanged || node.maintenance || reinterfaceable.has(node.provisionState)) return;
+  if (unchanged || node.maintenance || describable.has(node.provisionState)) return;
   throw new AppError(
     'conflict',
-    `Node ${node.uuid}: driver and interfaces can only be changed in maintenance or in ${[...reinterfaceable].join(', ')}; ` +
+    `Node ${node.uuid}: driver and interfaces can only be changed in maintenance or in ${[...describable].join(', ')}; ` +
       `it is in '${node.provisionState}'.`,
   );
 }
@@ -158,6 +177,16 @@ function checkInstance(instanceUuid: string | null, node: NodeRow): void {
   throw new AppError(
     'conflict',
     `Node ${node.uuid} is associated with instance ${node.instanceUuid}; remove that first.`,
+  );
+}
+
+function checkClass(resourceClass: string | null, node: NodeRow): void {
+  if (node.resourceClass === null || resourceClass === node.resourceClass) return;
+  if (describable.has(node.provisionState)) return;
+  throw new AppError(
+    'conflict',
+    `Node ${node.uuid} can not have resource_class changed unless it is in one of the states: ` +
+      `${[...describable].join(', ')}; it is in '${node.provisionState}'.`,
   );
 }
 
@@ -188,6 +217,7 @@ function changedColumns(node: NodeRow, after: FilledDescription): NodeChange {
     instance_info: keepMasked(after.instance_info, node.instanceInfo),
     properties: keepMasked(after.properties, node.properties),
   };
+  refuseMovedLogin('driver_info', secretsKept.driver_info, node.driverInfo);
   const changes = Object.entries(nodeColumns)
     .map(([field, column]) => [column, secretsKept[field as keyof typeof nodeColumns]] as const)
     .filter(([column, value]) => JSON.stringify(value) !== JSON.stringify(node[column]));

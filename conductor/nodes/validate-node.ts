@@ -4,7 +4,7 @@ import { parseNetworkInterface, validateNetwork } from '#conductor/networks/netw
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
-import { hasFakeDeploy, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { hasFakeDeploy, hollowReason, type InterfaceKind, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { listVifs } from '#conductor/nodes/vif-store.ts';
 import { bootVolume } from '#conductor/volumes/boot-volume.ts';
@@ -39,12 +39,16 @@ export async function validateNode(
       throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
     }
   });
-  const notThere: InterfaceValidation = { result: null, reason: 'not supported' };
+  const unless = (kind: InterfaceKind, answer: InterfaceValidation): InterfaceValidation => {
+    const reason = hollowReason(node, kind);
+    if (reason !== undefined) return { result: false, reason };
+    return isSwitchedOff(node, kind) ? { result: null, reason: 'not supported' } : answer;
+  };
   return {
     power: bmc,
     management: bmc,
     // what is only pretended needs no ramdisk
-    boot: isFake ? { result: true } : boot,
+    boot: isFake ? { result: true } : unless('boot', boot),
     // who boots from a volume is sent no image
     deploy: isFake
       ? { result: true }
@@ -62,13 +66,14 @@ export async function validateNode(
       if (!result) throw new AppError('invalid_argument', reason ?? 'the network is not set up');
     }),
     storage: { result: true },
-    bios: supportedInterfaces(node.driver, 'bios').includes('no-bios') ? notThere : bmc,
-    console: notThere,
-    firmware: notThere,
+    bios: unless('bios', bmc),
+    console: unless('console', bmc),
+    firmware: unless('firmware', bmc),
     // in-band: it needs what power and boot need
-    inspect: isFake && bmc.result === true ? boot : bmc,
-    raid: notThere,
-    rescue: notThere,
+    inspect: unless('inspect', isFake && bmc.result === true ? boot : bmc),
+    // the agent's steps, and the agent's ramdisk
+    raid: unless('raid', bmc),
+    rescue: unless('rescue', bmc),
   };
 }
 
@@ -81,7 +86,7 @@ export async function refuseInvalid(
   const answers = await validateNode(context, node);
   const faults = interfaces.flatMap((name) => {
     const answer = answers[name];
-    return answer?.result === false ? [`${name}: ${answer.reason ?? 'invalid'}`] : [];
+    return answer && answer.result !== true ? [`${name}: ${answer.reason ?? 'invalid'}`] : [];
   });
   if (faults.length > 0) {
     throw new AppError('invalid_argument', `Node ${node.uuid} failed validation. ${faults.join('; ')}`);

@@ -31,6 +31,8 @@ export const nodes = pgTable(
     networkInterface: text().notNull(),
     /** null = the default of the hardware type. */
     deployInterface: text(),
+    /** The others that are not the default of the hardware type, by kind: `{raid: 'redfish'}`. */
+    interfaces: jsonb().$type<Readonly<Record<string, string>>>().notNull().default({}),
     conductorGroup: text().notNull().default(''),
     owner: text(),
     lessee: text(),

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+
+const version = '1.89';
+const containing = (text: string): unknown => expect.stringContaining(text);
+const add = (path: string, value: unknown) => ({ op: 'add', path, value });
+
+/** What metal3's baremetal-operator sends to enroll a Redfish host (ironic-api.md §3.2, §5.3). */
+const host = {
+  driver: 'redfish',
+  name: 'metal3~worker-0',
+  bios_interface: 'redfish',
+  boot_interface: 'ipxe',
+  firmware_interface: 'redfish',
+  inspect_interface: 'redfish',
+  management_interface: 'redfish',
+  power_interface: 'redfish',
+  raid_interface: 'redfish',
+  vendor_interface: 'redfish',
+  driver_info: {
+    redfish_address: 'https://192.0.2.10',
+    redfish_system_id: '/redfish/v1/Systems/1',
+    redfish_username: 'admin',
+    redfish_password: 'secret',
+    redfish_verify_ca: false,
+  },
+  disable_power_off: undefined,
+  properties: { capabilities: 'boot_mode:uefi', cpu_arch: 'x86_64' },
+};
+
+/** The requests of one host in order: what the operator asks before, while and after it enrolls. */
+test("metal3's baremetal-operator takes a Redfish host from nothing to a deployment", async () => {
+  const call = (method: string, path: string, body?: unknown) => api.call(method, path, body, version);
+  const moveTo = async (state: string) => {
+    await api.context.db.execute(`UPDATE nodes SET provision_state = '${state}', target_provision_state = null`);
+    await api.context.db.execute('DELETE FROM flows');
+  };
+  const drivers = (await call('GET', '/v1/drivers?detail=true')).body['drivers'];
+  expect(drivers).toContainEqual(
+    expect.objectContaining({
+      name: 'redfish',
+      default_raid_interface: 'agent',
+      enabled_raid_interfaces: ['agent', 'redfish', 'no-raid'],
+      enabled_boot_interfaces: ['ipxe', 'pxe', 'redfish-virtual-media'],
+    }),
+  );
+  expect((await call('GET', '/v1/nodes/metal3~worker-0')).status).toBe(404);
+
+  const { status, uuid, fault, body } = await call('POST', '/v1/nodes', host);
+  expect({ status, fault }).toEqual({ status: 201, fault: undefined });
+  const { driver_info: _, disable_power_off: __, ...told } = host;
+  expect(body).toMatchObject({ ...told, provision_state: 'enroll' });
+  const port = { node_uuid: uuid, address: '52:54:00:00:00:01', pxe_enabled: true };
+  expect((await call('POST', '/v1/ports', port)).status).toBe(201);
+  const described = await call('PATCH', `/v1/nodes/${uuid}`, [
+    add('/automated_clean', true),
+    add('/driver_info/deploy_kernel', 'http://192.0.2.1/ipa.kernel'),
+    add('/driver_info/deploy_ramdisk', 'http://192.0.2.1/ipa.initramfs'),
+    add('/driver_info/force_persistent_boot_device', 'Default'),
+    add('/network_data', {}),
+  ]);
+  expect(described).toMatchObject({ status: 200, body: { raid_interface: 'redfish', inspect_interface: 'redfish' } });
+  const provision = (target: string, more: object = {}) =>
+    call('PUT', `/v1/nodes/${uuid}/states/provision`, { target, ...more });
+  expect((await provision('manage')).status).toBe(202);
+  await moveTo('manageable');
+  expect((await provision('inspect')).status).toBe(202);
+  await moveTo('manageable');
+
+  const raid = { logical_disks: [{ size_gb: 'MAX', raid_level: '1', controller: 'software' }] };
+  expect((await call('PATCH', `/v1/nodes/${uuid}`, [add('/raid_interface', 'agent')])).body).toMatchObject({
+    raid_interface: 'agent',
+  });
+  expect((await call('PUT', `/v1/nodes/${uuid}/states/raid`, raid)).status).toBe(204);
+  const clean_steps = ['delete_configuration', 'create_configuration'].map((step) => ({ interface: 'raid', step }));
+  expect((await provision('clean', { clean_steps })).status).toBe(202);
+  await moveTo('manageable');
+
+  await call('PATCH', `/v1/nodes/${uuid}`, [
+    add('/instance_uuid', '11111111-1111-4111-8111-111111111111'),
+    add('/instance_info/image_source', 'http://192.0.2.1/image.raw'),
+    add('/instance_info/image_disk_format', 'raw'),
+    add('/instance_info/image_os_hash_algo', 'sha256'),
+    add('/instance_info/image_os_hash_value', 'a'.repeat(64)),
+  ]);
+  expect((await call('GET', `/v1/nodes/${uuid}/validate`)).body).toMatchObject({
+    boot: { result: true },
+    deploy: { result: true },
+    raid: { result: true },
+    firmware: { result: false, reason: containing("firmware_interface 'redfish': not supported") },
+  });
+  expect((await provision('provide')).status).toBe(202);
+  await moveTo('available');
+  expect((await provision('active', { configdrive: { meta_data: { name: 'worker-0' } } })).status).toBe(202);
+});
+
+test('an externally provisioned host is adopted without an image', async () => {
+  const { uuid } = await api.call('POST', '/v1/nodes', { ...host, name: 'metal3~external' }, version);
+  await api.context.db.execute(`UPDATE nodes SET provision_state = 'manageable' WHERE uuid = '${uuid}'`);
+  const adopt = await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'adopt' }, version);
+  expect(adopt).toMatchObject({ status: 202 });
+  expect((await api.call('GET', `/v1/nodes/${uuid}`)).body).toMatchObject({
+    provision_state: 'adopting',
+    target_provision_state: 'active',
+  });
+});
+
+test('an interface that is not there, or was taken away, refuses in words what needs it', async () => {
+  const names = {
+    boot_interface: 'redfish-virtual-media',
+    bios_interface: 'no-bios',
+    inspect_interface: 'no-inspect',
+    raid_interface: 'no-raid',
+    rescue_interface: 'no-rescue',
+  };
+  const { uuid } = await api.call('POST', '/v1/nodes', { ...host, name: 'metal3~bare', ...names });
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address: '52:54:00:00:00:02' });
+  const absent = { result: null, reason: 'not supported' };
+  expect((await api.call('GET', `/v1/nodes/${uuid}/validate`)).body).toMatchObject({
+    power: { result: true },
+    boot: { result: false, reason: containing("boot_interface 'redfish-virtual-media': not supported") },
+    bios: absent,
+    inspect: absent,
+    raid: absent,
+    rescue: absent,
+    console: absent,
+  });
+  await api.context.db.execute(`UPDATE nodes SET provision_state = 'manageable' WHERE uuid = '${uuid}'`);
+  const inspect = () => api.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'inspect' });
+  expect(await inspect()).toMatchObject({
+    status: 400,
+    fault: containing("boot: boot_interface 'redfish-virtual-media': not supported: nodes boot over the network"),
+  });
+  await updateNode(api.context.db, uuid, { interfaces: { inspect: 'no-inspect', raid: 'no-raid', bios: 'no-bios' } });
+  expect(await inspect()).toMatchObject({ status: 400, fault: containing('inspect: not supported') });
+  expect(await api.call('PUT', `/v1/nodes/${uuid}/states/raid`, {})).toMatchObject({
+    status: 400,
+    fault: containing('does not support raid (disabled or not implemented): node'),
+  });
+  const plan = { target: 'clean', clean_steps: [{ interface: 'bios', step: 'factory_reset' }], disable_ramdisk: true };
+  expect(await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, plan)).toMatchObject({
+    status: 400,
+    fault: containing('bios.factory_reset'),
+  });
+});
