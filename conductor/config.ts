@@ -177,6 +177,8 @@ export interface ConductorConfig extends ConductorSettings {
   /** What booting machines are told, and the port of plain HTTP that serves them beside an API with TLS. */
   readonly boot: BootConfig;
   readonly outbound: OutboundConfig;
+  /** Below which nodes may name authorities of BMCs. */
+  readonly caDirectory: string;
   readonly metrics: 'reader' | 'anybody' | 'off';
   readonly webhooks: WebhookConfig;
   readonly crashAtCheckpoint: number | undefined;
@@ -247,6 +249,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     tls,
     boot: readBootConfig(env, publicUrl),
     outbound: readOutboundConfig(env),
+    caDirectory: env.BATON_CA_DIR,
     metrics: env.BATON_METRICS,
     webhooks: readWebhookConfig(env),
     crashAtCheckpoint: env.BATON_CRASH_AT_CHECKPOINT,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createAllocator } from '#conductor/allocations/allocator.ts';
-import { capacityChannel } from '#conductor/allocations/capacity.ts';
+import { capacityChannel } from '#conductor/allocations/tell-of-capacity.ts';
 import { openAuthenticator } from '#conductor/auth/authenticator.ts';
 import { createScheduler, type Scheduler } from '#conductor/background/scheduler.ts';
 import { joinRegister } from '#conductor/conductors/register.ts';
@@ -60,7 +60,10 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   const secrets = options.secrets ?? (await loadSecrets(config).catch(closeDatabase));
   const auth = await openAuthenticator(config.auth, { db: database.db, clock: systemClock, log }).catch(closeDatabase);
   const metrics = createMetrics();
-  const drivers = createDrivers({ run, log, metrics, secrets, outbound: config.outbound.bmcs }, options.drivers);
+  const drivers = createDrivers(
+    { run, log, metrics, secrets, outbound: config.outbound.bmcs, caDirectory: config.caDirectory },
+    options.drivers,
+  );
   const conductors = await joinRegister({
     config,
     database,

@@ -1,7 +1,14 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type AddressRanges, isLoopbackHost, parseAddressRanges, urlHost } from '#conductor/auth/address-ranges.ts';
+import {
+  type AddressRanges,
+  isLoopbackHost,
+  literalAddress,
+  parseAddressRanges,
+  urlHost,
+} from '#conductor/auth/address-ranges.ts';
 import { type OutboundAllowList, type OutboundRules, parseOutboundAllowList } from '#conductor/auth/outbound-url.ts';
+import { systemAuthorities } from '#conductor/drivers/redfish/read-authorities.ts';
 
 export const authMethods = ['none', 'http_basic', 'token'] as const;
 
@@ -74,6 +81,10 @@ export const authEnvironment = {
     .string()
     .default('')
     .describe('where BMCs (`redfish_address`, `ipmi_address`) may be, as `BATON_IMAGE_URL_ALLOW`'),
+  BATON_CA_DIR: z
+    .string()
+    .default(systemAuthorities)
+    .describe('directory below which `redfish_verify_ca` may name files and directories of authorities (PEM)'),
   BATON_AGENT_NETWORKS: z
     .string()
     .default('')
@@ -86,6 +97,8 @@ type AuthEnvironment = z.infer<z.ZodObject<typeof authEnvironment>>;
 
 export interface AuthConfig {
   readonly method: (typeof authMethods)[number];
+  /** `none` is meant for others than this host's users as well. */
+  readonly allowUnauthenticated: boolean;
   readonly htpasswdFile: string;
   /** `undefined` = no such token. */
   readonly adminTokenFile: string | undefined;
@@ -116,6 +129,19 @@ export function authProblems(
         'or token; BATON_ALLOW_UNAUTHENTICATED=true makes everybody who reaches it its administrator',
     );
   }
+  const publicHost = env.BATON_PUBLIC_URL === undefined ? undefined : new URL(env.BATON_PUBLIC_URL).hostname;
+  if (
+    env.BATON_AUTH === 'none' &&
+    isLoopbackHost(env.BATON_HOST) &&
+    publicHost !== undefined &&
+    !isLoopbackHost(literalAddress(publicHost) ?? publicHost) &&
+    !env.BATON_ALLOW_UNAUTHENTICATED
+  ) {
+    problems.push(
+      `BATON_AUTH: BATON_PUBLIC_URL=${env.BATON_PUBLIC_URL} says that others reach the API, so it must be http_basic or ` +
+        'token; BATON_ALLOW_UNAUTHENTICATED=true makes everybody who reaches it its administrator',
+    );
+  }
   if (env.BATON_BOOT_PORT !== undefined && env.BATON_BOOT_URL === undefined && isEveryAddress(env.BATON_HOST)) {
     problems.push(
       `BATON_BOOT_URL: with BATON_HOST=${env.BATON_HOST} and BATON_BOOT_PORT it must be given: the URL under which booting machines reach that port`,
@@ -141,6 +167,7 @@ export function readAuthConfig(env: AuthEnvironment & { readonly BATON_DATA_DIR:
   const fallback = env.BATON_AUTH === 'token' && !isInMemory ? join(env.BATON_DATA_DIR, 'admin-token') : undefined;
   return {
     method: env.BATON_AUTH,
+    allowUnauthenticated: env.BATON_ALLOW_UNAUTHENTICATED,
     htpasswdFile: env.BATON_HTPASSWD_FILE,
     adminTokenFile: env.BATON_ADMIN_TOKEN_FILE ?? fallback,
     loginFailuresPerMinute: env.BATON_LOGIN_FAILURES_PER_MINUTE,
@@ -184,7 +211,7 @@ export function readOutboundConfig(env: AuthEnvironment & { readonly BATON_HOST:
   return {
     // machines fetch them, so that the addresses of names are not seen here
     images: rules('BATON_IMAGE_URL_ALLOW', allowList(env.BATON_IMAGE_URL_ALLOW), false),
-    bmcs: rules('BATON_BMC_ALLOW', allowList(env.BATON_BMC_ALLOW), false),
+    bmcs: rules('BATON_BMC_ALLOW', allowList(env.BATON_BMC_ALLOW), true),
     agents: rules('BATON_AGENT_NETWORKS', agentNetworks(env.BATON_AGENT_NETWORKS), true),
   };
 }

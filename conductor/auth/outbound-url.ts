@@ -1,4 +1,5 @@
 import { lookup as lookupName } from 'node:dns';
+import { lookup as lookupAddresses } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
 import {
@@ -117,6 +118,20 @@ export function outboundAgent(rules: OutboundRules, options: Agent.Options = {})
       connect(target, callback);
     },
   });
+}
+
+/**
+ * The address that a host has, for a program that connects by itself: the one that was looked at is the one to hand over.
+ * @throws AppError `forbidden` as the rules say, `unavailable` for a name that leads nowhere.
+ */
+export async function resolveOutbound(host: string, rules: OutboundRules): Promise<string> {
+  const addresses = await lookupAddresses(host, { all: true }).catch((cause: unknown) => {
+    throw new AppError('unavailable', `look up ${host}`, { cause });
+  });
+  for (const { address } of addresses) requireAddress(host, address, rules);
+  const [first] = addresses;
+  if (!first) throw new AppError('unavailable', `look up ${host}: it has no address`);
+  return first.address;
 }
 
 /** @throws AppError `forbidden` for an address that a connection may not go to. */

@@ -1,3 +1,4 @@
+import type { OutboundRules } from '#conductor/auth/outbound-url.ts';
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -100,6 +101,10 @@ export interface DriverContext {
   readonly log: Log;
   /** Default: the system's clock. */
   readonly clock?: Clock;
+  /** Where BMCs may be; default: anywhere. */
+  readonly outbound?: OutboundRules;
+  /** Below which `redfish_verify_ca` may name files. */
+  readonly caDirectory?: string;
 }
 
 /** One row of the driver registry (`GET /v1/drivers`). */

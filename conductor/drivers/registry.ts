@@ -1,4 +1,3 @@
-import type { OutboundRules } from '#conductor/auth/outbound-url.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
 import { type FakeOptions, fakeHardwareType } from '#conductor/drivers/fake/fake.ts';
@@ -39,8 +38,6 @@ export interface Drivers {
 export function createDrivers(
   context: DriverContext & {
     readonly secrets: Secrets;
-    /** Where BMCs may be. */
-    readonly outbound?: OutboundRules;
     readonly metrics?: Pick<Metrics, 'bmcSeconds' | 'bmcErrors'>;
   },
   options: DriverOptions = {},

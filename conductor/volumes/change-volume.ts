@@ -7,6 +7,7 @@ import type { VolumeConnectorRow, VolumeTargetRow } from '#conductor/db/schema/v
 import { type ChangeNote, changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { type JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
+import { refuseMovedLogin } from '#conductor/nodes/refuse-moved-login.ts';
 import { keepMasked } from '#conductor/secrets/mask-document.ts';
 import { sealWritten } from '#conductor/secrets/sealed-document.ts';
 import { deleteConnector, getConnector, insertConnector, updateConnector } from '#conductor/volumes/connector-store.ts';
@@ -96,6 +97,7 @@ export function changeTarget(
       const before = describeTarget(row);
       const after = patchDocument(before, patch, TargetDescription);
       const kept = keepMasked(after.properties, before.properties);
+      refuseMovedLogin('properties', kept, before.properties);
       const properties = sealWritten(context.secrets, kept, targetPlace(uuid), { before: before.properties });
       await updateTarget(tx, uuid, { ...after, properties });
       return getTarget(tx, uuid);

@@ -99,6 +99,22 @@ describe('ipmitool', () => {
     expect(calls[0]?.options.secrets).toEqual(['open sesame']);
   });
 
+  test('is given the address that was looked at, never a name, and none that is refused', async () => {
+    const script = scriptedIpmitool();
+    const rules = { setting: 'BATON_BMC_ALLOW', allow: undefined, connectsHere: true };
+    const connect = (allowLoopback: boolean, ipmi_address: string) =>
+      ipmiHardwareType({ run: script.run, log: silentLog, outbound: { ...rules, allowLoopback } }, fast).connect({
+        ...driverInfo,
+        ipmi_address,
+      }).power;
+    for (const away of ['localhost', 'fe80::1%lo']) {
+      await expect(connect(false, away).getPowerState()).rejects.toMatchObject({ code: 'forbidden' });
+    }
+    expect(script.calls).toHaveLength(0);
+    await connect(true, 'localhost').getPowerState();
+    expect(script.calls[0]?.args[3]).toMatch(/^(127\.0\.0\.1|::1)$/);
+  });
+
   test('runs one process at a time for each BMC', async () => {
     const { power, management, mostRunning } = rig();
     await Promise.all([power.getPowerState(), power.getPowerState(), management.getBootDevice()]);

@@ -22,6 +22,7 @@ export function ipmiHardwareType(context: DriverContext, options: IpmiOptions = 
     run: context.run,
     log: context.log,
     clock,
+    outbound: context.outbound,
     turns: createTurns(clock, options.minSpacingMs ?? 500),
     retryMs: options.retryMs ?? 1000,
     attempts: options.attempts ?? 4,

@@ -1,3 +1,4 @@
+import { type OutboundRules, resolveOutbound } from '#conductor/auth/outbound-url.ts';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { BootDevice, BootDeviceSetting, BootMode } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
@@ -19,6 +20,8 @@ export interface IpmitoolContext {
   /** Milliseconds before the second try, doubled each time. */
   readonly retryMs: number;
   readonly attempts: number;
+  /** Where BMCs may be; `undefined` = anywhere. */
+  readonly outbound?: OutboundRules | undefined;
 }
 
 /** Milliseconds for one ipmitool process; its own retries (`-R 5 -N 2`) are over well before. */
@@ -84,8 +87,10 @@ async function runOnce(
   const { password } = connection;
   return context.turns.take(`${connection.address}:${connection.port}`, signal, async () => {
     await overdueTimers();
+    // ipmitool would look the name up again, and may be led elsewhere
+    const address = context.outbound ? await resolveOutbound(connection.address, context.outbound) : connection.address;
     signal.throwIfAborted();
-    const result = await context.run('ipmitool', ipmitoolArgs(connection, command), {
+    const result = await context.run('ipmitool', ipmitoolArgs({ ...connection, address }, command), {
       // both names: -E prefers the first, which somebody may have set for the conductor
       env: { IPMITOOL_PASSWORD: password, IPMI_PASSWORD: password },
       secrets: password === '' ? [] : [password],
@@ -121,6 +126,10 @@ function ipmitoolArgs(connection: IpmiConnection, command: readonly string[]): r
 }
 
 function bmcFailure(what: string, cause: unknown): AppError {
+  if (cause instanceof AppError && cause.code === 'forbidden') return cause;
+  if (cause instanceof AppError && cause.code === 'unavailable') {
+    return new AppError('unavailable', `${what} was not sent`, { cause });
+  }
   const text = errorChain(cause);
   if (cause instanceof AppError && cause.code === 'timeout') {
     return new AppError('unavailable', `${what} was not answered`, { cause });

@@ -1,3 +1,4 @@
+import type { OutboundRules } from '#conductor/auth/outbound-url.ts';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { statusError } from '#conductor/drivers/redfish/errors.ts';
@@ -18,6 +19,8 @@ export interface RedfishClientOptions {
   readonly attempts?: number;
   /** Milliseconds before the second try, doubled each time; default 500. */
   readonly retryMs?: number;
+  /** Where BMCs may be; default: anywhere. */
+  readonly outbound?: OutboundRules | undefined;
 }
 
 /** Requests to one BMC, authenticated and retried; all nodes behind the BMC share it. */
@@ -39,10 +42,8 @@ const maxRedirects = 3;
 
 export function createRedfishClient(connection: RedfishConnection, options: RedfishClientOptions): RedfishClient {
   const { clock, log, attempts = 5, retryMs = 500 } = options;
-  const transport = createTransport(connection, {
-    connectMs: options.connectMs ?? 10_000,
-    answerMs: options.answerMs ?? 30_000,
-  });
+  const limits = { connectMs: options.connectMs ?? 10_000, answerMs: options.answerMs ?? 30_000 };
+  const transport = createTransport(connection, limits, options.outbound);
 
   /** Repeats what is safe to repeat: reads and PATCHes always, actions only when the BMC surely did not act. */
   const sendRetried = async (request: TransportRequest): Promise<RedfishAnswer> => {

@@ -1,6 +1,5 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
+import { readAuthorities, systemAuthorities } from '#conductor/drivers/redfish/read-authorities.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */
@@ -24,7 +23,7 @@ export const redfishProperties = {
   redfish_username: 'User account with rights to control power and boot device. Optional.',
   redfish_password: 'User account password. Optional.',
   redfish_verify_ca:
-    'True to verify the certificate by the system authorities (default), False to accept any, or the path of a file or directory of authorities in PEM. Optional.',
+    'True to verify the certificate by the system authorities (default), False to accept any, or the path of a file or directory of authorities in PEM, below BATON_CA_DIR. Optional.',
   redfish_auth_type: 'basic, session or auto (default): a session, or HTTP Basic where the service has none. Optional.',
 } as const;
 
@@ -39,7 +38,7 @@ const DriverInfo = z.looseObject({
     }),
   redfish_system_id: z
     .string()
-    .regex(/^\/[^?#\s]+$/, { error: 'must be a path such as /redfish/v1/Systems/1' })
+    .regex(/^\/(?![/\\])[^?#\s]+$/, { error: 'must be a path such as /redfish/v1/Systems/1' })
     .nullish(),
   redfish_username: z.string().nullish(),
   redfish_password: z.string().nullish(),
@@ -51,8 +50,14 @@ const DriverInfo = z.looseObject({
     .nullish(),
 });
 
-/** @throws AppError `invalid_argument` naming each bad or missing property. */
-export function parseRedfishDriverInfo(driverInfo: Readonly<Record<string, unknown>>): RedfishConnection {
+/**
+ * @param caDirectory below which `redfish_verify_ca` may name files
+ * @throws AppError `invalid_argument` naming each bad or missing property.
+ */
+export function parseRedfishDriverInfo(
+  driverInfo: Readonly<Record<string, unknown>>,
+  caDirectory = systemAuthorities,
+): RedfishConnection {
   const parsed = DriverInfo.safeParse(driverInfo);
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
@@ -73,7 +78,7 @@ export function parseRedfishDriverInfo(driverInfo: Readonly<Record<string, unkno
     username,
     password: info.redfish_password ?? undefined,
     authType,
-    verifyCa: readVerifyCa(info.redfish_verify_ca ?? true),
+    verifyCa: verifyCaOf(info.redfish_verify_ca ?? true, caDirectory),
   };
 }
 
@@ -86,27 +91,10 @@ function parseOrigin(text: string): string | undefined {
   return rest === '' && ['http:', 'https:'].includes(url.protocol) ? url.origin : undefined;
 }
 
-function readVerifyCa(value: boolean | string): boolean | string {
+function verifyCaOf(value: boolean | string, caDirectory: string): boolean | string {
   if (typeof value === 'boolean') return value;
   const word = value.trim().toLowerCase();
   if (['true', 'yes', 'on', '1'].includes(word)) return true;
   if (['false', 'no', 'off', '0'].includes(word)) return false;
-  try {
-    const files = statSync(value).isDirectory()
-      ? readdirSync(value)
-          .filter((name) => /\.(pem|crt|cer)$/.test(name))
-          .sort()
-          .map((name) => join(value, name))
-      : [value];
-    const pem = files.map((file) => readFileSync(file, 'utf8')).join('\n');
-    if (pem.includes('-----BEGIN')) return pem;
-  } catch (cause) {
-    throw new AppError('invalid_argument', `driver_info for redfish: redfish_verify_ca ${value} could not be read`, {
-      cause,
-    });
-  }
-  throw new AppError(
-    'invalid_argument',
-    `driver_info for redfish: redfish_verify_ca ${value} holds no PEM certificate`,
-  );
+  return readAuthorities(value.trim(), caDirectory);
 }

@@ -3,13 +3,11 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 const maxText = 500;
 
-/** The BMC's own words from an error body: extended messages where given, else code and message, else the text. */
+/**
+ * The BMC's own words from an error body: extended messages where given, else code and message. Of what is no Redfish error
+ * nothing is repeated: the server may be none that the caller of the API should read.
+ */
 export function bmcMessage(body: unknown): string {
-  if (typeof body === 'string')
-    return body
-      .replaceAll(/<[^>]*>|\s+/g, ' ')
-      .trim()
-      .slice(0, maxText);
   const parsed = ErrorBody.safeParse(body);
   if (!parsed.success) return '';
   const { error } = parsed.data;

@@ -27,11 +27,11 @@ const maxClients = 1000;
 
 /** The `redfish` hardware type; one session per BMC and account is shared by all calls. */
 export function redfishHardwareType(context: DriverContext, options: RedfishOptions = {}): HardwareType {
-  const clock = context.clock ?? systemClock;
+  const { clock = systemClock, log, outbound } = context;
   const clients = new Map<string, RedfishClient>();
   const clientFor = (connection: RedfishConnection): RedfishClient => {
     const key = clientKey(connection);
-    const client = clients.get(key) ?? createRedfishClient(connection, { ...options, clock, log: context.log });
+    const client = clients.get(key) ?? createRedfishClient(connection, { ...options, clock, log, outbound });
     // a Map keeps its order of insertion, so the first one is the one longest unused
     clients.delete(key);
     clients.set(key, client);
@@ -47,7 +47,7 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
     name: 'redfish',
     properties: redfishProperties,
     connect: (driverInfo) => {
-      const connection = parseRedfishDriverInfo(driverInfo);
+      const connection = parseRedfishDriverInfo(driverInfo, context.caDirectory);
       const system = redfishSystem(clientFor(connection), clock, connection.systemPath);
       return {
         power: redfishPower(system, options.timings),

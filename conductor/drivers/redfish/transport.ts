@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici';
+import { type OutboundRules, outboundAgent } from '#conductor/auth/outbound-url.ts';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -40,9 +41,10 @@ const maxAnswerBytes = 4 * 1024 * 1024;
 export function createTransport(
   connection: Pick<RedfishConnection, 'origin' | 'verifyCa'>,
   limits: TransportLimits,
+  outbound?: OutboundRules,
 ): Transport {
   const { origin, verifyCa } = connection;
-  const agent = new Agent({
+  const options: Agent.Options = {
     // BMCs have few sockets, and some of them announce HTTP/2 and break on it
     connections: 2,
     allowH2: false,
@@ -53,16 +55,21 @@ export function createTransport(
     bodyTimeout: limits.answerMs,
     maxResponseSize: maxAnswerBytes,
     connect: {
+      allowH2: false,
       timeout: limits.connectMs,
       rejectUnauthorized: verifyCa !== false,
       ...(typeof verifyCa === 'string' ? { ca: verifyCa } : {}),
     },
-  });
+  };
+  const agent = outbound ? outboundAgent(outbound, options) : new Agent(options);
   return {
     send: async (options) => {
       const what = `${options.method} ${origin}${options.path}`;
       try {
-        const response = await request(new URL(options.path, origin), {
+        const url = new URL(options.path, origin);
+        // `//host/` is a path that leads to another host
+        if (url.origin !== origin) throw new AppError('bmc_error', `${what} leads to ${url.origin}`);
+        const response = await request(url, {
           dispatcher: agent,
           method: options.method,
           headers: {
@@ -86,6 +93,7 @@ export function createTransport(
 
 function transportError(what: string, cause: unknown, signal: AbortSignal | undefined): AppError {
   if (signal?.aborted) return stoppedError(signal, what);
+  if (cause instanceof AppError) return cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)) {
     return new AppError('timeout', `${what} was not answered in time`, { cause });

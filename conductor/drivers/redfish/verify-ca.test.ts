@@ -2,19 +2,22 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { HardwareType } from '#conductor/drivers/interfaces.ts';
 import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { createTransport } from '#conductor/drivers/redfish/transport.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { createBmcCertificate } from '#test/simulators/redfish/certificate.ts';
 import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
 import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
 
-const type = redfishHardwareType({ run, log: silentLog }, { attempts: 1 });
+let type: HardwareType;
 let simulator: RedfishSimulator;
 let directory: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'baton-ca-'));
+  type = redfishHardwareType({ run, log: silentLog, caDirectory: directory }, { attempts: 1 });
   const tls = createBmcCertificate('127.0.0.1');
   const other = createBmcCertificate('127.0.0.1');
   await writeFile(join(directory, 'bmc.pem'), tls.cert);
@@ -51,8 +54,47 @@ test('the default and another authority refuse it, and say which property decide
   await expect(read(join(directory, 'other.crt.txt'))).rejects.toMatchObject({ code: 'bmc_error' });
 });
 
-test('a path that is none is invalid', () => {
-  expect(() => type.connect({ redfish_address: 'h', redfish_verify_ca: '/nowhere' })).toThrow(/redfish_verify_ca/);
+test('no other path is looked at, and every refusal says the same', async () => {
+  await writeFile(join(directory, 'large.pem'), '-----BEGIN CERTIFICATE-----\n'.padEnd(1024 * 1024 + 1));
+  await writeFile(join(directory, 'key.pem'), '-----BEGIN PRIVATE KEY-----\n');
+  await run('mkfifo', [join(directory, 'pipe.pem')]);
+  const refusal = (path: string): string => {
+    try {
+      type.connect({ redfish_address: 'h', redfish_verify_ca: path });
+      return `${path} was taken`;
+    } catch (error) {
+      return String(error);
+    }
+  };
+  const elsewhere = ['/dev/zero', '/etc/passwd', '/nowhere', `${directory}-2/bmc.pem`, `${directory}/../nowhere`];
+  const here = ['none.pem', 'large.pem', 'key.pem', 'pipe.pem'].map((name) => join(directory, name));
+  expect([...new Set([...elsewhere, ...here].map(refusal))]).toEqual([
+    expect.stringMatching(/redfish_verify_ca must be true, false, or .*BATON_CA_DIR/),
+  ]);
+});
+
+test('no path leads to another host', async () => {
+  expect(() => type.connect({ redfish_address: 'h', redfish_system_id: '//host.example/a' })).toThrow(
+    /redfish_system_id/,
+  );
+  const transport = createTransport(
+    { origin: simulator.address, verifyCa: false },
+    { connectMs: 1000, answerMs: 1000 },
+  );
+  await expect(transport.send({ method: 'GET', path: '//host.example/a' })).rejects.toThrow(/leads to https:\/\/host/);
+  await transport.close();
+});
+
+test('a name is called at addresses that the rules allow', async () => {
+  const rules = { setting: 'BATON_BMC_ALLOW', allow: undefined, allowLoopback: false, connectsHere: true };
+  const { port } = new URL(simulator.address);
+  const strict = createTransport(
+    { origin: `https://localhost:${port}`, verifyCa: false },
+    { connectMs: 1000, answerMs: 1000 },
+    rules,
+  );
+  await expect(strict.send({ method: 'GET', path: '/redfish/v1/' })).rejects.toMatchObject({ code: 'forbidden' });
+  await strict.close();
 });
 
 test('driver_info faults are all named', () => {
