@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { load } from '#test/bench/api/load.ts';
+import { apiHeaders, load } from '#test/bench/api/load.ts';
 import type { MeasuredServer } from '#test/bench/api/server.ts';
 import { type Figure, round } from '#test/bench/area.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
@@ -123,7 +123,7 @@ export async function allocateThroughDeath(options: {
 async function post(url: string, uuid: string): Promise<void> {
   const answer = await fetch(`${url}/v1/allocations`, {
     method: 'POST',
-    headers: { 'X-OpenStack-Ironic-API-Version': '1.96', 'Content-Type': 'application/json' },
+    headers: apiHeaders,
     body: JSON.stringify({ uuid, resource_class: 'baremetal' }),
   });
   await answer.arrayBuffer();
