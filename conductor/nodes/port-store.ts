@@ -107,7 +107,7 @@ export async function findPortAtSwitchPort(
     .where(
       and(
         sql`lower(${ports.localLinkConnection} ->> 'switch_id') = ${switchId.toLowerCase()}`,
-        sql`${ports.localLinkConnection} ->> 'port_id' = ${portId}`,
+        sql`lower(${ports.localLinkConnection} ->> 'port_id') = ${portId.toLowerCase()}`,
         exceptUuid === undefined ? undefined : ne(ports.uuid, exceptUuid),
       ),
     );

@@ -40,7 +40,7 @@ export const ports = pgTable(
     // two machines behind one switch port would move each other between networks
     uniqueIndex('one_port_per_switch_port').on(
       sql`lower(${table.localLinkConnection} ->> 'switch_id')`,
-      sql`(${table.localLinkConnection} ->> 'port_id')`,
+      sql`lower(${table.localLinkConnection} ->> 'port_id')`,
     ),
   ],
 );

@@ -1,0 +1,2 @@
+DROP INDEX "one_port_per_switch_port";--> statement-breakpoint
+CREATE UNIQUE INDEX "one_port_per_switch_port" ON "ports" USING btree (lower("local_link_connection" ->> 'switch_id'),lower("local_link_connection" ->> 'port_id'));
