@@ -1,11 +1,11 @@
 import { and, isNotNull, or } from 'drizzle-orm';
-import { workOnNode } from '#conductor/background/node-worker.ts';
+import { attends, workOnNode } from '#conductor/background/node-worker.ts';
 import { createTurns, type NudgeOrigin, youngMs } from '#conductor/background/turns.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { listDueNodes } from '#conductor/flows/flow-store.ts';
 import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
-import { ofGroup } from '#conductor/nodes/node-lease.ts';
+import { attendedBy } from '#conductor/nodes/node-lease.ts';
 import { systemClock } from '#shared/clock.ts';
 
 /**
@@ -35,6 +35,9 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
     busy.set(nodeUuid, { again: false, since: performance.now() });
   };
   const running = new Set<Promise<void>>();
+  /** Nodes whose flows need a conductor of another release, and until when they are left to it. */
+  const unknown = new Map<string, number>();
+  const isLeft = (nodeUuid: string): boolean => (unknown.get(nodeUuid) ?? 0) > performance.now();
 
   const work = async (nodeUuid: string, origin: NudgeOrigin): Promise<void> => {
     try {
@@ -42,6 +45,11 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
         begins(nodeUuid);
         const done = await workOnNode(context(), nodeUuid, stopping.signal);
         if (done === 'left to others' && origin !== 'another conductor') tellOthers(nodeUuid);
+        if (done === 'not known here') {
+          // longer than others take to look by themselves, should the nudge be lost
+          unknown.set(nodeUuid, performance.now() + 2 * context().config.reconcileIntervalMs);
+          tellOthers(nodeUuid);
+        } else unknown.delete(nodeUuid);
       } while (busy.get(nodeUuid)?.again && !stopping.signal.aborted);
     } catch (error) {
       countDatabaseFault(context().metrics, error);
@@ -73,20 +81,22 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
         if (origin !== 'another conductor') tellOthers(nodeUuid);
         return;
       }
+      if (origin === 'another conductor' && isLeft(nodeUuid)) return;
       const atWork = busy.get(nodeUuid);
       if (atWork) atWork.again = true;
       else turns.take(nodeUuid, origin);
     },
     reconcile: async () => {
       const { db, config } = context();
-      const due = await listDueNodes(db, { group: config.conductorGroup, limit: config.maxActiveNodes });
+      const worker = attends(context());
+      const due = await listDueNodes(db, { ...worker, limit: config.maxActiveNodes });
       const targets = [nodes.targetPowerState, nodes.targetBootMode, nodes.targetSecureBoot].map(isNotNull);
       const asked = await db
         .select({ uuid: nodes.uuid })
         .from(nodes)
-        .where(and(or(...targets), ofGroup(config.conductorGroup)));
+        .where(and(or(...targets), attendedBy(worker)));
       for (const nodeUuid of [...due, ...asked.map((row) => row.uuid)]) {
-        if (!busy.has(nodeUuid)) turns.take(nodeUuid, 'another conductor');
+        if (!busy.has(nodeUuid) && !isLeft(nodeUuid)) turns.take(nodeUuid, 'another conductor');
       }
     },
     stop: async () => {

@@ -9,7 +9,7 @@ import { tableReader } from '#conductor/db/table-reader.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';
-import { ofGroup } from '#conductor/nodes/node-lease.ts';
+import { attendedBy } from '#conductor/nodes/node-lease.ts';
 import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -202,10 +202,10 @@ export async function makeOpenFlowsDue(db: Queryable): Promise<void> {
   await db.update(flows).set({ nextCheckAt: sql`now()` }).where(inArray(flows.uuid, open));
 }
 
-/** Nodes of a conductor group whose open flow is due and that nobody holds, oldest first. */
+/** Nodes that a conductor works on whose open flow is due and that nobody holds, oldest first. */
 export async function listDueNodes(
   db: Queryable,
-  { group, limit }: { readonly group: string; readonly limit: number },
+  { limit, ...worker }: Parameters<typeof attendedBy>[0] & { readonly limit: number },
 ): Promise<string[]> {
   const rows = await db
     .select({ nodeUuid: flows.nodeUuid })
@@ -215,7 +215,7 @@ export async function listDueNodes(
     .where(
       and(
         isNull(flows.endedAt),
-        ofGroup(group),
+        attendedBy(worker),
         lte(flows.nextCheckAt, sql`now()`),
         or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`)),
       ),

@@ -5,11 +5,12 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 import { together } from '#conductor/db/together.ts';
 import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
-import { conductorStep } from '#conductor/flows/conductor-steps/index.ts';
+import { conductorStep, knowsStep } from '#conductor/flows/conductor-steps/index.ts';
 import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { listSteps, prolongWaits, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { leaveToOthers } from '#conductor/flows/leave-to-others.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { type NodeWork, readWork } from '#conductor/flows/read-work.ts';
@@ -27,7 +28,7 @@ const retryEveryMs = 5_000;
 
 /**
  * Takes the node's open flow as far as it goes now: claim (the caller's lease) → act on the outside world without a
- * transaction → record. Returns when the flow waits or has ended.
+ * transaction → record. Returns when the flow waits or has ended, or needs a conductor of another release.
  * @throws AppError `lease_lost` when another conductor has taken over.
  */
 export async function runFlow(
@@ -35,7 +36,7 @@ export async function runFlow(
   lease: Lease,
   signal: AbortSignal,
   first?: NodeWork,
-): Promise<void> {
+): Promise<'done' | 'not known here'> {
   const ports = readOnce(() => listNodePorts(context.db, lease.nodeUuid));
   for (
     let current = first ?? (await readWork(context.db, lease.nodeUuid));
@@ -45,8 +46,12 @@ export async function runFlow(
     const { node, flow, session } = current;
     const steps = await listSteps(context.db, flow.uuid);
     const hold = await holdInMaintenance(context, { lease, node, flow });
-    if (flow.onHold !== null || hold === 'held') return;
+    if (flow.onHold !== null || hold === 'held') return 'done';
     if (hold === 'released') continue;
+    if (!Object.hasOwn(flowKinds, flow.kind)) {
+      if (await leaveToOthers(context, { lease, node, flow, unknown: `flow ${flow.kind}` })) return 'not known here';
+      throw new AppError('not_supported', `this conductor's release knows no flow ${flow.kind}`);
+    }
     const work = { context, lease, node, flow, session, ports, signal };
     const action = nextAction(flow, steps, context.clock.now());
     if (action.kind === 'finish') {
@@ -68,8 +73,13 @@ export async function runFlow(
       await abortFlow(context, lease, flow);
       continue;
     }
-    if ((await actOnSteps(work, action, steps)) === 'waits') return;
+    if (!knowsStep(action.step, flowKinds[flow.kind])) {
+      const unknown = `step ${action.step.interface}.${action.step.step}`;
+      if (await leaveToOthers(context, { lease, node, flow, unknown })) return 'not known here';
+    }
+    if ((await actOnSteps(work, action, steps)) === 'waits') return 'done';
   }
+  return 'done';
 }
 
 /** The step, and after it those that follow, as long as each ends at once. */
@@ -81,7 +91,7 @@ async function actOnSteps(
   let work = first;
   let { kind: mode, step }: { kind: 'run' | 'resume' | 'started'; step: FlowStepRow } = action;
   for (;;) {
-    const result = await actOnStep(work, mode, { step, next: nextAtOnce(steps, step, mode) });
+    const result = await actOnStep(work, mode, { step, next: nextAtOnce(work.flow, steps, step, mode) });
     if (result === 'goes on' || result === 'waits') return result;
     ({ mode, step } = { mode: 'started', step: result });
     if (step.inBand) continue;
@@ -98,13 +108,14 @@ async function actOnSteps(
  * node in its waiting state, which the start of the next ends.
  */
 function nextAtOnce(
+  flow: FlowRow,
   steps: readonly FlowStepRow[],
   step: FlowStepRow,
   mode: 'run' | 'resume' | 'started',
 ): FlowStepRow | undefined {
   const next = steps[steps.findIndex((each) => each.uuid === step.uuid) + 1];
   const follows = next?.phase === 'main' && next.state === 'pending' && next.inBand === step.inBand;
-  return follows && (step.inBand || mode !== 'resume') ? next : undefined;
+  return follows && (step.inBand || mode !== 'resume') && knowsStep(next, flowKinds[flow.kind]) ? next : undefined;
 }
 
 /** Verbs that are possible in maintenance. */

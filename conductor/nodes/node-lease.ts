@@ -1,4 +1,4 @@
-import { and, eq, gt, sql } from 'drizzle-orm';
+import { and, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -11,16 +11,22 @@ export interface Lease {
   readonly token: number;
   /** Whose lease had run out: somebody died, or was away for too long. */
   readonly takenFrom?: string;
+  /** The database's time when it was claimed; milliseconds since 1970. */
+  readonly claimedAtMs?: number;
 }
 
 /** On a row of `nodes`: conductors of this group (in small letters) work on it. */
 export const ofGroup = (group: string) => sql`lower(${nodes.conductorGroup}) = ${group}`;
 
+/** On a row of `nodes`: conductors of this group that know these hardware types work on it (`worksOn`, in SQL). */
+export const attendedBy = ({ group, drivers }: { readonly group: string; readonly drivers: readonly string[] }) =>
+  and(ofGroup(group), inArray(nodes.driver, [...drivers]));
+
 const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
 
 /**
- * Claims the node, or answers `undefined` when somebody else holds it, or when it is not of the conductor group that is
- * given.
+ * Claims the node, or answers `undefined` when somebody else holds it, or when it is not one that `attendedBy` the
+ * claimer.
  */
 export async function claimLease(
   db: Queryable,
@@ -28,18 +34,18 @@ export async function claimLease(
   options: {
     readonly holder: string;
     readonly leaseMs: number;
-    /** In small letters. */
-    readonly group?: string;
+    /** The group in small letters. */
+    readonly attends?: Parameters<typeof attendedBy>[0];
   },
 ): Promise<Lease | undefined> {
   const inserted = { nodeUuid, holder: options.holder, token: 1, expiresAt: expiry(options.leaseMs) };
   const insert = db.insert(nodeLeases);
-  const { group } = options;
-  const [row] = await (group === undefined
+  const { attends } = options;
+  const [row] = await (attends === undefined
     ? insert.values(inserted)
     : insert.select(sql`
           select ${nodeUuid}::uuid, ${options.holder}::text, 1::bigint, ${inserted.expiresAt} from ${nodes}
-          where ${eq(nodes.uuid, nodeUuid)} and ${ofGroup(group)}`)
+          where ${eq(nodes.uuid, nodeUuid)} and ${attendedBy(attends)}`)
   )
     .onConflictDoUpdate({
       target: nodeLeases.nodeUuid,
@@ -48,11 +54,12 @@ export async function claimLease(
     })
     .returning({
       token: nodeLeases.token,
+      claimedAtMs: sql<number>`(extract(epoch from now()) * 1000)::float8`,
       // as it was before this statement
       before: sql<string | null>`(select holder from node_leases where node_uuid = ${nodeUuid})`,
     });
   if (!row) return undefined;
-  const lease = { nodeUuid, holder: options.holder, token: row.token };
+  const lease = { nodeUuid, holder: options.holder, token: row.token, claimedAtMs: row.claimedAtMs };
   return row.before === null ? lease : { ...lease, takenFrom: row.before };
 }
 

@@ -49,17 +49,30 @@ export const conductorSteps: readonly ConductorStep[] = [
   verifyPower,
 ];
 
-/** What runs a flow's step: a row of the table, or the agent. */
-export function conductorStep(
-  step: Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>,
-  kind: FlowKind,
-): Pick<ConductorStep, 'run' | 'resume'> {
+type NamedStep = Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>;
+
+/**
+ * What runs a flow's step: a row of the table, or the agent.
+ * @throws AppError `not_supported` for one that a conductor of another release has planned.
+ */
+export function conductorStep(step: NamedStep, kind: FlowKind): Pick<ConductorStep, 'run' | 'resume'> {
+  const found = findConductorStep(step, kind);
+  if (found) return found;
+  throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);
+}
+
+/** Whether this release knows what runs the step. */
+export function knowsStep(step: NamedStep, kind: FlowKind): boolean {
+  return findConductorStep(step, kind) !== undefined;
+}
+
+function findConductorStep(step: NamedStep, kind: FlowKind): Pick<ConductorStep, 'run' | 'resume'> | undefined {
   const isIt = (each: ConductorStep): boolean => each.interface === step.interface && each.step === step.step;
   const known = conductorSteps.find(isIt) ?? (step.inBand ? undefined : driverSteps.find(isIt));
   // an agent may call its steps as it likes: in a list of its own, `write_image` is the agent's
   const isOurs =
     !step.inBand || step.origin === 'core' || [...kind.sorted, ...kind.opening].some((each) => each.step === step.step);
   if (known && isOurs) return known;
-  if (step.inBand) return runAgentStep;
-  throw new AppError('internal', `no conductor step ${step.interface}.${step.step}`);
+  // a core step has a part of the conductor's own: the agent alone can't do it
+  return step.inBand && step.origin !== 'core' ? runAgentStep : undefined;
 }
