@@ -1,4 +1,4 @@
-import { and, eq, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import {
@@ -10,6 +10,7 @@ import {
 import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/nodes/page-of.ts';
+import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Filters of `GET /v1/allocations`; an absent one does not filter. */
@@ -129,17 +130,23 @@ export async function describeAllocation(
 }
 
 /** Deletes one that has no node and is not about to get one; `false` when there is none such. */
-export async function deleteUnmatched(db: Queryable, uuid: string): Promise<boolean> {
-  const rows = await db
-    .delete(allocations)
-    .where(and(eq(allocations.uuid, uuid), sql`${allocations.nodeUuid} is null`))
-    .returning({ uuid: allocations.uuid });
-  return rows.length > 0;
+export function deleteUnmatched(db: Queryable, uuid: string): Promise<boolean> {
+  return db.transaction((tx) => deleteWhere(tx, and(eq(allocations.uuid, uuid), isNull(allocations.nodeUuid))));
 }
 
 /** Deletes the node's allocation, in the transaction that takes it from the node. */
 export async function deleteAllocationOfNode(tx: Transaction, nodeUuid: string): Promise<void> {
-  await tx.delete(allocations).where(eq(allocations.nodeUuid, nodeUuid));
+  await deleteWhere(tx, eq(allocations.nodeUuid, nodeUuid));
+}
+
+/** Webhooks are told what is deleted; `false` when there is nothing. */
+async function deleteWhere(tx: Transaction, condition: SQL | undefined): Promise<boolean> {
+  const rows = await tx.select({ uuid: allocations.uuid }).from(allocations).where(condition).for('update');
+  if (rows.length === 0) return false;
+  const uuids = rows.map(({ uuid }) => uuid);
+  await tellWebhooksOfAllocations(tx, uuids, 'deleted');
+  await tx.delete(allocations).where(inArray(allocations.uuid, uuids));
+  return true;
 }
 
 function duplicateName(names: readonly (string | null | undefined)[]): string {

@@ -4,10 +4,16 @@ import { drizzle } from 'drizzle-orm/pglite';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { allocateRound, type RoundOptions } from '#conductor/allocations/allocate-round.ts';
-import { deleteUnmatched, getAllocation, listAllocations } from '#conductor/allocations/allocation-store.ts';
+import {
+  deleteUnmatched,
+  getAllocation,
+  insertAllocations,
+  listAllocations,
+} from '#conductor/allocations/allocation-store.ts';
 import { createAllocations } from '#conductor/allocations/create-allocation.ts';
 import { refusals, type Wish } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
+import { capacityChannel } from '#conductor/allocations/tell-of-capacity.ts';
 import { tryAllocation } from '#conductor/allocations/try-allocation.ts';
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { anybody } from '#conductor/auth/caller.ts';
@@ -118,6 +124,26 @@ describe('waiting', () => {
     api.context.allocator.kick();
     expect(await states()).toEqual(['active']);
     expect((await members())[0]?.waitingFor).toBeNull();
+  });
+
+  test('is told only of nodes that may fit now', async () => {
+    const heard: number[] = [];
+    await api.context.database.listen(capacityChannel, () => void heard.push(1));
+    const change = async (node: string, path: string, value: unknown) => {
+      const { status } = await api.call('PATCH', `/v1/nodes/${node}`, [{ op: 'add', path, value }]);
+      expect(status).toBe(200);
+      return heard.splice(0).length;
+    };
+    await addNode('kept', { maintenance: true });
+    await addNode('free', { resourceClass: 'other' });
+    await insertAllocations(api.context.db, [
+      { uuid: crypto.randomUUID(), state: 'allocating', resourceClass: 'big', conductor: 'another' },
+    ]);
+    expect(await change('kept', '/owner', 'p1')).toBe(0);
+    expect(await change('free', '/owner', 'p1')).toBe(0);
+    expect(await change('free', '/resource_class', 'big')).toBe(1);
+    expect(await change('free', '/extra/a', 1)).toBe(0);
+    expect(await change('kept', '/maintenance', false)).toBe(1);
   });
 
   test('in vain: the deadline ends it, without waiting for the period', async () => {

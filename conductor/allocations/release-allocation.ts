@@ -1,5 +1,5 @@
 import { deleteAllocationOfNode, deleteUnmatched, getAllocation } from '#conductor/allocations/allocation-store.ts';
-import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
+import { tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
@@ -45,7 +45,7 @@ export async function releaseAllocation(
       refuseRelease(node);
       await updateNode(tx, nodeUuid, { allocationUuid: null, instanceUuid: null });
       await forgetAllocation(tx, node, { conductor: context.config.conductorName, caller });
-      await tellOfCapacity(tx);
+      await tellOfCapacity(tx, nodeUuid);
     });
   } catch (error) {
     if (errorCode(error) !== 'not_found') throw error;
@@ -53,11 +53,11 @@ export async function releaseAllocation(
   }
 }
 
-/** In the transaction that takes the allocation from the node: the row goes, and the node's history says so. */
+/** In the transaction that takes the allocation from the node: the row goes, and history and webhooks say so. */
 export async function forgetAllocation(
   tx: Transaction,
   node: Pick<NodeRow, 'uuid' | 'allocationUuid'>,
-  by: { readonly conductor: string; readonly caller: Caller },
+  by: { readonly conductor: string; readonly caller: Partial<Pick<Caller, 'user' | 'project'>> },
 ): Promise<void> {
   await deleteAllocationOfNode(tx, node.uuid);
   await addHistory(tx, {

@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { nodes } from '#conductor/db/schema/node.ts';
+import { webhookDeliveries, webhooks } from '#conductor/db/schema/webhook.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
@@ -136,7 +137,7 @@ describe('asking', () => {
     await eventually(async () => {
       expect(await show(asked.uuid)).toMatchObject({ state: 'error' });
     });
-    expect((await show(asked.uuid))['last_error']).toContain('1 of 1 nodes');
+    expect((await show(asked.uuid))['last_error']).toContain('could not reserve any of 1 suitable nodes');
     const second = await ask();
     await api.context.allocator.idle();
     if (lease) await releaseLease(api.context.db, lease);
@@ -365,6 +366,28 @@ describe('giving back', () => {
     await api.call('PUT', '/v1/nodes/one/maintenance', {});
     expect((await api.call('DELETE', '/v1/nodes/one')).status).toBe(204);
     expect((await api.call('GET', '/v1/allocations/a')).status).toBe(404);
+  });
+
+  test('webhooks are told of every deletion', async () => {
+    await api.call('POST', '/v1/webhooks', { name: 'w', url: 'http://127.0.0.1:1/', events: ['allocation'] });
+    await addNode('one');
+    await outcome(ask({ name: 'by-delete' }));
+    await api.call('DELETE', '/v1/allocations/by-delete');
+    await outcome(ask({ name: 'with-node' }));
+    await api.call('PUT', '/v1/nodes/one/maintenance', {});
+    await api.call('DELETE', '/v1/nodes/one');
+    await ask({ name: 'unserved', wait: 60 });
+    await api.call('DELETE', '/v1/allocations/unserved');
+    const told = await api.context.db.select().from(webhookDeliveries).orderBy(webhookDeliveries.id);
+    const data = told.map(({ body }) => body['data'] as { state: string; allocation: { name: string } });
+    expect(data.map(({ allocation, state }) => `${allocation.name} ${state}`)).toEqual([
+      'by-delete active',
+      'by-delete deleted',
+      'with-node active',
+      'with-node deleted',
+      'unserved deleted',
+    ]);
+    await api.context.db.delete(webhooks);
   });
 
   test('one without a node is deleted in any state', async () => {

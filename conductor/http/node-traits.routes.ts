@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
+import { tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
@@ -83,7 +83,7 @@ export function nodeTraitRoutes(context: ConductorContext): ApiApp {
       uuid,
       async (tx) => {
         await write(tx, uuid);
-        await tellOfCapacity(tx);
+        await tellOfCapacity(tx, uuid);
       },
       changeNote(context, c.get('caller'), event),
     );

@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
-import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
+import { tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -56,7 +56,7 @@ export async function applyEvent(
   if (!row) {
     throw new AppError('conflict', `node ${node.uuid} has left state '${node.provisionState}' in the meantime`);
   }
-  if (next === 'available') await tellOfCapacity(tx);
+  if (next === 'available') await tellOfCapacity(tx, node.uuid);
   // that a flow waits and goes on again stands in its own log
   if (event === 'wait' || event === 'resume') return row;
   await addHistory(tx, {

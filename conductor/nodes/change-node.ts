@@ -1,6 +1,6 @@
-import { tellOfCapacity } from '#conductor/allocations/capacity.ts';
 import { followNodeChange } from '#conductor/allocations/follow-node-change.ts';
 import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
+import { mayBringCapacity, tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
 import { requireChassis } from '#conductor/chassis/chassis-store.ts';
 import { refuseUnknownGroup } from '#conductor/conductors/node-conductor.ts';
@@ -44,7 +44,7 @@ export async function changeNode(
       if (Object.keys(change).length > 0)
         await updateNode(tx, nodeUuid, sealNode(context.secrets, nodeUuid, change, node));
       if (releases) await forgetAllocation(tx, node, { conductor: context.config.conductorName, caller });
-      await tellOfCapacity(tx);
+      if (mayBringCapacity(change)) await tellOfCapacity(tx, nodeUuid);
       return getNode(tx, nodeUuid);
     },
     note,
@@ -66,7 +66,7 @@ export async function setMaintenance(
       // a fault is a conductor's reason, which the conductor ends: an operator's maintenance has none
       fault: null,
     });
-    if (!maintenance.on) await tellOfCapacity(tx);
+    if (!maintenance.on) await tellOfCapacity(tx, nodeUuid);
     await addHistory(tx, {
       nodeUuid,
       severity: 'INFO',

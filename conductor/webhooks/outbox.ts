@@ -30,15 +30,22 @@ export function outboxInsert(nodeUuid: string, event: WebhookEvent, eventId: str
     returning ${notify}`;
 }
 
-/** What has become of allocations, for webhooks of their owners; after the statement that changed them. */
-export async function tellWebhooksOfAllocations(tx: Transaction, uuids: readonly string[]): Promise<void> {
+/**
+ * What has become of allocations, for webhooks of their owners; after the statement that changed them, and before the one
+ * that deletes them.
+ */
+export async function tellWebhooksOfAllocations(
+  tx: Transaction,
+  uuids: readonly string[],
+  fate?: 'deleted',
+): Promise<void> {
   if (uuids.length === 0) return;
   const type: WebhookEventType = 'allocation.state';
   // materialized: every webhook gets the same id
   await tx.execute(sql`
     with told as materialized (
       select uuid, owner, gen_random_uuid() as event_id, jsonb_build_object(
-        'allocation', jsonb_build_object('uuid', uuid, 'name', name), 'state', state, 'last_error', last_error,
+        'allocation', jsonb_build_object('uuid', uuid, 'name', name), 'state', coalesce(${fate ?? null}::text, state), 'last_error', last_error,
         'node_uuid', node_uuid) as data
       from allocations where ${inArray(allocations.uuid, [...uuids])}
     )

@@ -9,7 +9,7 @@ export const webhookEvents = {
   'node.flow_failed': 'A flow has ended in failure, or was aborted: `flow`, `kind`, `state`, `seconds`, `error`.',
   'node.step_failed': 'A step has failed: `flow`, `kind`, `step`, `error`.',
   'allocation.state':
-    'An allocation has become active or has failed: `allocation` (`uuid`, `name`), `state`, `last_error`, `node_uuid`.',
+    'An allocation has become active, has failed or was deleted (`deleted`): `allocation` (`uuid`, `name`), `state`, `last_error`, `node_uuid`.',
 } as const;
 
 export type WebhookEventType = keyof typeof webhookEvents;

@@ -217,7 +217,7 @@ test('an earlier life is fenced off, and its allocations go on', async () => {
 
 test('undeploying a node gives it back with its instance, in one transaction', async () => {
   const [uuid = ''] = await addNodes(1, { automatedClean: false });
-  await first.call('POST', '/v1/allocations', { resource_class: 'big', name: 'a' });
+  const asked = await first.call('POST', '/v1/allocations', { resource_class: 'big', name: 'a' });
   await settled();
   await first.context.db.update(nodes).set({ provisionState: 'active' }).where(eq(nodes.uuid, uuid));
   expect((await first.call('DELETE', '/v1/allocations/a')).status).toBe(409);
@@ -236,4 +236,8 @@ test('undeploying a node gives it back with its instance, in one transaction', a
     instance_info: {},
   });
   expect((await first.call('GET', '/v1/allocations/a')).status).toBe(404);
+  const { body: history } = await first.call('GET', `/v1/nodes/${uuid}/history`);
+  expect(history['history']).toContainEqual(
+    expect.objectContaining({ event: `released from allocation ${String(asked.body['uuid'])}` }),
+  );
 });

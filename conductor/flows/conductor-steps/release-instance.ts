@@ -1,4 +1,4 @@
-import { deleteAllocationOfNode } from '#conductor/allocations/allocation-store.ts';
+import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { deleteVifs } from '#conductor/nodes/vif-store.ts';
@@ -8,16 +8,20 @@ export const releaseInstance: ConductorStep = {
   step: 'release_instance',
   description: 'Forgets the instance: its image, config drive, UUID, allocation and networks.',
   run: async (context) => {
+    const { node, config, flow } = context;
     await context.record(async (tx) => {
-      await deleteConfigDrive(tx, context.node.uuid);
-      await deleteVifs(tx, context.node.uuid);
-      await updateNode(tx, context.node.uuid, {
+      await deleteConfigDrive(tx, node.uuid);
+      await deleteVifs(tx, node.uuid);
+      await updateNode(tx, node.uuid, {
         instanceInfo: {},
         instanceUuid: null,
         allocationUuid: null,
         instanceName: null,
       });
-      await deleteAllocationOfNode(tx, context.node.uuid);
+      if (node.allocationUuid !== null) {
+        const caller = { user: flow.requestedBy ?? undefined };
+        await forgetAllocation(tx, node, { conductor: config.conductorName, caller });
+      }
     });
     return { kind: 'done' };
   },
