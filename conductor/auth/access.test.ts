@@ -305,3 +305,52 @@ test('a project enrols nodes of its own alone', async () => {
   expect((await as('member', 'POST', '/v1/nodes', node)).status).toBe(403);
   expect((await as('admin', 'POST', '/v1/nodes', { ...node, owner: 'other' })).body['owner']).toBe('other');
 });
+
+test('a project’s administrator writes into a new node no more than into one of its own', async () => {
+  const enrol = (fields: Record<string, unknown>, version?: string) =>
+    as('owner admin', 'POST', '/v1/nodes', { driver: 'fake-hardware', ...fields }, version);
+  for (const [field, value] of Object.entries({
+    shard: 's',
+    lessee: 'lessee',
+    conductor_group: 'g',
+    chassis_uuid: '00000000-0000-4000-8000-000000000001',
+  })) {
+    const refused = await enrol({ [field]: value });
+    expect([refused.status, refused.fault]).toEqual([403, expect.stringContaining(`baremetal:node:create:${field} `)]);
+  }
+  expect(await enrol({ extra: { a: 1 }, resource_class: 'c', owner: 'ours' })).toMatchObject({ status: 201 });
+  // clients as old as this would have it available at once
+  expect((await enrol({}, '1.5')).body['provision_state']).toBe('enroll');
+  const { body } = await as('owner admin', 'GET', '/v1/nodes?fields=provision_state');
+  expect(JSON.stringify(body)).not.toContain('available');
+});
+
+test('whoever may not enrol nodes, nor log in, is told so before a byte of the body is read', async () => {
+  const app = createApp(api.context);
+  const send = async (path: string, headers: Record<string, string>, bytes: number) => {
+    let read = 0;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: (stream) => {
+          read += 65_536;
+          if (read > bytes) stream.close();
+          else stream.enqueue(new Uint8Array(65_536).fill(0x20));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const { status } = await app.request(`http://api.example${path}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked', ...headers },
+      body,
+      duplex: 'half',
+    });
+    return { status, read };
+  };
+  expect(await send('/v1/nodes/mine/states/provision', {}, 10_000_000)).toEqual({ status: 401, read: 0 });
+  expect(await send('/v1/x/states/provision', {}, 10_000_000)).toEqual({ status: 401, read: 0 });
+  const member = { Authorization: `Bearer ${tokens.get('member')}` };
+  const { status, read } = await send('/v1/x/states/provision', member, 10_000_000);
+  expect([status, read < 2_000_000]).toEqual([413, true]);
+  expect((await send('/v1/nodes', member, 10_000_000)).status).toBe(413);
+});

@@ -29,6 +29,7 @@ const open = (config: Partial<AuthConfig>) =>
   openAuthenticator(
     {
       method: 'token',
+      allowUnauthenticated: false,
       htpasswdFile: join(directory, 'htpasswd'),
       adminTokenFile: undefined,
       loginFailuresPerMinute: 30,

@@ -6,11 +6,13 @@ import { accessDenied, indexRules, judge } from '#conductor/auth/authorize.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
 import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
 import { findOwnership, notFound } from '#conductor/auth/node-ownership.ts';
-import { patchRules } from '#conductor/auth/patch-rules.ts';
+import { refuseFields } from '#conductor/auth/patch-rules.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { admitStrangers } from '#conductor/http/admit-strangers.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
+import { limitBody, limitStrangersBodies } from '#conductor/http/limit-body.ts';
+import { isLiteralHost, refuseRebinding } from '#conductor/http/refuse-rebinding.ts';
 import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -22,26 +24,37 @@ const rules = indexRules(accessRules);
 /**
  * Lets through who may (`conductor/auth/access-rules.ts`), and says who it is as `c.get('caller')`: 401 for strangers,
  * 403 or 404 for others, 429 for who fails too often. What strangers may do they may, as long as it does not fail too
- * often.
+ * often. Nothing of a body is read before.
  */
 export function admitCallers(context: AdmitContext): MiddlewareHandler<ApiEnv> {
   const { config } = context;
   const isOpen = (rule: AccessRule): boolean =>
     rule.access === 'public' || (rule.policy === 'baton:metrics' && config.metrics === 'anybody');
   const letStrangersIn = admitStrangers(context);
+  const limitStrangersBody = limitStrangersBodies();
   const identify = identifyCallers(context);
   return async (c, next) => {
     const rule = ruleOf(c);
-    if (rule && isOpen(rule)) return letStrangersIn(c, next);
+    if (rule && isOpen(rule)) {
+      return letStrangersIn(c, async () => answerWith(c, await limitStrangersBody(c, rule, next)));
+    }
     refuseForeignPages(c, config.publicUrl);
+    if (context.auth.unproven) refuseRebinding(c, config);
     const caller = context.auth.unproven ?? (await identify(c));
     if (caller instanceof Response) return caller;
     c.set('caller', caller);
-    if (rule) await authorize(context, c, rule, caller);
-    else if (hasOwnRoute(c)) throw accessDenied('an operation without a rule', caller, undefined);
-    await next();
-    return undefined;
+    if (!rule && hasOwnRoute(c)) throw accessDenied('an operation without a rule', caller, undefined);
+    return limitBody(c, rule, async () => {
+      if (rule) await authorize(context, c, rule, caller);
+      await next();
+    });
   };
+}
+
+/** What a middleware inside another one has answered, for the outer one to look at. */
+function answerWith(c: ApiContext, answer: Response | void): void {
+  // hono's own `next` gives the context back
+  if (answer instanceof Response) c.res = answer;
 }
 
 /** Who sends it, or the refusal. */
@@ -115,11 +128,7 @@ async function authorize(
   if (verdict === 'hidden' && isOfNodes(rule.scope)) throw notFound(rule.scope, ident ?? '');
   if (verdict !== 'allowed') throw accessDenied(rule.policy, caller, verdict === 'hidden' ? undefined : verdict.needed);
   if (rule.policy !== 'baremetal:node:update' || (caller.role === 'admin' && caller.project === undefined)) return;
-  for (const field of await patchedFields(c)) {
-    const access = patchRules[field];
-    const fieldVerdict = access === undefined ? 'allowed' : judge(access, caller, ownership);
-    if (typeof fieldVerdict === 'object') throw accessDenied(`${rule.policy}:${field}`, caller, fieldVerdict.needed);
-  }
+  refuseFields(await patchedFields(c), rule.policy, caller, ownership);
 }
 
 /** Whether a name is some other project's node's, no list tells. @throws AppError `not_found`. */
@@ -180,14 +189,9 @@ function refuseForeignPages(c: ApiContext, publicUrl: string): void {
   const origin = c.req.header('origin');
   if (origin === undefined || origin === new URL(publicUrl).origin) return;
   const own = URL.parse(origin)?.host;
-  if (own !== undefined && own === c.req.header('host') && isTrustworthyHost(own)) return;
+  if (own !== undefined && own === c.req.header('host') && isLiteralHost(own)) return;
   throw new AppError(
     'forbidden',
     `Requests from pages of ${origin} are not taken (Origin header): the API is for programs, and for its own pages.`,
   );
-}
-
-/** An address; a name may have been made to lead here for a moment (DNS rebinding). */
-function isTrustworthyHost(host: string): boolean {
-  return /^(localhost|\[[0-9a-f:.]+\]|\d+\.\d+\.\d+\.\d+)(:\d+)?$/i.test(host);
 }

@@ -15,7 +15,6 @@ import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError } from '#conductor/http/error-handler.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
-import { limitBody } from '#conductor/http/limit-body.ts';
 import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeBootModeRoutes } from '#conductor/http/node-boot-mode.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
@@ -39,6 +38,7 @@ import { microversions } from '#conductor/http/versions.ts';
 import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
 import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
 import { answerBoot } from '#conductor/nodes/boot-answer.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
 const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
@@ -84,9 +84,15 @@ export function createApp(context: ConductorContext): ApiApp {
 
   app.use('*', observeRequests(context));
   const isInspection = (path: string): boolean => /\/continue_inspection\/?$/.test(path);
-  app.use('/v1/*', limitBody);
-  app.use('*', admitCallers(context));
+  const { apiUrl } = context.config;
+  if (apiUrl !== undefined)
+    app.use('*', (c, next) => {
+      c.set('apiUrl', apiUrl);
+      return next();
+    });
+  // refusals too say which versions there are
   app.use('/v1/*', microversions);
+  app.use('*', admitCallers(context));
   // what a machine tells of itself is mended where it is stored: nobody can correct it
   app.use('/v1/*', (c, next) => (isInspection(c.req.path) ? next() : refuseUnstorableText(c, next)));
 
@@ -95,6 +101,11 @@ export function createApp(context: ConductorContext): ApiApp {
     '/',
     docsRoutes(() => describeApi(app)),
   );
+  // they have a port of their own, which a firewall shows to machines alone
+  if (context.config.boot.port !== undefined)
+    app.all('/boot/*', () => {
+      throw new AppError('not_found', 'What machines boot is served on BATON_BOOT_PORT.');
+    });
   app.route('/', createBootApp(context));
   return app;
 }

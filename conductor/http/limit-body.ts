@@ -1,28 +1,69 @@
-import type { MiddlewareHandler } from 'hono';
+import type { Context, Next } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import type { AccessRule } from '#conductor/auth/access-rules.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 
-const mebibyte = 1024 * 1024;
-/** A config drive comes in the body of a provision request; everything else is small (ironic-api.md §1.2). */
-const limits: readonly { readonly path: RegExp; readonly bytes: number }[] = [
-  { path: /\/states\/provision\/?$/, bytes: 64 * mebibyte },
-  { path: /\/continue_inspection\/?$/, bytes: 16 * mebibyte },
-  { path: /^/, bytes: mebibyte },
-];
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+/** By path of the rule; 1 MiB for everything else (ironic-api.md §1.2). A config drive comes in a provision request's body. */
+const limits: ReadonlyMap<string, number> = new Map([
+  ['/v1/nodes/{node}/states/provision', 64 * mebibyte],
+  ['/v1/continue_inspection', 16 * mebibyte],
+]);
+/** Heartbeats and reports are smaller, and are not held up by others. */
+const smallBytes = 64 * kibibyte;
+/** What strangers' larger bodies may take at once, all together. */
+const strangersBytes = 128 * mebibyte;
+const retryAfterSeconds = 5;
+
+export type BodyLimit = (c: Context<ApiEnv>, rule: AccessRule | undefined, next: Next) => Promise<Response | void>;
 
 /**
  * Answers 413 for a body that is too large, before it is read where its length is told. hono's own middleware reads only
  * what comes without a length: it looks at the body of every request, which costs more than all else on the way in.
+ * It stands behind the login: what it reads is kept in memory.
  */
-export const limitBody: MiddlewareHandler<ApiEnv> = (c, next) => {
-  const { method, path } = c.req;
-  if (method === 'GET' || method === 'HEAD') return next();
-  const maxSize = limits.find((limit) => limit.path.test(path))?.bytes ?? 0;
+export const limitBody: BodyLimit = async (c, rule, next) => {
+  if (!hasBody(c)) return next();
+  const maxSize = limitOf(rule);
   const refuse = (): Response => applicationFault(c, 413, `The body is larger than ${maxSize} bytes.`);
-  const told = c.req.header('content-length');
-  if (told === undefined || c.req.header('transfer-encoding') !== undefined) {
-    return bodyLimit({ maxSize, onError: refuse })(c, next);
-  }
-  return Number(told) > maxSize ? Promise.resolve(refuse()) : next();
+  const told = lengthOf(c);
+  if (told === undefined) return bodyLimit({ maxSize, onError: refuse })(c, next);
+  return told > maxSize ? refuse() : next();
 };
+
+/** The same for who has not logged in, with an end to what all of them together may have read into memory at once. */
+export function limitStrangersBodies(bytes: number = strangersBytes): BodyLimit {
+  const state = { held: 0 };
+  return async (c, rule, next) => {
+    if (!hasBody(c)) return next();
+    // at most the limit: what is announced above it is refused
+    const size = Math.min(lengthOf(c) ?? Infinity, limitOf(rule));
+    if (size <= smallBytes) return limitBody(c, rule, next);
+    if (state.held + size > bytes) {
+      c.header('Retry-After', String(retryAfterSeconds));
+      return applicationFault(c, 503, 'Too many large bodies are being read; try again later.');
+    }
+    state.held += size;
+    try {
+      return await limitBody(c, rule, next);
+    } finally {
+      state.held -= size;
+    }
+  };
+}
+
+function hasBody({ req }: Context): boolean {
+  return req.method !== 'GET' && req.method !== 'HEAD';
+}
+
+function limitOf(rule: AccessRule | undefined): number {
+  return limits.get(rule?.path ?? '') ?? mebibyte;
+}
+
+/** As told in advance; `undefined` = it comes in chunks. */
+function lengthOf({ req }: Context): number | undefined {
+  const told = req.header('content-length');
+  return told === undefined || req.header('transfer-encoding') !== undefined ? undefined : Number(told);
+}

@@ -9,6 +9,11 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { acceptWebSockets } from '#shared/web-socket/accept.ts';
 import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
 
+/** A config drive of 64 MiB comes within it; after it, and after so long for the headers, who sends slowly is cut off. */
+const requestTimeout = 120_000;
+const headersTimeout = 20_000;
+/** Ten thousand agents, and as many consoles, clients and machines that boot. */
+const maxConnections = 20_000;
 const neverStopping = new AbortController().signal;
 
 /**
@@ -28,7 +33,7 @@ export async function listen(
 ): Promise<{ readonly url: string; readonly port: number; close(): Promise<void> }> {
   const webSockets = acceptWebSockets(maxConsoleMessageBytes);
   const host = urlHost(address.host);
-  const upgrades = { shouldUpgradeCallback: webSockets.shouldUpgradeCallback };
+  const upgrades = { shouldUpgradeCallback: webSockets.shouldUpgradeCallback, requestTimeout, headersTimeout };
   const { tls } = address;
   const server = createAdaptorServer({
     // load balancers ask after our health by HTTP/1.0, without a Host
@@ -39,6 +44,7 @@ export async function listen(
       ? { createServer: createHttpsServer, serverOptions: { ...upgrades, ...tls.current() } }
       : { serverOptions: upgrades }),
   });
+  (server as Server).maxConnections = maxConnections;
   tls?.onChange((certificate) => (server as HttpsServer).setSecureContext(certificate));
   // of HTTP/2 there is none, and TLS changes nothing here
   const draining = drain(server as Server, address.stopping ?? neverStopping);
