@@ -4,12 +4,12 @@ import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
+import { requireAttachable } from '#conductor/networks/require-attachable.ts';
 import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { attachVif, detachVif } from '#conductor/nodes/change-vif.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { listVifs } from '#conductor/nodes/vif-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node networks'];
 const vifVersion = 28;
@@ -56,13 +56,7 @@ export function nodeVifRoutes(context: ConductorContext): ApiApp {
     requireEndpoint(c.get('version'), vifVersion);
     const { id } = c.req.valid('json');
     const node = await getNode(context.db, c.req.valid('param').node);
-    const known = context.networks.networks.networks.map((network) => network.name);
-    if (node.networkInterface === 'switchport' && !known.includes(id)) {
-      throw new AppError(
-        'invalid_argument',
-        `id: no network '${id}'; the networks file has ${known.join(', ') || 'none'}.`,
-      );
-    }
+    if (node.networkInterface === 'switchport') requireAttachable(context.networks.networks, id, c.get('caller'));
     const note = changeNote(context, c.get('caller'), `network ${id} attached`);
     await changeUnlocked(context, node.uuid, (tx, current) => attachVif(tx, current, id), note);
     return c.body(null, 204);

@@ -18,6 +18,8 @@ export interface Network {
   readonly name: string;
   /** 1 to 4094. */
   readonly vlan: number;
+  /** Whose callers may attach it, beside those without a project; default: nobody's. */
+  readonly projects?: readonly string[] | undefined;
 }
 
 /** The operator's networks file; `noNetworks` when there is none. */
@@ -32,6 +34,11 @@ export const noNetworks: Networks = { switches: [], networks: [], defaults: unde
 
 const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be letters, digits, dots, dashes or underscores');
 
+const NetworkEntry = z.strictObject({
+  vlan: z.int().min(1).max(4094),
+  projects: z.array(z.string('must be a string; put it in quotes').min(1, 'must not be empty')).optional(),
+});
+
 const NetworksFile = z.strictObject({
   switches: z
     .array(
@@ -42,7 +49,7 @@ const NetworksFile = z.strictObject({
       }),
     )
     .default([]),
-  networks: z.record(name, z.strictObject({ vlan: z.int().min(1).max(4094) })),
+  networks: z.record(name, NetworkEntry),
   defaults: z.strictObject({ provisioning: z.string(), cleaning: z.string(), tenant: z.string() }),
 });
 type NetworksFile = z.infer<typeof NetworksFile>;
@@ -72,7 +79,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       driver: entry.driver,
       endpoint: entry.endpoint,
     })),
-    networks: Object.entries(parsed.data.networks).map(([name, { vlan }]) => ({ name, vlan })),
+    networks: Object.entries(parsed.data.networks).map(([name, entry]) => ({ name, ...entry })),
     defaults: parsed.data.defaults,
   };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { accessDenied } from '#conductor/auth/authorize.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
@@ -17,6 +18,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** What says how the machine is connected. */
 const rewiring = ['address', 'localLinkConnection', 'pxeEnabled', 'portgroupUuid'] as const;
 
+/** What says which ports of a switch are the machine's: a project could claim another's machine, and have it moved. */
+const wiring = { local_link_connection: 'localLinkConnection', physical_network: 'physicalNetwork' } as const;
+
 type PortContext = Pick<ConductorContext, 'db' | 'clock' | 'config'>;
 
 /**
@@ -30,6 +34,7 @@ export function createPort(
   caller: Caller,
 ): Promise<PortRow> {
   const note = changeNote(context, caller, `port ${description.address} created`);
+  refuseWiring('create', caller, Object.keys(description));
   const columns = Object.entries(portColumns)
     .map(([field, column]) => [column, description[field as keyof typeof portColumns]] as const)
     .filter(([, value]) => value !== undefined && value !== null);
@@ -73,6 +78,7 @@ export async function changePort(
     async (tx, node) => {
       const before = await getPort(tx, portUuid);
       const change = planPortPatch(before, patch);
+      refuseWiring('update', caller, Object.keys(change));
       if (rewiring.some((column) => column in change)) refuseInUse(node, 'port', 'changed');
       if (change.localLinkConnection) await refuseSharedSwitchPort(tx, change.localLinkConnection, portUuid);
       await checkMembership(tx, { ...before, ...change });
@@ -95,6 +101,15 @@ export async function removePort(context: PortContext, portUuid: string, caller:
     },
     changeNote(context, caller, `port ${address} deleted`),
   );
+}
+
+/** @param names fields or columns. @throws AppError `forbidden` for a caller of a project that writes how it is wired. */
+function refuseWiring(verb: string, caller: Caller, names: readonly string[]): void {
+  if (caller.project === undefined) return;
+  for (const [field, column] of Object.entries(wiring)) {
+    if (!names.includes(field) && !names.includes(column)) continue;
+    throw accessDenied(`baremetal:port:${verb}:${field}`, caller, undefined);
+  }
 }
 
 async function refuseSharedSwitchPort(tx: Transaction, connection: JsonObject, exceptUuid?: string): Promise<void> {
