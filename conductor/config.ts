@@ -44,7 +44,10 @@ const Environment = z.object({
   BATON_PUBLIC_URL: z
     .url()
     .optional()
-    .describe('URL under which nodes reach this conductor; default from host and port'),
+    .describe(
+      'URL under which nodes reach this conductor, and with which the addresses in answers begin (links, `next`, ' +
+        '`Location`); default from host and port, and for answers as the client wrote it',
+    ),
   BATON_DATA_DIR: z.string().default('/var/lib/baton').describe('directory of the embedded database'),
   DATABASE_URL: z
     .string()
@@ -141,6 +144,8 @@ export interface ConductorConfig extends ConductorSettings {
   readonly host: string;
   readonly port: number;
   readonly publicUrl: string;
+  /** What links, `next` and `Location` begin with: the public URL when it is set; `undefined` = as the client wrote. */
+  readonly apiUrl: string | undefined;
   readonly dataDirectory: string;
   readonly databaseUrl: string | undefined;
   /** With PostgreSQL never `undefined`. */
@@ -218,6 +223,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     host: env.BATON_HOST,
     port: env.BATON_PORT,
     publicUrl,
+    apiUrl: env.BATON_PUBLIC_URL === undefined ? undefined : publicUrl,
     dataDirectory: env.BATON_DATA_DIR,
     databaseUrl: env.DATABASE_URL,
     secretKeyFile: env.BATON_SECRET_KEY_FILE,

@@ -5,6 +5,7 @@ import { anybody } from '#conductor/auth/caller.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { deleteConfigDrive, getNode, readConfigDrive, saveConfigDrive } from '#conductor/nodes/node-store.ts';
 import { openConfigDrive, openNodeDocument, sealConfigDrive } from '#conductor/secrets/node-secrets.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -39,6 +40,17 @@ test.each(['deleted', 'undeploy', 'rebuild'])('a protected node refuses %s, and 
     fault: `Node ${uuid} is protected and cannot be undeployed, rebuilt or deleted: production.`,
   });
   expect(await state()).toBe('active');
+});
+
+test('an impossible verb is to be tried again while a conductor works on the node', async () => {
+  await set({ provisionState: 'verifying', targetProvisionState: 'manageable' });
+  const lease = await claimLease(api.context.db, uuid, { holder: 'other-host', leaseMs: 60_000 });
+  expect(await ask('provide')).toMatchObject({
+    status: 409,
+    fault: `Node ${uuid} is locked by host other-host, please retry after the current operation is completed.`,
+  });
+  if (lease) await releaseLease(api.context.db, lease);
+  expect(await ask('provide')).toMatchObject({ status: 400 });
 });
 
 test('a retired node is not provided', async () => {

@@ -17,6 +17,7 @@ import { verbWork } from '#conductor/flows/verb-work.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { checkFetched } from '#conductor/nodes/image-urls.ts';
+import { refuseReserved } from '#conductor/nodes/node-lock.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import {
@@ -60,6 +61,8 @@ export async function requestProvision(
   const { secrets } = context;
   const { event } = provisionVerbs[request.verb];
   const work = verbWork[event];
+  // what is at work may end where the verb is possible: clients try again on 409 and give up on 400
+  if (!isPossible(node, request.verb)) await refuseReserved(context.db, node.uuid);
   refuseImpossible(node, request.verb);
   refuseForbidden(node, request.verb);
   await lookForConductor(context, node);
@@ -101,9 +104,13 @@ function changedInstanceInfo(
   return hash === undefined ? rest : { ...rest, hashed_rescue_password: hash };
 }
 
+function isPossible(node: NodeRow, verb: ProvisionVerb): boolean {
+  return legalVerbs(node.provisionState).includes(verb);
+}
+
 function refuseImpossible(node: NodeRow, verb: ProvisionVerb): void {
+  if (isPossible(node, verb)) return;
   const legal = legalVerbs(node.provisionState);
-  if (legal.includes(verb)) return;
   throw new AppError(
     'invalid_argument',
     `The requested action '${verb}' can not be performed on node '${node.uuid}' while it is in state ` +

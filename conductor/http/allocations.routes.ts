@@ -171,7 +171,7 @@ export function allocationRoutes(context: ConductorContext): ApiApp {
     const rows = isOthers ? [] : await listAllocations(db, filter, paging);
     return c.json({
       allocations: rows.map((row) => answer(c, row, fields)),
-      ...nextPage(c.req.url, path, paging, rows),
+      ...nextPage(c, path, paging, rows),
     });
   });
 

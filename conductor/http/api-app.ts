@@ -6,6 +6,8 @@ export interface ApiEnv {
   Variables: {
     /** Minor of the microversion in use. */
     version: number;
+    /** `https://baton.example`; absent = as the client reached it. */
+    apiUrl: string | undefined;
     requestId: string;
     caller: Caller;
   };

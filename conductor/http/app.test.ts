@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createApp } from '#conductor/http/app.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -41,6 +42,18 @@ describe('microversions', () => {
     const answer = await api.call('GET', '/v1/nodes/nope');
     expect(answer.headers.get('X-OpenStack-Ironic-API-Version')).toBe('1.96');
     expect(answer.headers.get('X-OpenStack-Request-ID')).toMatch(/^req-/);
+  });
+
+  test('stand on refusals of strangers', async () => {
+    const { context } = api;
+    const answer = await createApp({ ...context, auth: { ...context.auth, unproven: undefined } }).request('/v1/nodes');
+    expect(answer.status).toBe(401);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'x-openstack-ironic-api-version': '1.1',
+      'x-openstack-ironic-api-minimum-version': '1.1',
+      'x-openstack-ironic-api-maximum-version': '1.96',
+      'www-authenticate': expect.any(String) as unknown,
+    });
   });
 });
 
@@ -158,6 +171,26 @@ test('what is not built lists as empty and refuses in words that say what to do'
   });
   expect((await api.call('GET', '/v1/runbooks', undefined, '1.91')).status).toBe(404);
   expect((await api.call('GET', '/v1/drivers/redfish/vendor_passthru/methods')).status).toBe(400);
+});
+
+test('addresses in answers begin with the public URL when it is set', async () => {
+  const { context } = api;
+  const app = createApp({ ...context, config: { ...context.config, apiUrl: 'https://baton.example/metal' } });
+  const ask = (path: string, init: RequestInit = {}) =>
+    app.request(`http://10.0.0.7:6385${path}`, {
+      ...init,
+      headers: { 'X-OpenStack-Ironic-API-Version': '1.96', 'Content-Type': 'application/json' },
+    });
+  const create = () => ask('/v1/nodes', { method: 'POST', body: JSON.stringify({ driver: 'fake-hardware' }) });
+  const created = await create();
+  const { uuid, links } = (await created.json()) as { uuid: string; links: unknown };
+  expect(created.headers.get('Location')).toBe(`https://baton.example/metal/v1/nodes/${uuid}`);
+  expect(links).toEqual([
+    { href: `https://baton.example/metal/v1/nodes/${uuid}`, rel: 'self' },
+    { href: `https://baton.example/metal/nodes/${uuid}`, rel: 'bookmark' },
+  ]);
+  const { next } = (await (await ask('/v1/nodes?limit=1&fields=uuid,name')).json()) as { next: unknown };
+  expect(next).toBe(`https://baton.example/metal/v1/nodes?limit=1&fields=uuid,name&marker=${uuid}`);
 });
 
 test('the OpenAPI document names the paths', async () => {

@@ -120,7 +120,7 @@ export function chassisRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
     const rows = await listChassis(db, paging);
     return c.json({
       chassis: rows.map((row) => answer(c, row, place.fields)),
-      ...nextPage(c.req.url, place.path, paging, rows),
+      ...nextPage(c, place.path, paging, rows),
     });
   };
 

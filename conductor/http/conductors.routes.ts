@@ -80,7 +80,7 @@ export function conductorRoutes(context: ConductorContext): ApiApp {
     return c.json({
       conductors: rows.map((row) => view(c, row, fields)),
       ...nextPage(
-        c.req.url,
+        c,
         '/v1/conductors',
         paging,
         rows.map(({ hostname }) => ({ uuid: hostname })),

@@ -97,7 +97,7 @@ export function deployTemplateRoutes(context: Pick<ConductorContext, 'db' | 'sec
     const rows = await listTemplates(db, paging);
     return c.json({
       deploy_templates: rows.map((row) => answer(c, row, fields)),
-      ...nextPage(c.req.url, path, paging, rows),
+      ...nextPage(c, path, paging, rows),
     });
   });
 

@@ -6,9 +6,9 @@ export interface Link {
   readonly rel: string;
 }
 
-/** Scheme, host and port as the client wrote them. */
+/** What the addresses in answers begin with: the API's public URL where it is set, else what the client wrote. */
 export function originOf(c: Context<ApiEnv>): string {
-  return new URL(c.req.url).origin;
+  return c.get('apiUrl') ?? new URL(c.req.url).origin;
 }
 
 /** Ironic's pair: the versioned address and the one without `/v1`. */

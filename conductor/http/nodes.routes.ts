@@ -162,7 +162,7 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
       filter === undefined ? [] : await listNodes(context.db, { ...filter, visibleTo }, paging, choice.fields);
     const nodes = answerNodes(context, c, shown, choice);
     const rows = shown.map(({ node }) => node);
-    return c.json({ nodes, ...nextPage(c.req.url, path, paging, rows) });
+    return c.json({ nodes, ...nextPage(c, path, paging, rows) });
   };
 
   const app = newApiApp();

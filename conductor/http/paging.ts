@@ -1,4 +1,7 @@
+import type { Context } from 'hono';
 import { z } from 'zod';
+import type { ApiEnv } from '#conductor/http/api-app.ts';
+import { originOf } from '#conductor/http/links.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -43,15 +46,15 @@ export function parsePaging(query: {
 
 /** The address of the next page when this one is full, repeating the query. */
 export function nextPage(
-  requestUrl: string,
+  c: Context<ApiEnv>,
   path: string,
   paging: Paging,
   rows: readonly { uuid: string }[],
 ): { next?: string } {
   const last = rows.at(-1);
   if (!last || rows.length < paging.limit) return {};
-  const url = new URL(requestUrl);
-  url.pathname = path;
+  const url = new URL(`${originOf(c)}${path}`);
+  url.search = new URL(c.req.url).search;
   url.searchParams.set('limit', String(paging.limit));
   url.searchParams.set('marker', last.uuid);
   // a comma list must stay one for the eye; both forms are legal

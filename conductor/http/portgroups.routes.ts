@@ -184,7 +184,7 @@ function mountLists(app: ApiApp, db: ConductorContext['db']): void {
     const rows = await listPortgroups(db, { ...place.filter, visibleTo: c.get('caller').project }, paging);
     return c.json({
       portgroups: rows.map((row) => answer(c, row, place.fields)),
-      ...nextPage(c.req.url, place.path, paging, rows),
+      ...nextPage(c, place.path, paging, rows),
     });
   };
 

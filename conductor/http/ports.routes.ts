@@ -202,7 +202,7 @@ function mountLists(app: ApiApp, db: ConductorContext['db']): void {
     const visibleTo = c.get('caller').project;
     const rows = await listPorts(db, { nodeUuid, portgroupUuid, address, shard: query.shard, visibleTo }, paging);
     const ports = rows.map((row) => answerPort(c, row, list.fields));
-    return c.json({ ports, ...nextPage(c.req.url, list.path, paging, rows) });
+    return c.json({ ports, ...nextPage(c, list.path, paging, rows) });
   };
 
   /** All ports, or those of the node asked for: a node that does not exist has none. */

@@ -121,7 +121,7 @@ export function mountVolumeOperations<Row extends { readonly uuid: string }, Fie
     const rows = await resource.list(context.db, place.nodeUuid, paging, c.get('caller').project);
     return c.json({
       [key]: rows.map((row) => answerVolume(c, resource, row, fields)),
-      ...nextPage(c.req.url, place.path, paging, rows),
+      ...nextPage(c, place.path, paging, rows),
     });
   };
 

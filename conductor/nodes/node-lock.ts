@@ -1,5 +1,5 @@
 import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
 import { claimLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -21,6 +21,12 @@ export async function refuseLocked(tx: Transaction, nodeUuid: string): Promise<v
   if (!(await touchLease(tx, nodeUuid))) {
     throw nodeLocked(nodeUuid, (await leaseHolder(tx, nodeUuid)) ?? 'another conductor');
   }
+}
+
+/** The same where nothing is changed yet. @throws AppError `node_locked` while a conductor works on the node. */
+export async function refuseReserved(db: Queryable, nodeUuid: string): Promise<void> {
+  const holder = await leaseHolder(db, nodeUuid);
+  if (holder !== undefined) throw nodeLocked(nodeUuid, holder);
 }
 
 /**
