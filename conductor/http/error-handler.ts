@@ -50,6 +50,10 @@ export function answerError({
       return applicationFault(c, status, errorChain(error));
     }
     const requestId = c.get('requestId');
+    if (hasHungUp(error)) {
+      log.debug({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the client hung up');
+      return applicationFault(c, 400, 'The request ended before all of it was sent.');
+    }
     if (passingDatabaseFaults.has(databaseFaultClass(error) ?? '')) {
       log.error({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the database does not answer');
       return applicationFault(c, 503, 'The database does not answer; please retry.');
@@ -60,4 +64,11 @@ export function answerError({
     );
     return applicationFault(c, 500, `Internal error; the conductor's log has it under request ${requestId}.`);
   };
+}
+
+/** Node's error of a request that was cut; the database's have more to them (`databaseFaultClass`). */
+function hasHungUp(error: Error & { readonly code?: unknown }): boolean {
+  const isCut =
+    error.code === 'ECONNRESET' || error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.name === 'AbortError';
+  return isCut && databaseFaultClass(error) === undefined;
 }

@@ -1,3 +1,4 @@
+import { DrizzleQueryError } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { databaseFaultClass } from '#conductor/metrics/database-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -11,6 +12,9 @@ test.each([
   ['one that says nothing', new AppError('database_error', 'use the database'), 'other'],
   ["a duplicate, which is the client's", new AppError('conflict', 'exists', { cause: withCode('23505') }), undefined],
   ['a BMC that is away', new AppError('unavailable', 'read power', { cause: withCode('ECONNREFUSED') }), undefined],
+  ['a connection lost under a query', new DrizzleQueryError('select', [], withCode('ECONNRESET')), 'connection'],
+  ['one lost as a transaction began', Object.assign(withCode('ECONNRESET'), { query: 'begin' }), 'connection'],
+  ['a client that hangs up in the middle of its request', withCode('ECONNRESET'), undefined],
   ['a bug', new TypeError('undefined is not a function'), undefined],
   ['no error at all', 'text', undefined],
 ])('%s', (_, error, expected) => {

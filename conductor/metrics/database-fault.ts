@@ -1,3 +1,4 @@
+import { DrizzleQueryError } from 'drizzle-orm';
 import type { Metrics } from '#conductor/metrics/metrics.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -14,13 +15,23 @@ export function databaseFaultClass(error: unknown): string | undefined {
   let isOurs = false;
   for (let depth = 0; depth < maximumCauses && cause instanceof Error; depth += 1) {
     if (cause instanceof AppError && cause.code !== 'database_error') return undefined;
-    isOurs ||= cause instanceof AppError;
+    isOurs ||= cause instanceof AppError || cause instanceof DrizzleQueryError;
     const code: unknown = Reflect.get(cause, 'code');
     if (typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return code.slice(0, 2);
-    if (typeof code === 'string' && /^(CONNECT|ECONN|EPIPE|ENOTFOUND)/.test(code)) return 'connection';
+    if (typeof code === 'string' && isConnectionFault(code, cause, isOurs)) return 'connection';
     cause = cause.cause;
   }
   return isOurs ? 'other' : undefined;
+}
+
+/**
+ * Other connections are lost with the same codes, a client's in the middle of its request above all. What opens a transaction
+ * drizzle does not wrap, but postgres.js leaves the query in its errors.
+ */
+function isConnectionFault(code: string, cause: Error, isOurs: boolean): boolean {
+  if (/^CONNECT/.test(code)) return true;
+  const isOfQuery = isOurs || 'query' in cause || ('syscall' in cause && cause.syscall === 'connect');
+  return isOfQuery && /^(ECONN|EPIPE|ENOTFOUND)/.test(code);
 }
 
 /** Counts the error if it is the database's. */
