@@ -1,8 +1,9 @@
 import { eq } from 'drizzle-orm';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { workOnNode } from '#conductor/background/node-worker.ts';
+import { createScheduler } from '#conductor/background/scheduler.ts';
 import { insertConductor, recordConductorStop } from '#conductor/conductors/conductor-store.ts';
-import { flowSteps } from '#conductor/db/schema/flow.ts';
+import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { findLatestFlow, insertFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { plannedCore } from '#conductor/flows/planned-step.ts';
@@ -58,6 +59,32 @@ test('a step that only another release knows is left to others as long as there 
   const failed = await readFlow();
   expect(failed.flow.state).toBe('failed');
   expect(failed.flow.error).toContain("this conductor's release knows no step deploy.from_the_future");
+});
+
+test('what is left to others is told them once, and their nudges and the next periods leave it alone', async () => {
+  const { context } = api;
+  const newer = { hostname: 'newer', conductorGroup: '', drivers: ['fake-hardware'], publicUrl: 'http://newer' };
+  const generation = await insertConductor(context.db, newer);
+  await beginFlow(['from_the_future']);
+  const told: string[] = [];
+  const scheduler = createScheduler({ context: () => context, tellOthers: (nodeUuid) => told.push(nodeUuid) });
+  scheduler.nudge(uuid, 'operator');
+  await vi.waitFor(() => expect(told).toEqual([uuid]));
+  await context.db.update(flows).set({ nextCheckAt: new Date(0), held: null, heldSince: null });
+  // its own word comes back to it
+  scheduler.nudge(uuid, 'another conductor');
+  await scheduler.reconcile();
+  // what comes later is begun, so what came before has been decided on
+  const other = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', automated_clean: false })).uuid;
+  await context.db.update(nodes).set({ provisionState: 'deploying', networkInterface: 'noop' });
+  const steps = [plannedCore({ interface: 'deploy', step: 'from_the_future', priority: 0 })];
+  await context.db.transaction((tx) => insertFlow(tx, { nodeUuid: other, kind: 'deploy', steps }));
+  scheduler.nudge(other, 'another conductor');
+  await vi.waitFor(() => expect(told).toContain(other));
+  await scheduler.stop();
+  expect(told.slice(0, 2)).toEqual([uuid, other]);
+  expect((await readFlow()).flow.held).toBeNull();
+  await recordConductorStop(context.db, { hostname: 'newer', generation });
 });
 
 test('a node whose driver is not known here is not claimed', async () => {
