@@ -1,6 +1,7 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { newToken, tokenDigest } from '#conductor/auth/api-tokens.ts';
+import { readPrivateFile } from '#conductor/auth/private-file.ts';
 import { unreadable } from '#conductor/auth/watched-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -15,10 +16,10 @@ const shortest = 32;
  */
 export async function readAdminToken(file: string, log: Log): Promise<string> {
   const setting = 'BATON_ADMIN_TOKEN_FILE';
-  const text = await readFile(file, 'utf8').catch(async (cause: unknown) => {
+  const text = await readPrivateFile(file).catch(async (cause: unknown) => {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') return unreadable(setting, file)(cause);
     const token = newToken();
-    await mkdir(dirname(file), { recursive: true });
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     await writeFile(file, `${token}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
       throw new AppError('invalid_argument', `${setting}: make ${file}`, { cause: error });
     });

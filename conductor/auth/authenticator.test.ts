@@ -55,7 +55,7 @@ describe('the token of the first administrator', () => {
 
   test('must not be guessable', async () => {
     const adminTokenFile = join(directory, 'short');
-    await writeFile(adminTokenFile, 'secret\n');
+    await writeFile(adminTokenFile, 'secret\n', { mode: 0o600 });
     await expect(open({ adminTokenFile })).rejects.toThrow(/short must hold a token of at least 32 characters/);
   });
 });

@@ -126,7 +126,7 @@ const alwaysOurs: SessionLock = {
 
 async function openPglite(dataDirectory: string, template: Blob | undefined): Promise<Database> {
   const inMemory = dataDirectory.startsWith('memory://');
-  if (!inMemory) await mkdir(dataDirectory, { recursive: true });
+  if (!inMemory) await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const lock = inMemory ? undefined : await lockDirectory(dataDirectory);
   const client = await PGlite.create(inMemory ? dataDirectory : join(dataDirectory, 'postgres'), {
     startParams: embeddedStartParams,

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { TlsConfig } from '#conductor/auth/auth-settings.ts';
+import { readPrivateFile } from '#conductor/auth/private-file.ts';
 import { unreadable, watchFiles } from '#conductor/auth/watched-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -28,7 +29,7 @@ export async function openTlsFiles(
 ): Promise<TlsFiles> {
   const read = async (): Promise<TlsCertificate> => {
     const cert = await readFile(certFile, 'utf8').catch(unreadable('BATON_TLS_CERT_FILE', certFile));
-    const key = await readFile(keyFile, 'utf8').catch(unreadable('BATON_TLS_KEY_FILE', keyFile));
+    const key = await readPrivateFile(keyFile).catch(unreadable('BATON_TLS_KEY_FILE', keyFile));
     const certificate = { cert, key, minVersion: 'TLSv1.2' } as const;
     try {
       createSecureContext(certificate);

@@ -29,7 +29,7 @@ export function databaseFaultClass(error: unknown): string | undefined {
  * drizzle does not wrap, but postgres.js leaves the query in its errors.
  */
 function isConnectionFault(code: string, cause: Error, isOurs: boolean): boolean {
-  if (/^CONNECT/.test(code)) return true;
+  if (code.startsWith('CONNECT')) return true;
   const isOfQuery = isOurs || 'query' in cause || ('syscall' in cause && cause.syscall === 'connect');
   return isOfQuery && /^(ECONN|EPIPE|ENOTFOUND)/.test(code);
 }

@@ -24,7 +24,7 @@ test('PostgreSQL needs a key file, and the refusal says how to make one', () => 
 test('the first line seals, all open', async () => {
   const file = join(folder, 'keys');
   const [first, second] = [base64(), base64()];
-  await writeFile(file, `# old\n${first}\n`);
+  await writeFile(file, `# old\n${first}\n`, { mode: 0o600 });
   const load = () => loadSecrets({ secretKeyFile: file, dataDirectory: '/nowhere' });
   const sealed = (await load()).seal('x', 'p');
   await writeFile(file, `${second}\n\n${first}\n`);
@@ -39,6 +39,7 @@ test('the embedded database gets a key of its own, once, for its owner alone', a
   expect((await loadSecrets(config)).open(sealed, 'p')).toBe('x');
   const file = join(folder, 'data', 'secret.key');
   expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect((await stat(join(folder, 'data'))).mode & 0o777).toBe(0o700);
   expect(parseKeys(await readFile(file, 'utf8'), 'f')).toHaveLength(1);
 });
 
@@ -49,6 +50,16 @@ test.each([
   expect(() => parseKeys(text, 'f')).toThrow(message);
   // a key that was mistyped is still nearly a key
   expect(() => parseKeys(text, 'f')).not.toThrow(text.trim());
+});
+
+test('a file that others can read is not used', async () => {
+  const file = join(folder, 'open');
+  await writeFile(file, base64(), { mode: 0o644 });
+  const config = { secretKeyFile: file, dataDirectory: 'memory://' };
+  await expect(loadSecrets(config)).rejects.toMatchObject({
+    message: expect.stringContaining('BATON_SECRET_KEY_FILE') as string,
+    cause: { message: expect.stringContaining(`chmod 600 ${file}`) as string },
+  });
 });
 
 test('a file that is not there, or has no key, is named', async () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readPrivateFile } from '#conductor/auth/private-file.ts';
 import { createSecrets, type Secrets } from '#conductor/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -37,16 +38,18 @@ export async function loadSecrets(config: {
     const { cause } = error as Error;
     if ((cause as NodeJS.ErrnoException | undefined)?.code !== 'ENOENT') throw error;
   }
-  await mkdir(config.dataDirectory, { recursive: true });
+  await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 });
   // whole or not at all, and on the disk before anything is sealed with it
   const unfinished = `${file}.new`;
-  await writeFile(unfinished, `${randomBytes(keyBytes).toString('base64')}\n`, { mode: 0o600, flush: true });
+  await rm(unfinished, { force: true });
+  const key = randomBytes(keyBytes).toString('base64');
+  await writeFile(unfinished, `${key}\n`, { mode: 0o600, flush: true, flag: 'wx' });
   await rename(unfinished, file);
   return readKeyFile(file, 'the key of the embedded database');
 }
 
 async function readKeyFile(file: string, what: string): Promise<Secrets> {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+  const text = await readPrivateFile(file).catch((cause: unknown) => {
     throw new AppError('invalid_argument', `${what}: read ${file}`, { cause });
   });
   return createSecrets(parseKeys(text, `${what}: ${file}`));
