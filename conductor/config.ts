@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import { allocationEnvironment } from '#conductor/allocations/allocation-settings.ts';
 import { urlHost } from '#conductor/auth/address-ranges.ts';
 import {
   type AuthConfig,
@@ -115,6 +116,7 @@ const Environment = z.object({
   ),
   BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between two reads of every node's power state"),
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
+  ...allocationEnvironment,
   BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that a lost nudge left behind'),
   BATON_MAX_ACTIVE_NODES: z.coerce.number().int().positive().default(100).describe('nodes worked on at the same time'),
   BATON_CONSOLE: z
@@ -173,6 +175,7 @@ export interface ConductorConfig extends ConductorSettings {
   readonly powerTimeoutMs: number;
   readonly powerSyncIntervalMs: number;
   readonly leaseMs: number;
+  readonly allocationErrorDays: number;
   readonly reconcileIntervalMs: number;
   readonly maxActiveNodes: number;
   readonly console: ConsoleAccess;
@@ -248,6 +251,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     powerTimeoutMs: env.BATON_POWER_TIMEOUT * 1000,
     powerSyncIntervalMs: env.BATON_POWER_SYNC_INTERVAL * 1000,
     leaseMs: env.BATON_LEASE_SECONDS * 1000,
+    allocationErrorDays: env.BATON_ALLOCATION_ERROR_DAYS,
     reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,
     maxActiveNodes: env.BATON_MAX_ACTIVE_NODES,
     console: env.BATON_CONSOLE,

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import {
@@ -97,10 +97,28 @@ export async function insertAllocations(db: Queryable, rows: readonly NewAllocat
     (constraint) => {
       if (constraint.includes('name')) return duplicateName(rows.map(({ name }) => name));
       if (constraint.includes('node')) return `Node ${rows[0]?.nodeUuid} has an allocation already.`;
-      return `An allocation with UUID ${rows[0]?.uuid} already exists.`;
+      return duplicateUuid(rows[0]?.uuid);
     },
   );
   return inserted.sort((a, b) => a.id - b.id);
+}
+
+/** What `insertAllocations` would refuse now. @throws AppError `conflict` in its words. */
+export async function refuseDuplicates(
+  db: Queryable,
+  { uuid, names }: { readonly uuid: string | undefined; readonly names: readonly (string | null)[] },
+): Promise<void> {
+  const given = names.filter((name) => name !== null);
+  const conditions = [
+    uuid === undefined ? [] : eq(allocations.uuid, uuid),
+    given.length === 0 ? [] : inArray(allocations.name, given),
+  ];
+  if (conditions.flat().length === 0) return;
+  const [row] = await db
+    .select({ uuid: allocations.uuid })
+    .from(allocations)
+    .where(or(...conditions.flat()));
+  if (row) throw new AppError('conflict', row.uuid === uuid ? duplicateUuid(uuid) : duplicateName(names));
 }
 
 /** @throws AppError `not_found`. */
@@ -147,6 +165,10 @@ async function deleteWhere(tx: Transaction, condition: SQL | undefined): Promise
   await tellWebhooksOfAllocations(tx, uuids, 'deleted');
   await tx.delete(allocations).where(inArray(allocations.uuid, uuids));
   return true;
+}
+
+function duplicateUuid(uuid: string | undefined): string {
+  return `An allocation with UUID ${uuid} already exists.`;
 }
 
 function duplicateName(names: readonly (string | null | undefined)[]): string {

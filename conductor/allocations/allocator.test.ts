@@ -1,15 +1,7 @@
-import type { PGlite } from '@electric-sql/pglite';
 import { eq, sql } from 'drizzle-orm';
-import { drizzle } from 'drizzle-orm/pglite';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { allocateRound, type RoundOptions } from '#conductor/allocations/allocate-round.ts';
-import {
-  deleteUnmatched,
-  getAllocation,
-  insertAllocations,
-  listAllocations,
-} from '#conductor/allocations/allocation-store.ts';
+import { getAllocation, insertAllocations, listAllocations } from '#conductor/allocations/allocation-store.ts';
 import { createAllocations } from '#conductor/allocations/create-allocation.ts';
 import { refusals, type Wish } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
@@ -19,10 +11,10 @@ import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { anybody } from '#conductor/auth/caller.ts';
 import { allocations } from '#conductor/db/schema/allocation.ts';
 import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
-import { nodeTraits } from '#conductor/db/schema/node-trait.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { addTraits } from '#conductor/nodes/trait-store.ts';
+import { availableNode } from '#test/support/available-node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -32,18 +24,8 @@ beforeAll(async () => {
 beforeEach(() => api.reset());
 afterAll(() => api.close());
 
-const nodeNamed = (name: string, more: Partial<NodeInsert> = {}) => ({
-  uuid: crypto.randomUUID(),
-  name,
-  driver: 'fake-hardware',
-  networkInterface: 'noop' as const,
-  resourceClass: 'big',
-  provisionState: 'available' as const,
-  powerState: 'power off' as const,
-  ...more,
-});
 async function addNode(name: string, more: Partial<NodeInsert> = {}): Promise<string> {
-  const node = nodeNamed(name, more);
+  const node = availableNode(name, more);
   await api.context.db.insert(nodes).values(node);
   return node.uuid;
 }
@@ -191,156 +173,18 @@ test('dry_run tells which nodes it would be, and why each other is refused', asy
   expect(await members()).toEqual([]);
 });
 
-describe('a round', () => {
-  const patience = { patienceMs: 10_000, retryMs: 500 };
-  const roundOptions = (): RoundOptions => ({
-    hinderedSince: new Map(),
-    waits: { explainedAt: undefined },
-    ...patience,
-  });
-  const insert = (more: Partial<typeof allocations.$inferInsert> = {}) =>
-    api.context.db.insert(allocations).values({
-      uuid: crypto.randomUUID(),
-      state: 'allocating',
-      resourceClass: 'big',
-      conductor: 'test-host',
-      ...more,
-    });
-  /** The context with a hook before each transaction, which is where another conductor may come first. */
-  const withHook = (before: () => Promise<void>, now: () => Date = () => new Date()): typeof api.context => {
-    const { db } = api.context;
-    const transaction: typeof db.transaction = async (work, config) => {
-      await before();
-      return db.transaction(work, config);
-    };
-    const hooked = new Proxy(db, {
-      get: (target, key): unknown => {
-        if (key === 'transaction') return transaction;
-        const value: unknown = Reflect.get(target, key);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
-    return { ...api.context, db: hooked, clock: { ...api.context.clock, now } };
+test('dry_run refuses what the request itself would be refused for', async () => {
+  const instanceUuid = crypto.randomUUID();
+  await addNode('used', { instanceUuid });
+  const { uuid } = await ask({ name: 'a-1' });
+  const tried = async (more: Record<string, unknown>) => {
+    const [dry, earnest] = [await ask({ ...more, dry_run: true }), await ask(more)];
+    expect([dry.status, dry.fault]).toEqual([earnest.status, earnest.fault]);
+    return dry.status;
   };
-  const inAnHour = () => new Date(Date.now() + 3_600_000);
-
-  test('that mixes wishes reads enough nodes for each', async () => {
-    const fleet = Array.from({ length: 120 }, (_, index) => nodeNamed(`n${index}`));
-    await api.context.db.insert(nodes).values(fleet);
-    await api.context.db.insert(nodeTraits).values(fleet.map(({ uuid }) => ({ nodeUuid: uuid, trait: 'CUSTOM_T' })));
-    await api.context.db.insert(allocations).values(
-      Array.from({ length: 119 }, () => ({
-        uuid: crypto.randomUUID(),
-        state: 'allocating' as const,
-        resourceClass: 'big',
-        conductor: 'test-host',
-      })),
-    );
-    await insert({ traits: ['CUSTOM_T'] });
-    await allocateRound(api.context, roundOptions());
-    const rows = await listAllocations(api.context.db, {}, { limit: 200, sortKey: 'id', descending: false });
-    expect(rows.filter(({ state }) => state !== 'active')).toEqual([]);
-  });
-
-  test('loses a race, and what waits goes on waiting', async () => {
-    await insert({ waitUntil: inAnHour() });
-    const options = roundOptions();
-    for (const laterMs of [0, 30_000]) {
-      const node = await addNode(`n${laterMs}`);
-      const steal = async () => {
-        await updateNode(api.context.db, node, { instanceUuid: crypto.randomUUID() });
-      };
-      const steals = [steal];
-      const context = withHook(
-        async () => steals.pop()?.(),
-        () => new Date(Date.now() + laterMs),
-      );
-      expect(await allocateRound(context, options)).toBe(500);
-      await allocateRound(context, options);
-      expect(await states()).toEqual(['allocating']);
-      expect(options.hinderedSince.size).toBe(0);
-    }
-    // and one whose race never ends is not ended before its time
-    const node = await addNode('busy');
-    const impatient = {
-      ...options,
-      patienceMs: 0,
-      hinderedSince: new Map([[(await members())[0]?.uuid ?? '', new Date(0)]]),
-    };
-    const context = withHook(async () => {
-      await updateNode(api.context.db, node, { instanceUuid: crypto.randomUUID() });
-    });
-    await allocateRound(context, impatient);
-    expect(await states()).toEqual(['allocating']);
-  });
-
-  test('gives a node to the next one when the first can not have it after all', async () => {
-    const node = await addNode('n1');
-    const gone = crypto.randomUUID();
-    await insert({ uuid: gone });
-    await insert({ name: 'next' });
-    const deletions = [gone];
-    const context = withHook(async () => {
-      const uuid = deletions.pop();
-      if (uuid !== undefined) await deleteUnmatched(api.context.db, uuid);
-    });
-    await allocateRound(context, roundOptions());
-    expect(await getAllocation(api.context.db, 'next')).toMatchObject({ state: 'active', nodeUuid: node });
-  });
-
-  test('says of a node that is locked that it is', async () => {
-    await addNode('n1').then((uuid) => claimLease(api.context.db, uuid, { holder: 'x', leaseMs: 60_000 }));
-    await insert();
-    await allocateRound(api.context, {
-      ...roundOptions(),
-      hinderedSince: new Map([[(await members())[0]?.uuid ?? '', new Date(0)]]),
-    });
-    expect(await members()).toMatchObject([
-      {
-        state: 'error',
-        lastError: 'could not reserve any of 1 suitable nodes (1 nodes of the class: 1 locked by a conductor at work)',
-      },
-    ]);
-  });
-
-  test('tells many that wait in one save, and not again at once', async () => {
-    const node = await addNode('n1', { maintenance: true });
-    for (let index = 0; index < 20; index += 1) await insert({ waitUntil: inAnHour() });
-    const options = roundOptions();
-    const saves: number[] = [];
-    const context = withHook(async () => void saves.push(1));
-    await allocateRound(context, options);
-    expect(saves).toHaveLength(1);
-    await updateNode(api.context.db, node, { retired: true });
-    const lookAgainMs = await allocateRound(context, options);
-    expect(saves).toHaveLength(1);
-    expect(lookAgainMs).toBeLessThanOrEqual(5_000);
-    await allocateRound(
-      withHook(
-        async () => void saves.push(1),
-        () => new Date(Date.now() + 6_000),
-      ),
-      options,
-    );
-    expect(saves).toHaveLength(2);
-    expect((await members())[19]?.waitingFor).toContain('1 in maintenance, 1 retired');
-  });
-
-  test('locks leases before it reads the nodes', async () => {
-    const node = await addNode('n1');
-    await insert();
-    const sent: string[] = [];
-    const logger = { logQuery: (query: string) => void sent.push(query) };
-    const { $client: client } = api.context.db as unknown as { readonly $client: PGlite };
-    const db = drizzle({ client, casing: 'snake_case', logger }) as unknown as typeof api.context.db;
-    await allocateRound({ ...api.context, db }, roundOptions());
-    expect(sent.flatMap((query) => /.*from "(\w+)".* for update/s.exec(query)?.[1] ?? [])).toEqual([
-      'allocations',
-      'node_leases',
-      'nodes',
-    ]);
-    expect(await members()).toMatchObject([{ nodeUuid: node }]);
-  });
+  expect(await tried({ uuid })).toBe(409);
+  expect(await tried({ name: 'a', count: 2 })).toBe(409);
+  expect(await tried({ uuid: instanceUuid })).toBe(409);
 });
 
 describe('whose', () => {
@@ -416,7 +260,7 @@ test('the database finds just the nodes that nothing stands against', async () =
   );
 });
 
-test('a failed allocation is forgotten after a week', async () => {
+test('a failed allocation is kept for as long as the configuration says', async () => {
   await ask({ name: 'old' });
   await ask({ name: 'new' });
   await members();
@@ -425,5 +269,7 @@ test('a failed allocation is forgotten after a week', async () => {
     .set({ updatedAt: sql`now() - interval '8 days'` })
     .where(eq(allocations.name, 'old'));
   await pruneFailedAllocations(api.context);
+  expect(await members()).toHaveLength(2);
+  await pruneFailedAllocations({ ...api.context, config: { ...api.context.config, allocationErrorDays: 7 } });
   expect((await members()).map(({ name }) => name)).toEqual(['new']);
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
+import { type Refusal, refusals } from '#conductor/allocations/match.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
@@ -63,22 +64,20 @@ export async function backfillAllocation(
   });
 }
 
+/** What stands against a node that is in use as it does against a free one. */
+const lasting: ReadonlySet<Refusal['kind']> = new Set<Refusal['kind']>(['candidate', 'class', 'owner', 'traits']);
+
 async function refuseMisfit(tx: Transaction, node: NodeRow, wanted: AllocationInsert): Promise<void> {
+  const { traits: wantedTraits = [], candidateNodes = [], owner = null, resourceClass } = wanted;
   const traits = (await listTraits(tx, [node.uuid])).get(node.uuid) ?? [];
-  const missing = (wanted.traits ?? []).filter((trait) => !traits.includes(trait));
-  const candidates = wanted.candidateNodes ?? [];
+  const candidate = { ...node, traits, rack: undefined, isLocked: false, hasLease: true };
   const faults = [
     node.allocationUuid !== null && `has allocation ${node.allocationUuid} already`,
     node.provisionState !== 'active' && `is in state '${node.provisionState}', not 'active'`,
     node.instanceUuid !== null && node.instanceUuid !== wanted.uuid && `has instance ${node.instanceUuid}`,
-    node.resourceClass !== wanted.resourceClass &&
-      `has ${node.resourceClass === null ? 'no resource class' : `resource class ${node.resourceClass}`}`,
-    missing.length > 0 && `lacks ${missing.join(', ')}`,
-    candidates.length > 0 && !candidates.includes(node.uuid) && 'is not one of candidate_nodes',
-    wanted.owner != null &&
-      node.owner !== wanted.owner &&
-      node.lessee !== wanted.owner &&
-      `neither belongs nor is leased to ${wanted.owner}`,
+    ...refusals(candidate, { resourceClass, traits: wantedTraits, candidateNodes, owner })
+      .filter(({ kind }) => lasting.has(kind))
+      .map(({ text }) => text),
   ].filter((fault) => fault !== false);
   if (faults.length === 0) return;
   throw new AppError('conflict', `Node ${node.uuid} can't be given to the allocation: it ${faults.join(', and it ')}.`);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { and, inArray, or, sql } from 'drizzle-orm';
+import { and, eq, inArray, or, sql } from 'drizzle-orm';
 import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
-import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
+import { insertAllocations, refuseDuplicates } from '#conductor/allocations/allocation-store.ts';
 import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
 import { namedNode } from '#conductor/allocations/visible-node.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
@@ -86,7 +86,7 @@ export async function createAllocations(
       }),
     ];
   }
-  if (uuid !== undefined) await refuseInstanceUuid(db, uuid);
+  await refuseInstanceUuid(db, uuid);
   const common = {
     ...given,
     state: 'allocating' as const,
@@ -97,12 +97,7 @@ export async function createAllocations(
   const group = request.count === undefined ? {} : groupColumns(request, order);
   const rows = await insertAllocations(
     db,
-    Array.from({ length: order.count }, (_, index) => ({
-      ...common,
-      ...group,
-      uuid: uuid ?? randomUUID(),
-      name: memberName(request, index),
-    })),
+    memberNames(request).map((name) => ({ ...common, ...group, uuid: uuid ?? randomUUID(), name })),
   );
   allocator.kick();
   return rows;
@@ -115,6 +110,11 @@ function groupColumns(request: AllocationRequest, { minCount }: Order) {
 function memberName({ name, count }: AllocationRequest, index: number): string | null {
   if (!name) return null;
   return count === undefined ? name : `${name}-${index}`;
+}
+
+/** Names of the allocations that are asked for, in their order. */
+export function memberNames(request: AllocationRequest): (string | null)[] {
+  return Array.from({ length: request.count ?? 1 }, (_, index) => memberName(request, index));
 }
 
 function checkName(request: AllocationRequest, version: number): void {
@@ -171,11 +171,16 @@ async function candidateUuids(db: Queryable, idents: readonly string[], { projec
   });
 }
 
-async function refuseInstanceUuid(db: Queryable, uuid: string): Promise<void> {
-  const [node] = await db
-    .select({ uuid: nodes.uuid })
-    .from(nodes)
-    .where(inArray(nodes.instanceUuid, [uuid]));
+/** What `createAllocations` would refuse beyond `checkRequest`, without writing. @throws AppError `conflict`. */
+export async function refuseTaken(db: Queryable, request: AllocationRequest): Promise<void> {
+  const uuid = request.uuid?.toLowerCase();
+  await refuseInstanceUuid(db, uuid);
+  await refuseDuplicates(db, { uuid, names: memberNames(request) });
+}
+
+async function refuseInstanceUuid(db: Queryable, uuid: string | undefined): Promise<void> {
+  if (uuid === undefined) return;
+  const [node] = await db.select({ uuid: nodes.uuid }).from(nodes).where(eq(nodes.instanceUuid, uuid));
   if (!node) return;
   throw new AppError('conflict', `uuid: ${uuid} is the instance_uuid of node ${node.uuid}.`);
 }

@@ -1,7 +1,7 @@
 import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
-import { checkRequest } from '#conductor/allocations/create-allocation.ts';
+import { checkRequest, memberNames, refuseTaken } from '#conductor/allocations/create-allocation.ts';
 import { type Candidate, decide, describeShortage, refusals, type Wish } from '#conductor/allocations/match.ts';
-import { readAll } from '#conductor/allocations/read-candidates.ts';
+import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 
@@ -32,13 +32,12 @@ export async function tryAllocation(
   options: { readonly caller: Caller; readonly version: number },
 ): Promise<TrialAnswer> {
   const order = await checkRequest(db, request, options);
+  await refuseTaken(db, request);
   const wish: Wish = { ...order.wish, resourceClass: order.resourceClass ?? '' };
   const nodes = await readAll(db, options.caller.project);
   const judged = nodes.map((node) => ({ node, reasons: reasonsAgainst(node, wish) }));
-  const fitting = shuffle(judged.filter(({ reasons }) => reasons.length === 0).map(({ node }) => node));
-  const names = Array.from({ length: order.count }, (_, index) =>
-    request.name ? (request.count === undefined ? request.name : `${request.name}-${index}`) : null,
-  );
+  const fitting = await readFitting(db, wish, { names: [], needed: order.count, limit: undefined });
+  const names = memberNames(request);
   const verdict = decide(
     { ...order, names, placement: request.placement, mayWait: request.wait !== undefined, triesLeft: 0 },
     fitting,
@@ -48,7 +47,7 @@ export async function tryAllocation(
   return {
     dry_run: true,
     nodes: chosen.map(({ uuid, name, rack }) => ({ uuid, name, rack: rack ?? null })),
-    fitting: fitting.length,
+    fitting: fitting.filter(({ isLocked }) => !isLocked).length,
     error: verdict.kind === 'take' ? null : describeShortage(wish, named, order.count),
     refused: judged
       .filter(({ reasons }) => reasons.length > 0)
@@ -68,11 +67,4 @@ const isOfClass =
 
 function inWish(nodes: readonly Candidate[], wish: Wish): Candidate[] {
   return nodes.filter(({ uuid }) => wish.candidateNodes.includes(uuid));
-}
-
-function shuffle<T>(items: readonly T[]): T[] {
-  return items
-    .map((item) => ({ item, key: Math.random() }))
-    .sort((a, b) => a.key - b.key)
-    .map(({ item }) => item);
 }

@@ -1,7 +1,6 @@
 import { and, asc, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
 import { isAlive } from '#conductor/conductors/conductor-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable } from '#conductor/db/open.ts';
 import { type AllocationRow, allocations } from '#conductor/db/schema/allocation.ts';
 import { conductors } from '#conductor/db/schema/conductor.ts';
 import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
@@ -125,14 +124,15 @@ export async function takeOverDead({ db, config }: Work): Promise<number> {
   return rows.length;
 }
 
-/** Days for which an allocation in error tells why, unless it is deleted before. */
-const errorDays = 7;
-
-/** Forgets allocations that have been in error for a week; until then each keeps its name. */
-export async function pruneFailedAllocations({ db }: { readonly db: Queryable }): Promise<void> {
+/** Forgets allocations that have been in error for longer than the configuration says; until then each keeps its name. */
+export async function pruneFailedAllocations({ db, config: { allocationErrorDays } }: Work): Promise<void> {
+  if (allocationErrorDays === 0) return;
   await db
     .delete(allocations)
     .where(
-      and(eq(allocations.state, 'error'), sql`${allocations.updatedAt} < now() - make_interval(days => ${errorDays})`),
+      and(
+        eq(allocations.state, 'error'),
+        sql`coalesce(${allocations.updatedAt}, ${allocations.createdAt}) < now() - make_interval(days => ${allocationErrorDays})`,
+      ),
     );
 }
