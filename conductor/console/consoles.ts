@@ -15,6 +15,9 @@ import type { ConsoleQuery } from '#shared/wire/console.ts';
 /** How long a step may have begun until the consoles opened before it are cut; milliseconds. */
 const watchIntervalMs = 500;
 
+/** How long a login that has ended keeps its console, at most; and the token is remembered for as long again. */
+const permissionIntervalMs = 2_500;
+
 /** At a time, on one conductor. */
 const maxConsoles = 64;
 
@@ -26,6 +29,8 @@ export interface ConsoleRequest {
   readonly by: string;
   readonly user: string | undefined;
   readonly project: string | undefined;
+  /** Why they may have it no longer; `undefined` = they may. */
+  readonly whyForbidden: () => Promise<string | undefined>;
 }
 
 /** The consoles that go through this conductor. */
@@ -70,7 +75,7 @@ export function createConsoles(context: {
 async function serveOne(
   context: Parameters<typeof createConsoles>[0],
   operator: WebSocket,
-  { nodeUuid, occasion, query, by, user, project }: ConsoleRequest,
+  { nodeUuid, occasion, query, by, user, project, whyForbidden }: ConsoleRequest,
 ): Promise<void> {
   const { db, clock, log } = context;
   operator.pause();
@@ -100,7 +105,7 @@ async function serveOne(
     pump(operator, agent);
     pump(agent, operator);
     const shellIsGone = closing(agent, 'the connection to the agent was lost');
-    const watch = watchOccasion(db, nodeUuid, { occasion, log }, (why) => {
+    const watch = watchOccasion(db, nodeUuid, { occasion, whyForbidden, log }, (why) => {
       overBecause = why;
       endConsole(operator, { reason: why });
     });
@@ -125,12 +130,16 @@ async function serveOne(
 function watchOccasion(
   db: Queryable,
   nodeUuid: string,
-  { occasion, log }: { readonly occasion: ConsoleOccasion; readonly log: Log },
+  { occasion, whyForbidden, log }: Pick<ConsoleRequest, 'occasion' | 'whyForbidden'> & { readonly log: Log },
   onOver: (why: string) => void,
 ): NodeJS.Timeout {
   let isAsking = false;
+  let looks = 0;
   const look = async (): Promise<void> => {
-    const why = whyOver(occasion, await readConsoleOccasion(db, nodeUuid));
+    looks += 1;
+    const isTurn = looks % (permissionIntervalMs / watchIntervalMs) === 0;
+    const why =
+      whyOver(occasion, await readConsoleOccasion(db, nodeUuid)) ?? (isTurn ? await whyForbidden() : undefined);
     if (why !== undefined) onOver(why);
   };
   return setInterval(() => {

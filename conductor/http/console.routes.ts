@@ -3,8 +3,11 @@ import { upgradeWebSocket } from '@hono/node-server';
 import { createRoute } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { WebSocket } from 'ws';
+import { readCredentials } from '#conductor/auth/authenticator.ts';
+import { findOwnership } from '#conductor/auth/node-ownership.ts';
 import { requireConsoleAccess } from '#conductor/console/console-access.ts';
 import { readConsoleOccasion } from '#conductor/console/console-occasion.ts';
+import { whyForbidden } from '#conductor/console/console-permission.ts';
 import type { ConsoleRequest } from '#conductor/console/consoles.ts';
 import { agentConsoleUrl } from '#conductor/console/dial-agent.ts';
 import type { ConductorContext } from '#conductor/context.ts';
@@ -43,7 +46,16 @@ export function consoleRoutes(context: ConductorContext): ApiApp {
     agentConsoleUrl(occasion.session);
     const { user, project } = c.get('caller');
     const by = `${user ?? 'somebody'} at ${remoteAddress(c)}`;
-    return { nodeUuid: node.uuid, occasion, query: query.data, by, user, project };
+    const credentials = context.auth.unproven ? undefined : readCredentials((name) => c.req.header(name));
+    return {
+      nodeUuid: node.uuid,
+      occasion,
+      query: query.data,
+      by,
+      user,
+      project,
+      whyForbidden: () => whyForbidden(context.auth, credentials, () => findOwnership(context.db, 'node', node.uuid)),
+    };
   };
 
   // the answer to a refused upgrade has a status and no text: who gets one asks again without upgrade
