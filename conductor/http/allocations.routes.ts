@@ -19,7 +19,7 @@ import { namedNode } from '#conductor/allocations/visible-node.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
-import { chooseFields, type FieldSet } from '#conductor/http/field-choice.ts';
+import { chooseFieldsAt, type VersionedFieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
 import { answers, fieldsQuery, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
@@ -38,7 +38,12 @@ const since = { resource: 52, change: 57, backfill: 58, owner: 60 } as const;
 /** UUID or name. */
 const AllocationParams = z.object({ allocation: z.string() });
 const FieldsQuery = z.strictObject({ fields: z.string().optional() });
-const fieldSet: FieldSet<AllocationField> = { what: 'allocation', all: allocationFields, listed: allocationFields };
+const fieldSet: VersionedFieldSet<AllocationField> = {
+  what: 'allocation',
+  all: allocationFields,
+  listed: allocationFields,
+  versions: allocationFieldVersions,
+};
 
 const ListQuery = z.strictObject({
   ...pagingQuery,
@@ -124,13 +129,6 @@ function notAllowed(why: string): HTTPException {
   return new HTTPException(405, { message: `The method is not allowed here. ${why}` });
 }
 
-function chooseAllocationFields(text: string | undefined, version: number): readonly AllocationField[] | undefined {
-  if (text === undefined) return undefined;
-  const fields = chooseFields(text, fieldSet);
-  for (const field of fields) requireVersion(version, allocationFieldVersions[field], `field '${field}'`);
-  return fields;
-}
-
 function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly AllocationField[]) {
   return {
     ...viewAllocation(row, { version: c.get('version'), fields }),
@@ -157,7 +155,7 @@ export function allocationRoutes(context: ConductorContext): ApiApp {
     requireEndpoint(version, since.resource);
     const query = c.req.valid('query');
     if (query.owner !== undefined) requireVersion(version, since.owner, "query argument 'owner'");
-    const fields = chooseAllocationFields(query.fields, version);
+    const fields = chooseFieldsAt(query.fields, fieldSet, version);
     const { project } = c.get('caller');
     const paging = parsePaging(query);
     if (paging.marker !== undefined) await getAllocation(db, paging.marker, project);
@@ -194,7 +192,7 @@ export function allocationRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(show, async (c) => {
     requireEndpoint(c.get('version'), since.resource);
-    const fields = chooseAllocationFields(c.req.valid('query').fields, c.get('version'));
+    const fields = chooseFieldsAt(c.req.valid('query').fields, fieldSet, c.get('version'));
     const row = await getAllocation(db, c.req.valid('param').allocation, c.get('caller').project);
     return c.json(answer(c, row, fields));
   });
@@ -218,7 +216,7 @@ export function nodeAllocationRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
   app.openapi(showOfNode, async (c) => {
     requireEndpoint(c.get('version'), since.resource);
-    const fields = chooseAllocationFields(c.req.valid('query').fields, c.get('version'));
+    const fields = chooseFieldsAt(c.req.valid('query').fields, fieldSet, c.get('version'));
     return c.json(answer(c, await allocationOfNode(context, c, c.req.valid('param').node), fields));
   });
   app.openapi(removeOfNode, async (c) => {

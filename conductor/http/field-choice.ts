@@ -72,12 +72,23 @@ export function chooseFieldsAt<Field extends string>(
   return text === undefined ? set.all : requireFieldsAt(chooseFields(text, set), set, version);
 }
 
+/** @throws AppError `not_acceptable` for a field that the version in use does not have. */
+export function requireFields(
+  names: readonly string[],
+  versions: Readonly<Record<string, number>>,
+  version: number,
+): void {
+  for (const name of names) {
+    if (Object.hasOwn(versions, name)) requireVersion(version, versions[name] ?? 0, `field '${name}'`);
+  }
+}
+
 function requireFieldsAt<Field extends string>(
   fields: readonly Field[],
   set: VersionedFieldSet<Field>,
   version: number,
 ): readonly Field[] {
   requireVersion(version, fieldsVersion, "query argument 'fields'");
-  for (const field of fields) requireVersion(version, set.versions[field], `field '${field}'`);
+  requireFields(fields, set.versions, version);
   return fields;
 }

@@ -4,18 +4,15 @@ import { namedConductor } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import type { VersionedFieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
-import { requireVersion } from '#conductor/http/versions.ts';
-import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
+import { defaultListFields, isNodeField, type NodeField, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
 import type { ShownNode } from '#conductor/nodes/node-surroundings.ts';
 import { viewNode } from '#conductor/nodes/node-view.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** Sub-resources that a whole node links to, with the microversion since which. */
 const subResources = { ports: 1, states: 1, portgroups: 24, volume: 32 } as const;
 type SubResource = keyof typeof subResources;
-
-const fieldsVersion = 8;
 
 export interface NodeFieldChoice {
   readonly fields: readonly NodeField[] | undefined;
@@ -27,30 +24,23 @@ export const allNodeFields: NodeFieldChoice = {
   subResources: Object.keys(subResources) as SubResource[],
 };
 
-/**
- * The fields of `?fields=a,b`.
- * @throws AppError `invalid_argument` for one that does not exist, `not_acceptable` for one newer than the version.
- */
-export function parseFields(text: string, version: number): NodeFieldChoice {
-  requireVersion(version, fieldsVersion, "query argument 'fields'");
-  const names = text.split(',').map((name) => name.trim());
-  const fields: NodeField[] = [];
-  const linked: SubResource[] = [];
-  for (const name of names) {
-    if (isNodeField(name)) {
-      requireVersion(version, nodeFieldVersions[name], `field '${name}'`);
-      fields.push(name);
-    } else if (Object.hasOwn(subResources, name)) {
-      linked.push(name as SubResource);
-    } else if (name !== 'links') {
-      throw new AppError('invalid_argument', `fields: a node has no field '${name}'`);
-    }
-  }
-  return { fields, subResources: linked };
+const isSubResource = (name: string): name is SubResource => Object.hasOwn(subResources, name);
+
+/** A node's sub-resources are chosen like its fields. */
+export const nodeFieldSet: VersionedFieldSet<NodeField | SubResource> = {
+  what: 'node',
+  all: [...(Object.keys(nodeFieldVersions) as NodeField[]), ...allNodeFields.subResources],
+  listed: defaultListFields,
+  versions: { ...nodeFieldVersions, ...subResources },
+};
+
+export function nodeFieldChoice(names: readonly (NodeField | SubResource)[]): NodeFieldChoice {
+  if (names === nodeFieldSet.all) return allNodeFields;
+  return { fields: names.filter(isNodeField), subResources: names.filter(isSubResource) };
 }
 
 /** What a node's lessee is not shown: how its BMC is reached, and what its owner's affairs say. In Ironic's words. */
-function redact(view: Record<string, unknown>): void {
+export function redactNode(view: Record<string, unknown>): void {
   for (const field of ['driver_info', 'driver_internal_info']) {
     if (field in view) view[field] = { content: `** Redacted - Requires baremetal:node:get:${field} permission. **` };
   }
@@ -73,7 +63,11 @@ export function answerNodes(
   const options = { version, fields: choice.fields, conductorOf: (node: NodeRow) => namedConductor(context, node) };
   return nodes.map(({ node, surroundings }) => {
     const view = viewNode(node, surroundings, options);
-    if (isForeignTo(caller, node)) redact(view);
+    if (isForeignTo(caller, node)) {
+      redactNode(view);
+      // otherwise it is who holds the reservation
+      if ('conductor' in view) view['conductor'] = namedConductor(context, node) ?? null;
+    }
     view['links'] = linksTo(origin, `nodes/${node.uuid}`);
     for (const name of linked) view[name] = linksTo(origin, `nodes/${node.uuid}/${name}`);
     return view;

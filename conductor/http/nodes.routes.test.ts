@@ -289,6 +289,8 @@ describe('change', () => {
       rescue_interface: 'no-rescue',
       bios_interface: 'no-bios',
     });
+    const alone = await api.call('PATCH', `/v1/nodes/${uuid}?reset_interfaces=true`, [add('/extra/a', 2)]);
+    expect(alone).toMatchObject({ status: 400, fault: expect.stringContaining('reset_interfaces') as unknown });
     const back = await api.call('PATCH', `/v1/nodes/${uuid}?reset_interfaces=true`, [add('/driver', 'redfish')]);
     expect(back.body).toMatchObject({ raid_interface: 'agent', rescue_interface: 'agent', bios_interface: 'redfish' });
   });

@@ -1,4 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { z } from 'zod';
 import { accessDenied } from '#conductor/auth/authorize.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
@@ -6,14 +7,16 @@ import { ownerOfNew } from '#conductor/auth/node-ownership.ts';
 import { refuseFields } from '#conductor/auth/patch-rules.ts';
 import { getChassis } from '#conductor/chassis/chassis-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
-import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import { chooseFieldsAt, chooseListFieldsAt, requireFields } from '#conductor/http/field-choice.ts';
 import { originOf } from '#conductor/http/links.ts';
 import {
   allNodeFields,
   answerNode,
   answerNodes,
   type NodeFieldChoice,
-  parseFields,
+  nodeFieldChoice,
+  nodeFieldSet,
 } from '#conductor/http/node-answer.ts';
 import { NodeFilterQuery, requireKnownNodeFilters, toNodeFilter } from '#conductor/http/node-filter-query.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
@@ -23,7 +26,7 @@ import { changeNode } from '#conductor/nodes/change-node.ts';
 import { createNode } from '#conductor/nodes/create-node.ts';
 import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { listNodes } from '#conductor/nodes/list-nodes.ts';
-import { defaultListFields, isNodeField, NodeDescription, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
+import { NodeDescription, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
 import { interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
 import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { getShownNode, noSurroundings } from '#conductor/nodes/node-surroundings.ts';
@@ -31,7 +34,6 @@ import { removeNode } from '#conductor/nodes/remove-node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['nodes'];
-const detailVersion = 43;
 const removeChassisVersion = 25;
 const resetInterfacesVersion = 45;
 
@@ -115,24 +117,6 @@ const remove = createRoute({
   responses: answers(204, 'gone'),
 });
 
-/** @throws AppError `not_acceptable` for a field that the version in use does not have. */
-function requireFields(names: readonly string[], version: number): void {
-  for (const name of names) {
-    if (isNodeField(name)) requireVersion(version, nodeFieldVersions[name], `field '${name}'`);
-  }
-}
-
-function chooseListFields(query: z.infer<typeof NodeFilterQuery>, version: number): NodeFieldChoice {
-  if (query.detail !== undefined) requireVersion(version, detailVersion, "query argument 'detail'");
-  if (query.detail && query.fields !== undefined) {
-    throw new AppError('invalid_argument', 'Can not specify ?detail=True and fields in the same request.');
-  }
-  if (query.detail) return allNodeFields;
-  return query.fields === undefined
-    ? { fields: defaultListFields, subResources: [] }
-    : parseFields(query.fields, version);
-}
-
 /**
  * A project's administrator writes into its new node what it may write into its nodes, and leases it to nobody.
  * @throws AppError `forbidden`.
@@ -144,52 +128,29 @@ function refuseForeignFields(fields: NodeDescription, caller: Caller, owner: str
   refuseFields(given, policy, caller, { owner, lessee: null });
 }
 
+/** The interfaces that the patch does not name are the driver's defaults again. @throws AppError `invalid_argument`. */
+function resettingInterfaces(patch: JsonPatch): JsonPatch {
+  if (!patchRoots(patch).includes('driver')) {
+    throw new AppError(
+      'invalid_argument',
+      "The reset_interfaces parameter can only be used when changing the node's driver.",
+    );
+  }
+  return [...interfaceKinds.map((kind) => ({ op: 'remove' as const, path: `/${kind}_interface` })), ...patch];
+}
+
+function chosenInList(c: Context<ApiEnv>, query: z.infer<typeof NodeFilterQuery>): NodeFieldChoice {
+  return nodeFieldChoice(chooseListFieldsAt(query, nodeFieldSet, c.get('version')));
+}
+
 /** `/v1/nodes`: create, list, show, change, delete. */
 export function nodeRoutes(context: ConductorContext): ApiApp {
-  const answerList = async (
-    c: Parameters<typeof answerNodes>[1],
-    query: z.infer<typeof NodeFilterQuery>,
-    choice: NodeFieldChoice,
-    path: string,
-  ): Promise<Response> => {
-    requireKnownNodeFilters(query, c.get('version'));
-    const paging = parsePaging(query);
-    requireFields([paging.sortKey], c.get('version'));
-    if (paging.marker !== undefined) await getNode(context.db, paging.marker);
-    const filter = toNodeFilter(query, context.config.conductorTimeoutMs);
-    const visibleTo = c.get('caller').project;
-    const shown =
-      filter === undefined ? [] : await listNodes(context.db, { ...filter, visibleTo }, paging, choice.fields);
-    const nodes = answerNodes(context, c, shown, choice);
-    const rows = shown.map(({ node }) => node);
-    return c.json({ nodes, ...nextPage(c, path, paging, rows) });
-  };
-
   const app = newApiApp();
-  app.openapi(list, (c) => {
-    const query = c.req.valid('query');
-    return answerList(c, query, chooseListFields(query, c.get('version')), '/v1/nodes');
-  });
-  app.openapi(listDetail, (c) => answerList(c, c.req.valid('query'), allNodeFields, '/v1/nodes/detail'));
-  const chassisOf = async (ident: string) => {
-    if (!isUuid(ident)) throw new AppError('invalid_argument', `Expected UUID for chassis_uuid: ${ident}`);
-    return getChassis(context.db, ident.toLowerCase());
-  };
-  app.openapi(listOfChassis, async (c) => {
-    const query = c.req.valid('query');
-    const { uuid } = await chassisOf(c.req.valid('param').chassis);
-    const choice = chooseListFields(query, c.get('version'));
-    return answerList(c, { ...query, chassis_uuid: uuid }, choice, `/v1/chassis/${uuid}/nodes`);
-  });
-  app.openapi(listDetailOfChassis, async (c) => {
-    const { uuid } = await chassisOf(c.req.valid('param').chassis);
-    const query = { ...c.req.valid('query'), chassis_uuid: uuid };
-    return answerList(c, query, allNodeFields, `/v1/chassis/${uuid}/nodes/detail`);
-  });
+  mountLists(app, context);
   app.openapi(create, async (c) => {
     const body = c.req.valid('json');
     const version = c.get('version');
-    requireFields(Object.keys(body), version);
+    requireFields(Object.keys(body), nodeFieldVersions, version);
     const caller = c.get('caller');
     const { uuid, ...fields } = body;
     const owner = ownerOfNew(caller, body.owner);
@@ -201,14 +162,14 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
   });
   app.openapi(show, async (c) => {
     const { fields } = c.req.valid('query');
-    const choice = fields === undefined ? allNodeFields : parseFields(fields, c.get('version'));
+    const choice = nodeFieldChoice(chooseFieldsAt(fields, nodeFieldSet, c.get('version')));
     const node = await getShownNode(context.db, c.req.valid('param').node, choice.fields);
     return c.json(answerNode(context, c, node, choice));
   });
   app.openapi(change, async (c) => {
     const patch = c.req.valid('json');
     const version = c.get('version');
-    requireFields(patchRoots(patch), version);
+    requireFields(patchRoots(patch), nodeFieldVersions, version);
     if (c.req.valid('query').reset_interfaces !== undefined) {
       requireVersion(version, resetInterfacesVersion, "query argument 'reset_interfaces'");
     }
@@ -216,10 +177,8 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
       requireVersion(version, removeChassisVersion, 'removing chassis_uuid');
     }
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    const reset = c.req.valid('query').reset_interfaces
-      ? interfaceKinds.map((kind) => ({ op: 'remove' as const, path: `/${kind}_interface` }))
-      : [];
-    await changeNode(context, uuid, [...reset, ...patch], { version, caller: c.get('caller') });
+    const whole = c.req.valid('query').reset_interfaces ? resettingInterfaces(patch) : patch;
+    await changeNode(context, uuid, whole, { version, caller: c.get('caller') });
     return c.json(answerNode(context, c, await getShownNode(context.db, uuid)));
   });
   app.openapi(remove, async (c) => {
@@ -228,4 +187,49 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
     return c.body(null, 204);
   });
   return app;
+}
+
+function mountLists(app: ApiApp, context: ConductorContext): void {
+  const answerList = async (
+    c: Parameters<typeof answerNodes>[1],
+    query: z.infer<typeof NodeFilterQuery>,
+    choice: NodeFieldChoice,
+    path: string,
+  ): Promise<Response> => {
+    requireKnownNodeFilters(query, c.get('version'));
+    const paging = parsePaging(query);
+    requireFields([paging.sortKey], nodeFieldVersions, c.get('version'));
+    if (paging.sortKey === 'last_error' && c.get('caller').project !== undefined) {
+      throw new AppError('invalid_argument', 'The sort_key value last_error is an invalid field for sorting');
+    }
+    if (paging.marker !== undefined) await getNode(context.db, paging.marker);
+    const filter = toNodeFilter(query, context.config.conductorTimeoutMs);
+    const visibleTo = c.get('caller').project;
+    const shown =
+      filter === undefined ? [] : await listNodes(context.db, { ...filter, visibleTo }, paging, choice.fields);
+    const nodes = answerNodes(context, c, shown, choice);
+    const rows = shown.map(({ node }) => node);
+    return c.json({ nodes, ...nextPage(c, path, paging, rows) });
+  };
+
+  app.openapi(list, (c) => {
+    const query = c.req.valid('query');
+    return answerList(c, query, chosenInList(c, query), '/v1/nodes');
+  });
+  app.openapi(listDetail, (c) => answerList(c, c.req.valid('query'), allNodeFields, '/v1/nodes/detail'));
+  const chassisOf = async (ident: string) => {
+    if (!isUuid(ident)) throw new AppError('invalid_argument', `Expected UUID for chassis_uuid: ${ident}`);
+    return getChassis(context.db, ident.toLowerCase());
+  };
+  app.openapi(listOfChassis, async (c) => {
+    const query = c.req.valid('query');
+    const { uuid } = await chassisOf(c.req.valid('param').chassis);
+    const choice = chosenInList(c, query);
+    return answerList(c, { ...query, chassis_uuid: uuid }, choice, `/v1/chassis/${uuid}/nodes`);
+  });
+  app.openapi(listDetailOfChassis, async (c) => {
+    const { uuid } = await chassisOf(c.req.valid('param').chassis);
+    const query = { ...c.req.valid('query'), chassis_uuid: uuid };
+    return answerList(c, query, allNodeFields, `/v1/chassis/${uuid}/nodes/detail`);
+  });
 }

@@ -4,7 +4,12 @@ import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { PortgroupRow } from '#conductor/db/schema/portgroup.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
-import { chooseFieldsAt, chooseListFieldsAt, type VersionedFieldSet } from '#conductor/http/field-choice.ts';
+import {
+  chooseFieldsAt,
+  chooseListFieldsAt,
+  requireFields,
+  type VersionedFieldSet,
+} from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
 import { answers, fieldsQuery, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
@@ -109,12 +114,6 @@ const remove = createRoute({
   responses: answers(204, 'gone'),
 });
 
-/** @throws AppError `not_acceptable` for a field that the version in use does not have. */
-function requireFields(names: readonly string[], version: number): void {
-  const versions: Readonly<Record<string, number>> = portgroupFieldVersions;
-  for (const name of names) requireVersion(version, versions[name] ?? since, `field '${name}'`);
-}
-
 function answer(c: Context<ApiEnv>, row: PortgroupRow, fields: readonly PortgroupField[] = portgroupFields) {
   const version = c.get('version');
   const origin = originOf(c);
@@ -136,7 +135,7 @@ export function portgroupRoutes(context: ConductorContext): ApiApp {
     const version = c.get('version');
     requireEndpoint(version, since);
     const { node_uuid: ident, uuid, ...description } = c.req.valid('json');
-    requireFields(Object.keys(await c.req.json<object>()), version);
+    requireFields(Object.keys(await c.req.json<object>()), portgroupFieldVersions, version);
     const node = await findNode(db, ident);
     if (!node) throw new AppError('invalid_argument', `Node ${ident} could not be found.`);
     const row = await createPortgroup(context, node.uuid, description, {
@@ -158,7 +157,7 @@ export function portgroupRoutes(context: ConductorContext): ApiApp {
     const version = c.get('version');
     requireEndpoint(version, since);
     const patch = c.req.valid('json');
-    requireFields(patchRoots(patch), version);
+    requireFields(patchRoots(patch), portgroupFieldVersions, version);
     const row = await getPortgroup(db, c.req.valid('param').portgroup);
     return c.json(answer(c, await changePortgroup(context, row, patch, c.get('caller'))));
   });
@@ -179,7 +178,7 @@ function mountLists(app: ApiApp, db: ConductorContext['db']): void {
     place: { readonly path: string; readonly fields: readonly PortgroupField[]; readonly filter: PortgroupFilter },
   ): Promise<Response> => {
     const paging = parsePaging(query);
-    requireFields([paging.sortKey], c.get('version'));
+    requireFields([paging.sortKey], portgroupFieldVersions, c.get('version'));
     if (paging.marker !== undefined) await getPortgroup(db, paging.marker);
     const rows = await listPortgroups(db, { ...place.filter, visibleTo: c.get('caller').project }, paging);
     return c.json({

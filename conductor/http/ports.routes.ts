@@ -4,7 +4,12 @@ import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
-import { chooseFieldsAt, chooseListFieldsAt, type VersionedFieldSet } from '#conductor/http/field-choice.ts';
+import {
+  chooseFieldsAt,
+  chooseListFieldsAt,
+  requireFields,
+  type VersionedFieldSet,
+} from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
 import { answers, fieldsQuery, jsonBody, NodeParams, PortParams, queryFlag } from '#conductor/http/query-values.ts';
@@ -125,12 +130,7 @@ const fieldSet: VersionedFieldSet<PortField> = {
 /** Since when ports are in groups. */
 const portgroupVersion = 24;
 
-const fieldVersions: Readonly<Record<string, number>> = { ...portFieldVersions, node_ident: 94 };
-
-/** @throws AppError `not_acceptable` for a field that the version in use does not have. */
-function requireFields(names: readonly string[], version: number): void {
-  for (const name of names) requireVersion(version, fieldVersions[name] ?? 1, `field '${name}'`);
-}
+const fieldVersions = { ...portFieldVersions, node_ident: 94 };
 
 function requirePortUuid(uuid: string): string {
   if (!isUuid(uuid)) throw new AppError('invalid_argument', `Expected UUID for port_uuid: ${uuid}`);
@@ -152,7 +152,8 @@ export function portRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(create, async (c) => {
     const { node_uuid: nodeUuid, node_ident: nodeIdent, ...description } = c.req.valid('json');
-    requireFields([...Object.keys(description), ...(nodeIdent === undefined ? [] : ['node_ident'])], c.get('version'));
+    const given = [...Object.keys(description), ...(nodeIdent === undefined ? [] : ['node_ident'])];
+    requireFields(given, fieldVersions, c.get('version'));
     const ident = nodeUuid ?? nodeIdent;
     if (ident === undefined) throw new AppError('invalid_argument', 'Missing mandatory parameter: node_uuid');
     const node = await findNode(db, ident);
@@ -170,7 +171,7 @@ export function portRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(change, async (c) => {
     const patch = c.req.valid('json');
-    requireFields(patchRoots(patch), c.get('version'));
+    requireFields(patchRoots(patch), fieldVersions, c.get('version'));
     const uuid = requirePortUuid(c.req.valid('param').port);
     return c.json(answerPort(c, await changePort(context, uuid, patch, c.get('caller'))));
   });
@@ -195,7 +196,7 @@ function mountLists(app: ApiApp, db: ConductorContext['db']): void {
     },
   ): Promise<Response> => {
     const paging = parsePaging(query);
-    requireFields([paging.sortKey], c.get('version'));
+    requireFields([paging.sortKey], fieldVersions, c.get('version'));
     if (paging.marker !== undefined) await getPort(db, paging.marker);
     const address = query.address === undefined ? undefined : (parseMacAddress(query.address) ?? query.address);
     const { nodeUuid, portgroupUuid } = list;
