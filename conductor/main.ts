@@ -1,4 +1,5 @@
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
+import { authWarnings } from '#conductor/auth/auth-warnings.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/background/periodic.ts';
 import { pruneFlows } from '#conductor/background/prune-flows.ts';
 import { syncPower } from '#conductor/background/sync-power.ts';
@@ -33,6 +34,7 @@ async function serve(
   log: Log,
   { context, scheduler, beginStop }: OpenedContext,
 ): Promise<void> {
+  for (const warning of authWarnings(config)) log.warn(warning);
   const tls = config.tls && (await openTlsFiles(config.tls, { log }));
   const { host, port, boot } = config;
   const { stopping } = context;
@@ -41,7 +43,7 @@ async function serve(
   const bootServer =
     boot.port === undefined
       ? undefined
-      : await listen((request) => bootApp.fetch(request), { host, port: boot.port, stopping });
+      : await listen((request, bindings) => bootApp.fetch(request, bindings), { host, port: boot.port, stopping });
   log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
   const tasks: PeriodicTask[] = [
     { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },

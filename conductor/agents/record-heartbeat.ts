@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
+import { leadsTo } from '#conductor/auth/agent-address.ts';
 import { checkOutboundUrl, type OutboundRules } from '#conductor/auth/outbound-url.ts';
 import type { ConductorConfig } from '#conductor/config.ts';
 import type { ConductorContext } from '#conductor/context.ts';
@@ -11,17 +12,27 @@ import type { Heartbeat } from '#shared/wire/heartbeat.ts';
 
 /**
  * `POST /v1/heartbeat/{node}`: stores what the agent says and nudges; the work is done elsewhere. Texts that agents
- * match on are Ironic's (agent-protocol.md §2.3).
+ * match on are Ironic's (agent-protocol.md §2.3). `source`: the address that it comes from.
  * @throws AppError `not_found` (404) or `invalid_argument` (400, also for a wrong token).
  */
 export async function recordHeartbeat(
   context: Pick<ConductorContext, 'nudge' | 'config' | 'secrets'>,
   heartbeats: HeartbeatStore,
-  { ident, heartbeat }: { readonly ident: string; readonly heartbeat: Heartbeat },
+  {
+    ident,
+    heartbeat,
+    source,
+  }: { readonly ident: string; readonly heartbeat: Heartbeat; readonly source?: string | undefined },
 ): Promise<void> {
   const { nodeUuid, session: known } = await heartbeats.session(ident);
   const session = checkToken(context.secrets, known, heartbeat.agent_token);
   checkCallback(session, heartbeat, context.config);
+  if (context.config.outbound.agentsCallThemselves && !leadsTo(heartbeat.callback_url, source)) {
+    throw new AppError(
+      'invalid_argument',
+      `An issue with the supplied "callback_url" has been detected: it must be at ${source ?? 'your address'}, where you call from (BATON_AGENT_CALLBACK_MUST_MATCH).`,
+    );
+  }
   const woken = await heartbeats.store({
     nodeUuid,
     token: session.token,

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createApp } from '#conductor/http/app.ts';
 import { type ApiAnswer, openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -353,4 +354,41 @@ test('whoever may not enrol nodes, nor log in, is told so before a byte of the b
   const { status, read } = await send('/v1/x/states/provision', member, 10_000_000);
   expect([status, read < 2_000_000]).toEqual([413, true]);
   expect((await send('/v1/nodes', member, 10_000_000)).status).toBe(413);
+});
+
+test('no list is measured by what is some other project’s', async () => {
+  const [node] = (await as('admin', 'GET', '/v1/nodes?owner=other')).body['nodes'] as { uuid: string }[];
+  const idOf = async (path: string, key: string): Promise<string> =>
+    ((await as('other', 'GET', path)).body[key] as { uuid: string }[])[0]?.uuid ?? '';
+  const missing = '00000000-0000-4000-8000-000000000001';
+  for (const [path, marker] of [
+    ['/v1/nodes', node?.uuid ?? ''],
+    ['/v1/nodes/detail', node?.uuid ?? ''],
+    ['/v1/ports', await idOf('/v1/ports', 'ports')],
+    ['/v1/nodes/mine/ports', await idOf('/v1/ports', 'ports')],
+    ['/v1/portgroups', await idOf('/v1/portgroups', 'portgroups')],
+    ['/v1/volume/connectors', await idOf('/v1/volume/connectors', 'connectors')],
+    ['/v1/volume/targets', await idOf('/v1/volume/targets', 'targets')],
+  ] as const) {
+    const hidden = await as('owner reader', 'GET', `${path}?marker=${marker}`);
+    const unknown = await as('owner reader', 'GET', `${path}?marker=${missing}`);
+    expect([path, hidden.status, hidden.fault]).toEqual([path, 404, unknown.fault?.replace(missing, marker)]);
+    expect([path, (await as('reader', 'GET', `${path}?marker=${marker}`)).status]).toEqual([path, 200]);
+  }
+  const [group, none] = [
+    await as('owner reader', 'GET', '/v1/ports?portgroup=foreign-group'),
+    await as('owner reader', 'GET', '/v1/ports?portgroup=none'),
+  ];
+  expect([group.status, group.fault]).toEqual([404, none.fault?.replace('none', 'foreign-group')]);
+  expect((await as('lessee reader', 'GET', '/v1/nodes?sort_key=last_error')).status).toBe(400);
+});
+
+test('a lessee does not see what went wrong, wherever it stands', async () => {
+  const { uuid } = await as('admin', 'GET', '/v1/nodes/mine');
+  await api.context.db.execute(sql`update nodes set last_error = 'BMC 192.0.2.9 refused' where uuid = ${uuid}`);
+  for (const path of ['/v1/nodes/mine/states', '/v1/nodes/mine', '/v1/nodes?fields=last_error,conductor']) {
+    const shown = JSON.stringify((await as('lessee admin', 'GET', path)).body);
+    expect([path, shown.includes('192.0.2.9'), shown.includes('Redacted')]).toEqual([path, false, true]);
+    expect(JSON.stringify((await as('owner reader', 'GET', path)).body)).toContain('192.0.2.9');
+  }
 });

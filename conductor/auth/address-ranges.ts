@@ -34,17 +34,17 @@ export function urlHost(host: string): string {
 
 /** Whether only this host's users reach what listens there. */
 export function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || (isIP(host) !== 0 && isLoopbackAddress(host));
+  return host === 'localhost' || (isIP(host) !== 0 && isIn(loopback, host));
 }
 
-/** `127.0.0.0/8`, `::1`, and the former written as IPv6. */
+/** `127.0.0.0/8`, `::1`, and the former inside an IPv6 address. */
 export function isLoopbackAddress(address: string): boolean {
-  return isIn(loopback, address);
+  return isIn(loopback, embeddedIpv4(address) ?? address);
 }
 
 /** Never a machine that somebody means: link-local (clouds' metadata services among it), multicast, "this network". */
 export function isUnreachableAddress(address: string): boolean {
-  return isIn(nowhere, address);
+  return isIn(nowhere, address) || isIn(nowhere, embeddedIpv4(address) ?? address);
 }
 
 const loopback = blockList(['127.0.0.0/8', '::1/128']);
@@ -56,9 +56,12 @@ const nowhere = blockList([
   '::/128',
   'fe80::/10',
   'ff00::/8',
-  // metadata services outside link-local: Alibaba's and AWS's
+  // metadata services outside link-local: Alibaba's, Oracle's, Azure's, AWS's, Google's
   '100.100.100.200/32',
+  '192.0.0.192/32',
+  '168.63.129.16/32',
   'fd00:ec2::254/128',
+  'fd20:ce::254/128',
 ]);
 
 function blockList(entries: readonly string[]): BlockList {
@@ -75,6 +78,32 @@ function isIn(list: BlockList, address: string): boolean {
   const [bare = ''] = address.split('%');
   const family = isIP(bare);
   return family !== 0 && list.check(bare, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+/**
+ * The IPv4 address that a router or the kernel may make of an IPv6 one: mapped, translated (`::ffff:0:0:0/96`), compatible
+ * (`::/96`), NAT64 (RFC 6052, RFC 8215), 6to4.
+ */
+function embeddedIpv4(address: string): string | undefined {
+  const [bare = ''] = address.split('%');
+  if (isIP(bare) !== 6) return undefined;
+  const [head = '', tail] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::');
+  const words = (text: string): number[] =>
+    text === '' ? [] : text.split(':').map((word) => Number.parseInt(word, 16));
+  const behind = tail === undefined ? [] : words(tail);
+  const zeros = Array<number>(8 - words(head).length - behind.length).fill(0);
+  const groups = [...words(head), ...zeros, ...behind];
+  const dotted = (at: number): string =>
+    groups
+      .slice(at, at + 2)
+      .flatMap((word) => [word >> 8, word & 255])
+      .join('.');
+  const prefix = groups.slice(0, 6).map((word) => word.toString(16));
+  if (prefix[0] === '2002') return dotted(1);
+  const isLocalNat64 = prefix.slice(0, 3).join(':') === '64:ff9b:1';
+  const isCompatible = prefix.join(':') === '0:0:0:0:0:0' && groups[6] !== 0;
+  const isOther = ['0:0:0:0:0:ffff', '0:0:0:0:ffff:0', '64:ff9b:0:0:0:0'].includes(prefix.join(':'));
+  return isLocalNat64 || isCompatible || isOther ? dotted(6) : undefined;
 }
 
 function parseRange(

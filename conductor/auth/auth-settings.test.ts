@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { authWarnings } from '#conductor/auth/auth-warnings.ts';
 import { readConfig } from '#conductor/config.ts';
 
 const elsewhere = { BATON_HOST: '192.0.2.1' };
@@ -12,6 +13,13 @@ describe('without authentication', () => {
 
   test.each(['127.0.0.1', '127.3.2.1', '::1', 'localhost'])('it listens on %s', (host) => {
     expect(readConfig({ BATON_HOST: host }).auth.method).toBe('none');
+  });
+
+  test('it does not stand behind a proxy that others reach', () => {
+    const proxied = { BATON_PUBLIC_URL: 'https://baton.example' };
+    expect(() => readConfig(proxied)).toThrow(/BATON_AUTH: BATON_PUBLIC_URL=https:\/\/baton\.example says that others/);
+    expect(readConfig({ ...proxied, BATON_ALLOW_UNAUTHENTICATED: 'true' }).auth.method).toBe('none');
+    expect(readConfig({ BATON_PUBLIC_URL: 'http://[::1]:6385' }).auth.method).toBe('none');
   });
 
   test('it listens anywhere when told so', () => {
@@ -65,4 +73,15 @@ test('loopback may be called by a conductor on loopback alone', () => {
   const { images, agents } = readConfig({}).outbound;
   expect([images.allowLoopback, agents.allowLoopback]).toEqual([true, true]);
   expect(readConfig({ ...elsewhere, BATON_AUTH: 'token' }).outbound.images.allowLoopback).toBe(false);
+});
+
+test('what others reach in clear, or as any machine, is warned of', () => {
+  const given = { ...elsewhere, BATON_AUTH: 'token' };
+  expect(authWarnings(readConfig(given))).toEqual([
+    expect.stringContaining('without BATON_TLS_CERT_FILE'),
+    expect.stringContaining('BATON_AGENT_NETWORKS is not set'),
+  ]);
+  const tls = { BATON_TLS_CERT_FILE: '/c', BATON_TLS_KEY_FILE: '/k', BATON_AGENT_NETWORKS: '192.0.2.0/24' };
+  expect(authWarnings(readConfig({ ...given, ...tls }))).toEqual([]);
+  expect(authWarnings(readConfig({ BATON_AUTH: 'token' }))).toEqual([]);
 });

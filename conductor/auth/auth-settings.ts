@@ -89,8 +89,14 @@ export const authEnvironment = {
     .string()
     .default('')
     .describe(
-      'address ranges that agents may ask to be called back at, with commas between; empty = anywhere but loopback, ' +
-        'link-local and metadata addresses',
+      'address ranges of machines that boot and of agents, with commas between: lookups, heartbeats, reports and `/boot` ' +
+        'are answered there alone, and agents called back; empty = anywhere but, for the latter, loopback, link-local and ' +
+        'metadata addresses',
+    ),
+  BATON_AGENT_CALLBACK_MUST_MATCH: flag
+    .default(false)
+    .describe(
+      'refuse agents that ask to be called back at another address than they call from; not behind NAT or a proxy',
     ),
 } as const;
 type AuthEnvironment = z.infer<z.ZodObject<typeof authEnvironment>>;
@@ -115,6 +121,8 @@ export interface TlsConfig {
 export interface OutboundConfig {
   readonly images: OutboundRules;
   readonly agents: OutboundRules;
+  /** Agents are called back where they call from, or not at all. */
+  readonly agentsCallThemselves: boolean;
   readonly bmcs: OutboundRules;
 }
 
@@ -212,6 +220,7 @@ export function readOutboundConfig(env: AuthEnvironment & { readonly BATON_HOST:
     // machines fetch them, so that the addresses of names are not seen here
     images: rules('BATON_IMAGE_URL_ALLOW', allowList(env.BATON_IMAGE_URL_ALLOW), false),
     bmcs: rules('BATON_BMC_ALLOW', allowList(env.BATON_BMC_ALLOW), true),
+    agentsCallThemselves: env.BATON_AGENT_CALLBACK_MUST_MATCH,
     agents: rules('BATON_AGENT_NETWORKS', agentNetworks(env.BATON_AGENT_NETWORKS), true),
   };
 }

@@ -107,7 +107,9 @@ function callerOf(user: PasswordUser | undefined): Caller | undefined {
 function watchHtpasswd(file: string, log: Log): Promise<WatchedFiles<PasswordUsers>> {
   const read = async (): Promise<PasswordUsers> => {
     const text = await readFile(file, 'utf8').catch(unreadable('BATON_HTPASSWD_FILE', file));
-    return parseHtpasswd(text, file);
+    const users = parseHtpasswd(text, file);
+    if (!users.hasOneCost) log.warn({ file }, 'hashes of different cost: how long a refusal takes tells who is a user');
+    return users;
   };
   return watchFiles([file], read, { log });
 }

@@ -1,3 +1,4 @@
+import { hash as bcryptHash } from '@node-rs/bcrypt';
 import { describe, expect, test } from 'vitest';
 import { parseHtpasswd } from '#conductor/auth/htpasswd.ts';
 import { createPasswordCheck } from '#conductor/auth/password-check.ts';
@@ -25,6 +26,7 @@ test.each([
   ['alice', 'line 2: the password of alice'],
   [`alice:${hash}:root`, 'line 2: the role of alice must be one of reader, member, admin'],
   [`alice:${hash}:admin:p:q`, 'line 2: it must be name:hash, name:hash:role or name:hash:role:project'],
+  [`alice:${hash}:admin:`, 'line 2: the project of alice is empty'],
   [`alice:${hash.replace('$04$', '$17$')}`, 'line 2: the cost of the hash of alice is 17; it may be 16'],
   [`${recorded}\n${recorded}`, 'line 3: alice stands in it twice'],
 ])('the line %s is refused', (line, why) => {
@@ -60,6 +62,14 @@ describe('a password', () => {
     },
   );
 
+  test('of which bcrypt looks at a part alone is wrong', async () => {
+    const text = 'p'.repeat(72);
+    const long = parseHtpasswd(`long:${await bcryptHash(text, { cost: 4, version: '2y' })}`, 'f');
+    const right = async (password: string) =>
+      (await createPasswordCheck(() => 0).check(long, `long:${password}`)) !== undefined;
+    expect([await right(text), await right(`${text}more`), await right(`${text}\0`)]).toEqual([true, false, false]);
+  });
+
   test('is not checked while too many are', async () => {
     const passwords = createPasswordCheck(() => 0);
     const outcomes = await Promise.allSettled(
@@ -70,4 +80,10 @@ describe('a password', () => {
     expect(String(refused[0]?.reason)).toContain('too many passwords are being checked');
     expect((await passwords.check(users, 'alice:wonderland'))?.name).toBe('alice');
   });
+});
+
+test('hashes of different cost are noticed', () => {
+  const dear = `bob:${hash.replace('$04$', '$05$')}`;
+  expect(parseHtpasswd(`${recorded}\n${dear}`, 'f').hasOneCost).toBe(false);
+  expect(parseHtpasswd(recorded, 'f').hasOneCost).toBe(true);
 });

@@ -14,6 +14,8 @@ export interface PasswordUsers {
   readonly byName: ReadonlyMap<string, PasswordUser>;
   /** Of the dearest hash: to check a user who does not exist takes as long. */
   readonly cost: number;
+  /** Otherwise how long a refusal takes tells whether there is such a user. */
+  readonly hasOneCost: boolean;
 }
 
 /** A check takes seconds above it, and holds up everybody's. */
@@ -26,7 +28,7 @@ const maxCost = 16;
  */
 export function parseHtpasswd(text: string, file: string): PasswordUsers {
   const users = new Map<string, PasswordUser>();
-  let cost = 4;
+  const costs = new Set<number>();
   for (const [index, line] of text.split('\n').entries()) {
     const entry = line.trim();
     if (entry === '' || entry.startsWith('#')) continue;
@@ -41,10 +43,11 @@ export function parseHtpasswd(text: string, file: string): PasswordUsers {
     const knownRole = roles.find((each) => each === role);
     if (!knownRole) return wrong(`the role of ${name} must be one of ${roles.join(', ')}`);
     if (users.has(name)) wrong(`${name} stands in it twice`);
-    users.set(name, { name, hash, role: knownRole, project: project || undefined });
-    cost = Math.max(cost, options.cost);
+    if (project === '') wrong(`the project of ${name} is empty: leave out the colon before it, for all projects`);
+    users.set(name, { name, hash, role: knownRole, project });
+    costs.add(options.cost);
   }
-  return { byName: users, cost };
+  return { byName: users, cost: Math.max(4, ...costs), hasOneCost: costs.size <= 1 };
 }
 
 function readHash(hash: string): { readonly cost: number } | undefined {

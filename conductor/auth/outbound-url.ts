@@ -77,7 +77,8 @@ export function checkOutboundUrl(what: string, text: string, rules: OutboundRule
   const address = literalAddress(url.hostname);
   const { allow } = rules;
   if (address !== undefined && allow?.ranges.has(address)) return url;
-  if (address !== undefined || isLoopbackName(url.hostname)) refuseAddress(what, address ?? '127.0.0.1', rules);
+  const meant = address ?? addressOfName(url.hostname);
+  if (meant !== undefined) refuseAddress(what, meant, rules);
   if (!allow || isNamed(allow, url) || allow.prefixes.some((prefix) => beginsWith(url, prefix))) return url;
   if (address === undefined && rules.connectsHere && allow.ranges.size > 0) return url;
   throw new AppError('forbidden', `${what}: ${rules.setting} does not allow ${url.host}`);
@@ -168,6 +169,11 @@ function beginsWith(url: URL, prefix: URL): boolean {
   return url.origin === prefix.origin && isPlain && (url.pathname === path || url.pathname.startsWith(`${path}/`));
 }
 
-function isLoopbackName(hostname: string): boolean {
-  return /(^|\.)localhost\.?$/i.test(hostname);
+/** What a name leads to that means the same everywhere. */
+function addressOfName(hostname: string): string | undefined {
+  const name = hostname.toLowerCase().replace(/\.$/, '');
+  if (/(^|\.)localhost$|^(ip6-)?(localhost|loopback)6?$|^localhost6?\.localdomain6?$/.test(name)) return '127.0.0.1';
+  return /^(metadata\.google\.internal|metadata\.goog|instance-data(\.ec2\.internal)?)$/.test(name)
+    ? '169.254.169.254'
+    : undefined;
 }

@@ -39,7 +39,7 @@ export function createPasswordCheck(now: () => number): PasswordCheck {
       const hash = user?.hash ?? hashOfNobody(users.cost);
       const password = credentials.slice(nameIn(credentials).length + 1);
       const isRight = await enter(() => verify(password, hash));
-      if (!isRight || !user) return undefined;
+      if (!isRight || !user || !isWhole(password)) return undefined;
       if (remembered.size >= maxRemembered) remembered.clear();
       remembered.set(digest(credentials), { hash, until: now() + rememberMs });
       return user;
@@ -49,6 +49,11 @@ export function createPasswordCheck(now: () => number): PasswordCheck {
 
 function nameIn(credentials: string): string {
   return credentials.slice(0, credentials.indexOf(':'));
+}
+
+/** bcrypt looks at no more than this of a password: whatever stood behind would be right. */
+function isWhole(password: string): boolean {
+  return Buffer.byteLength(password) <= 72 && !password.includes('\0');
 }
 
 /** Of the same cost as a real one, and of no password. */

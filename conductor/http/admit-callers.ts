@@ -119,7 +119,7 @@ async function authorize(
   caller: Caller,
 ): Promise<void> {
   if (rule.access === 'public') return;
-  if (rule.scope === 'handler') await refuseHiddenFilter(db, c, caller);
+  await refuseHiddenFilters(db, c, rule, caller);
   const ident = caller.project === undefined ? undefined : await identIn(c, rule);
   const ownership =
     ident === undefined || !isOfNodes(rule.scope) ? undefined : await findOwnership(db, rule.scope, ident);
@@ -131,12 +131,41 @@ async function authorize(
   refuseFields(await patchedFields(c), rule.policy, caller, ownership);
 }
 
-/** Whether a name is some other project's node's, no list tells. @throws AppError `not_found`. */
-async function refuseHiddenFilter(db: AdmitContext['db'], c: ApiContext, { project }: Caller): Promise<void> {
-  const ident = project === undefined ? undefined : (c.req.query('node') ?? c.req.query('node_uuid'));
-  if (ident === undefined) return;
-  const ownership = await findOwnership(db, 'node', ident);
-  if (ownership?.owner !== project && ownership?.lessee !== project) throw notFound('node', ident);
+/** By the last segment of a list's path: what its `marker` is one of. */
+const markerScopes: Readonly<Record<string, NodeScope>> = {
+  nodes: 'node',
+  ports: 'port',
+  portgroups: 'portgroup',
+  connectors: 'volume connector',
+  targets: 'volume target',
+};
+
+/**
+ * Whether a name is some other project's node's, no list tells, and none is measured by what is some other's.
+ * @throws AppError `not_found`.
+ */
+async function refuseHiddenFilters(
+  db: AdmitContext['db'],
+  c: ApiContext,
+  rule: AccessRule,
+  { project }: Caller,
+): Promise<void> {
+  if (project === undefined || rule.method !== 'GET') return;
+  const list =
+    rule.path
+      .replace(/\/detail$/, '')
+      .split('/')
+      .at(-1) ?? '';
+  const filters: readonly (readonly [NodeScope | undefined, string | undefined])[] = [
+    ['node', rule.scope === 'handler' ? (c.req.query('node') ?? c.req.query('node_uuid')) : undefined],
+    ['portgroup', c.req.query('portgroup')],
+    [markerScopes[list], c.req.query('marker')],
+  ];
+  for (const [scope, ident] of filters) {
+    if (scope === undefined || ident === undefined) continue;
+    const ownership = await findOwnership(db, scope, ident);
+    if (ownership?.owner !== project && ownership?.lessee !== project) throw notFound(scope, ident);
+  }
 }
 
 type NodeScope = Exclude<AccessRule['scope'], 'none' | 'handler'>;

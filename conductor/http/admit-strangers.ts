@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { createFailureLimit } from '#conductor/auth/failure-limit.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import { refuseOutsiders } from '#conductor/http/admit-machines.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
 
@@ -13,10 +14,9 @@ const maxProven = 50_000;
  * Limits failures of requests without authentication, by address. What succeeds never counts, and an agent whose token was
  * right goes on whatever others do behind the same address: ten thousand may sit behind one relay.
  */
-export function admitStrangers({
-  clock,
-  config,
-}: Pick<ConductorContext, 'clock' | 'config'>): MiddlewareHandler<ApiEnv> {
+export function admitStrangers(context: Pick<ConductorContext, 'clock' | 'config' | 'log'>): MiddlewareHandler<ApiEnv> {
+  const { clock, config } = context;
+  const refuse = refuseOutsiders(context);
   const perSecond = config.auth.publicFailuresPerSecond;
   const failures = createFailureLimit({
     perSecond,
@@ -25,6 +25,7 @@ export function admitStrangers({
   });
   const proven = new Set<string>();
   return async (c, next) => {
+    refuse(c);
     const source = sourceOf(c);
     const ofAgent = /^\/v1\/(?:heartbeat|progress)\/([^/]+)$/.exec(c.req.path)?.[1];
     const agent = ofAgent === undefined ? undefined : `${source} ${ofAgent}`;

@@ -6,6 +6,7 @@ import { recordHeartbeat } from '#conductor/agents/record-heartbeat.ts';
 import { recordProgress } from '#conductor/agents/record-progress.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { addressOf } from '#conductor/http/caller-source.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
@@ -116,7 +117,7 @@ export function agentRoutes(context: ConductorContext): ApiApp {
     try {
       const { node: ident } = c.req.valid('param');
       const said = parseHeartbeat(c.req.valid('json'), c.get('version'));
-      await recordHeartbeat(context, heartbeats, { ident, heartbeat: said });
+      await recordHeartbeat(context, heartbeats, { ident, heartbeat: said, source: addressOf(c) });
       context.metrics.heartbeats.inc({ outcome: 'taken' });
     } catch (error) {
       context.metrics.heartbeats.inc({ outcome: 'refused' });

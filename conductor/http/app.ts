@@ -1,5 +1,7 @@
+import { Hono } from 'hono';
 import type { ConductorContext } from '#conductor/context.ts';
 import { admitCallers } from '#conductor/http/admit-callers.ts';
+import { admitMachines } from '#conductor/http/admit-machines.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
 import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocations.routes.ts';
 import { answerUnrouted } from '#conductor/http/answer-unrouted.ts';
@@ -111,16 +113,22 @@ export function createApp(context: ConductorContext): ApiApp {
 }
 
 /** What machines fetch while they boot, and nothing else: also on a port of its own (`BATON_BOOT_PORT`). */
-export function createBootApp(context: ConductorContext): ReturnType<typeof bootRoutes> {
+export function createBootApp(context: ConductorContext): Hono {
   const { config } = context;
-  return bootRoutes({
-    answer: (mac) => answerBoot(context, mac),
-    ramdiskDirectory: config.ramdiskDirectory,
-    imagesDirectory: config.imagesDirectory,
-    publicUrl: config.boot.url,
-    agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
-    kernelParams: config.kernelParams,
-    discovery: config.discovery,
-    log: context.log,
-  });
+  const app = new Hono();
+  app.use('/boot/*', admitMachines(context));
+  app.route(
+    '/',
+    bootRoutes({
+      answer: (mac) => answerBoot(context, mac),
+      ramdiskDirectory: config.ramdiskDirectory,
+      imagesDirectory: config.imagesDirectory,
+      publicUrl: config.boot.url,
+      agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
+      kernelParams: config.kernelParams,
+      discovery: config.discovery,
+      log: context.log,
+    }),
+  );
+  return app;
 }

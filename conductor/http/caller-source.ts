@@ -4,10 +4,15 @@ import { sourceKey } from '#conductor/auth/failure-limit.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 
+/** `undefined` in process. */
+export function addressOf(c: Context): string | undefined {
+  const { incoming } = (c.env ?? {}) as { readonly incoming?: IncomingMessage };
+  return incoming?.socket.remoteAddress;
+}
+
 /** Under what callers are counted: their address. */
 export function sourceOf(c: Context): string {
-  const { incoming } = (c.env ?? {}) as { readonly incoming?: IncomingMessage };
-  return sourceKey(incoming?.socket.remoteAddress);
+  return sourceKey(addressOf(c));
 }
 
 export function tooMany(c: Context<ApiEnv>, waitSeconds: number): Response {

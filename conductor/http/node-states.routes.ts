@@ -1,9 +1,11 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { isForeignTo } from '#conductor/auth/node-ownership.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
+import { redactNode } from '#conductor/http/node-answer.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
@@ -127,7 +129,7 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
   app.openapi(show, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);
     const version = c.get('version');
-    return c.json({
+    const states: Record<string, unknown> = {
       power_state: node.powerState,
       target_power_state: node.targetPowerState,
       provision_state: node.provisionState,
@@ -137,7 +139,9 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
       console_enabled: false,
       ...(version >= 12 ? { raid_config: node.raidConfig, target_raid_config: node.targetRaidConfig } : {}),
       ...(version >= 75 ? { boot_mode: node.bootMode, secure_boot: node.secureBoot } : {}),
-    });
+    };
+    if (isForeignTo(c.get('caller'), node)) redactNode(states);
+    return c.json(states);
   });
 
   app.openapi(setPower, async (c) => {

@@ -16,11 +16,11 @@ export async function checkMembership(
   const { portgroupUuid } = port;
   if (portgroupUuid === null) return;
   const portgroup = await findPortgroup(tx, portgroupUuid);
-  if (!portgroup) throw new AppError('invalid_argument', `Portgroup ${portgroupUuid} could not be found.`);
-  if (portgroup.nodeUuid !== port.nodeUuid) {
+  // one text: whether another project has such a group is nobody's business
+  if (!portgroup || portgroup.nodeUuid !== port.nodeUuid) {
     throw new AppError(
       'invalid_argument',
-      `portgroup_uuid: port group ${portgroupUuid} is not of node ${port.nodeUuid}, as the port is.`,
+      `portgroup_uuid: Portgroup ${portgroupUuid} could not be found among those of node ${port.nodeUuid}.`,
     );
   }
   if (port.pxeEnabled && !portgroup.standalonePortsSupported) {

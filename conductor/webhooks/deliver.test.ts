@@ -70,6 +70,19 @@ describe('the outbox', () => {
     expect(await outbox()).toEqual([]);
   });
 
+  test('tells lessees what has happened, and not why', async () => {
+    const { uuid: owners } = await create({ name: 'owners', project: 'a' });
+    await create({ name: 'lessees', project: 'b' });
+    const node = await createNode({ owner: 'a', lessee: 'b' });
+    await api.context.db.delete(webhookDeliveries);
+    const data = { flow: 'f', error: 'BMC refused', last_error: 'BMC refused' };
+    await tellWebhooks(api.context.db, node, { type: 'node.flow_failed', data });
+    for (const { webhookUuid, body } of await outbox()) {
+      expect(body['data']).toEqual(webhookUuid === owners ? data : { flow: 'f' });
+    }
+    expect(await outbox()).toHaveLength(2);
+  });
+
   test('holds what each webhook asks for, under the id that the history has', async () => {
     await create({ name: 'all' });
     await create({ name: 'power', events: ['node.power_state'] });

@@ -24,7 +24,10 @@ export function outboxInsert(nodeUuid: string, event: WebhookEvent, eventId: str
   return sql`
     insert into webhook_deliveries (webhook_uuid, event_id, event_type, subject, body)
     select webhook.uuid, ${eventId}::uuid, ${type}::text, node.uuid,
-      ${body}::text::jsonb || jsonb_build_object('node', jsonb_build_object('uuid', node.uuid, 'name', node.name))
+      case when webhook.project is null or webhook.project = node.owner then ${body}::text::jsonb
+        -- as lessees do not see it at the node
+        else ${body}::text::jsonb #- '{data,last_error}' #- '{data,error}' end
+        || jsonb_build_object('node', jsonb_build_object('uuid', node.uuid, 'name', node.name))
     from webhooks webhook join nodes node on node.uuid = ${nodeUuid}
     where ${isWanted(type, sql`node.owner`, sql`node.lessee`)}
     returning ${notify}`;

@@ -1,0 +1,31 @@
+import { isLoopbackHost } from '#conductor/auth/address-ranges.ts';
+import type { AuthConfig, OutboundConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
+
+/** What is legal and seldom meant; for the log, at the start. */
+export function authWarnings({
+  host,
+  auth,
+  tls,
+  outbound,
+}: {
+  readonly host: string;
+  readonly auth: Pick<AuthConfig, 'method'>;
+  readonly tls: TlsConfig | undefined;
+  readonly outbound: Pick<OutboundConfig, 'agents'>;
+}): string[] {
+  if (auth.method === 'none' || isLoopbackHost(host)) return [];
+  return [
+    ...(tls
+      ? []
+      : [
+          `BATON_AUTH=${auth.method} with BATON_HOST=${host} and without BATON_TLS_CERT_FILE: passwords and tokens go over ` +
+            'the network in clear, unless a proxy on this host or a trusted network ends TLS',
+        ]),
+    ...(outbound.agents.allow
+      ? []
+      : [
+          'BATON_AGENT_NETWORKS is not set: whoever reaches this port and knows the MAC address of a machine that boots its ' +
+            'ramdisk can take its place',
+        ]),
+  ];
+}

@@ -1,0 +1,28 @@
+import type { Context, MiddlewareHandler } from 'hono';
+import { isAgentAddress } from '#conductor/auth/agent-address.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { addressOf } from '#conductor/http/caller-source.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const ofMachines = /^\/(?:v1\/(?:lookup|heartbeat|progress|continue_inspection)|boot)(?:\/|$)/;
+
+/** @throws AppError `forbidden` for what machines and agents ask, from outside of their networks (`BATON_AGENT_NETWORKS`). */
+export function refuseOutsiders({ config, log }: Pick<ConductorContext, 'config' | 'log'>): (c: Context) => void {
+  return (c) => {
+    const { path } = c.req;
+    if (!ofMachines.test(path)) return;
+    const address = addressOf(c);
+    if (isAgentAddress(config.outbound.agents, address)) return;
+    log.info({ address, path }, 'refused: not in BATON_AGENT_NETWORKS');
+    throw new AppError('forbidden', 'Your address is in no network of machines (BATON_AGENT_NETWORKS).');
+  };
+}
+
+/** The same as middleware. */
+export function admitMachines(context: Pick<ConductorContext, 'config' | 'log'>): MiddlewareHandler {
+  const refuse = refuseOutsiders(context);
+  return (c, next) => {
+    refuse(c);
+    return next();
+  };
+}
