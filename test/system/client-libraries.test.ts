@@ -108,6 +108,7 @@ test('gophercloud: the same in the order of metal3', async () => {
     ['version', 'v1'],
     ['drivers', 3],
     ['absent', true],
+    ['interfaces', ['ipxe', 'redfish', 'redfish', 'redfish']],
     ['enrolled', ['metal3~host-0', 'enroll', 1]],
     ['rests', 'manageable'],
     ['rests', 'manageable'],

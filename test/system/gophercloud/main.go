@@ -70,9 +70,12 @@ func enrol(ironic *gophercloud.ServiceClient, input given) *nodes.Node {
 	tell("absent", errors.As(err, &absent))
 	made, err := nodes.Create(ironic, nodes.CreateOpts{
 		Driver: "redfish", Name: name, DriverInfo: input.DriverInfo, NetworkInterface: "noop", ResourceClass: "metal3",
-		Properties: map[string]interface{}{"capabilities": "boot_mode:bios"},
+		Properties:    map[string]interface{}{"capabilities": "boot_mode:bios"},
+		BootInterface: "ipxe", InspectInterface: "redfish", ManagementInterface: "redfish", PowerInterface: "redfish",
+		RAIDInterface: "redfish", VendorInterface: "redfish",
 	}).Extract()
 	must(err)
+	tell("interfaces", []string{made.BootInterface, made.InspectInterface, made.RAIDInterface, made.VendorInterface})
 	yes := true
 	_, err = ports.Create(ironic, ports.CreateOpts{NodeUUID: made.UUID, Address: input.Mac, PXEEnabled: &yes}).Extract()
 	must(err)
