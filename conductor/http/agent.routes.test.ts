@@ -6,6 +6,7 @@ import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
 import { parseHeartbeat } from '#conductor/http/agent.routes.ts';
+import { createApp } from '#conductor/http/app.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -65,6 +66,20 @@ test('lookup: the instance that boots learns nothing, though its node is still d
   await db.update(flowSteps).set({ state: 'succeeded' });
   await step('boot_instance');
   expect((await lookup('addresses=52:54:00:aa:bb:01')).status).toBe(404);
+});
+
+test('agents call themselves back where it is asked for', async () => {
+  const { context } = api;
+  const outbound = { ...context.config.outbound, agentsCallThemselves: true };
+  const app = createApp({ ...context, config: { ...context.config, outbound } });
+  const body = JSON.stringify({ ...beat, agent_token: await letRamdiskIn() });
+  const from = async (remoteAddress: string) => {
+    const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.68' };
+    const incoming = { socket: { remoteAddress } };
+    return (await app.request(`/v1/heartbeat/${uuid}`, { method: 'POST', headers, body }, { incoming })).status;
+  };
+  expect(await from('192.0.2.2')).toBe(400);
+  expect(await from('::ffff:192.0.2.1')).toBe(202);
 });
 
 describe('heartbeat', () => {

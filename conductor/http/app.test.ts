@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createApp } from '#conductor/http/app.ts';
+import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -198,4 +198,12 @@ test('the OpenAPI document names the paths', async () => {
   expect(Object.keys(body['paths'] as object)).toEqual(
     expect.arrayContaining(['/v1/nodes', '/v1/nodes/{node}/states/provision', '/v1/ports/{port}', '/v1/lookup']),
   );
+});
+
+test('what machines boot is on its own port alone, where there is one', async () => {
+  const { context } = api;
+  const withPort = { ...context, config: { ...context.config, boot: { ...context.config.boot, port: 8080 } } };
+  expect((await createApp(context).request('/boot/boot.ipxe')).status).toBe(200);
+  expect((await createApp(withPort).request('/boot/boot.ipxe')).status).toBe(404);
+  expect((await createBootApp(withPort).request('/boot/boot.ipxe')).status).toBe(200);
 });
