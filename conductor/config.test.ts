@@ -52,3 +52,8 @@ test('reads the priorities of cleaning steps; a step may take as long as its age
   expect(readConfig({}).stepTimeoutMs).toBe(Infinity);
   expect(readConfig({ BATON_STEP_TIMEOUT: '60' }).stepTimeoutMs).toBe(60_000);
 });
+
+test('what the command line and nobody else reads is left alone; a misspelt setting is not', () => {
+  expect(readConfig({ BATON_URL: 'http://127.0.0.1:6385', BATON_TOKEN_FILE: '/x' }).port).toBe(6385);
+  expect(() => readConfig({ BATON_AGENT_NETWROKS: '10.0.0.0/8' })).toThrow('BATON_AGENT_NETWROKS: no such setting');
+});

@@ -192,6 +192,17 @@ export interface ConductorConfig extends ConductorSettings {
   readonly crashAtCheckpoint: number | undefined;
 }
 
+/** What `baton` reads: operators have it in the shell from which they start a conductor, too. */
+const clientSettings: ReadonlySet<string> = new Set([
+  'BATON_URL',
+  'BATON_TOKEN',
+  'BATON_TOKEN_FILE',
+  'BATON_USERNAME',
+  'BATON_PASSWORD',
+  'BATON_CACERT',
+  'BATON_INSECURE',
+]);
+
 /**
  * The configuration from the environment.
  * @throws AppError `invalid_argument` with one message that lists all problems.
@@ -201,7 +212,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const parsed = Environment.safeParse(Object.fromEntries(given));
   const unknown = given
     .map(([name]) => name)
-    .filter((name) => name.startsWith('BATON_') && !name.startsWith('BATON_AGENT_') && !(name in Environment.shape));
+    .filter((name) => name.startsWith('BATON_') && !clientSettings.has(name) && !(name in Environment.shape));
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
     ...unknown.map((name) => `${name}: no such setting`),

@@ -1,4 +1,4 @@
-import { hash as bcryptHash } from '@node-rs/bcrypt';
+import { hash as bcryptHash } from 'bcryptjs';
 import { describe, expect, test } from 'vitest';
 import { parseHtpasswd } from '#conductor/auth/htpasswd.ts';
 import { createPasswordCheck } from '#conductor/auth/password-check.ts';
@@ -64,7 +64,7 @@ describe('a password', () => {
 
   test('of which bcrypt looks at a part alone is wrong', async () => {
     const text = 'p'.repeat(72);
-    const long = parseHtpasswd(`long:${await bcryptHash(text, { cost: 4, version: '2y' })}`, 'f');
+    const long = parseHtpasswd(`long:${await bcryptHash(text, 4)}`, 'f');
     const right = async (password: string) =>
       (await createPasswordCheck(() => 0).check(long, `long:${password}`)) !== undefined;
     expect([await right(text), await right(`${text}more`), await right(`${text}\0`)]).toEqual([true, false, false]);
@@ -76,7 +76,7 @@ describe('a password', () => {
       Array.from({ length: 60 }, (_, i) => passwords.check(users, `alice:${i}`)),
     );
     const refused = outcomes.filter((each) => each.status === 'rejected');
-    expect(refused.length).toBe(60 - 2 - 32);
+    expect(refused.length).toBe(60 - 1 - 32);
     expect(String(refused[0]?.reason)).toContain('too many passwords are being checked');
     expect((await passwords.check(users, 'alice:wonderland'))?.name).toBe('alice');
   });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hash } from '@node-rs/bcrypt';
+import { hash } from 'bcryptjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
@@ -20,10 +20,7 @@ let directory: string;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'baton-clients-'));
   const htpasswd = join(directory, 'htpasswd');
-  await writeFile(
-    htpasswd,
-    `${user}:${await hash(password, { cost: 4 })}\nron:${await hash('only looks', { cost: 4 })}:reader\n`,
-  );
+  await writeFile(htpasswd, `${user}:${await hash(password, 4)}\nron:${await hash('only looks', 4)}:reader\n`);
   conductor = await startConductorInProcess({
     log: silentLog,
     settings: { BATON_AUTH: 'http_basic', BATON_HTPASSWD_FILE: htpasswd },
