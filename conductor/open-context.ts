@@ -58,7 +58,8 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     throw error;
   };
   const secrets = options.secrets ?? (await loadSecrets(config).catch(closeDatabase));
-  const auth = await openAuthenticator(config.auth, { db: database.db, clock: systemClock, log }).catch(closeDatabase);
+  const basics = { db: database.db, clock: systemClock, log };
+  const auth = await openAuthenticator(config.auth, basics).catch(closeDatabase);
   const metrics = createMetrics();
   const drivers = createDrivers(
     { run, log, metrics, secrets, outbound: config.outbound.bmcs, caDirectory: config.caDirectory },
@@ -86,11 +87,9 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   const allocator = createAllocator({ context: () => context, clock: systemClock });
   const context: ConductorContext = {
     allocator,
+    ...basics,
     config,
     database,
-    db: database.db,
-    log,
-    clock: systemClock,
     run,
     secrets,
     auth,
@@ -98,13 +97,7 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     conductors,
     agents: createAgentClients(secrets, config.outbound.agents),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
-    consoles: createConsoles({
-      db: database.db,
-      secrets,
-      clock: systemClock,
-      log,
-      conductorName: config.conductorName,
-    }),
+    consoles: createConsoles({ ...basics, secrets, conductorName: config.conductorName }),
     metrics,
     stopping: stopping.signal,
     nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),

@@ -10,17 +10,21 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+const withMode = async (mode: number): Promise<string> => {
+  const file = join(folder, `key-${mode.toString(8)}`);
+  await writeFile(file, 'text');
+  await chmod(file, mode);
+  return file;
+};
+
+test.each([0o600, 0o400])('mode %o is its owner’s alone', async (mode) => {
+  expect(await readPrivateFile(await withMode(mode))).toBe('text');
+});
+
 test.each([
-  [0o600, undefined],
-  [0o400, undefined],
   [0o640, /open to others \(mode 0640\): chmod 600 .*key/],
   [0o604, /mode 0604/],
   [0o620, /mode 0620/],
-])('mode %o', async (mode, refusal) => {
-  const file = join(folder, 'key');
-  await writeFile(file, 'text');
-  await chmod(file, mode);
-  if (refusal) await expect(readPrivateFile(file)).rejects.toThrow(refusal);
-  else expect(await readPrivateFile(file)).toBe('text');
-  await rm(file);
+])('mode %o is refused', async (mode, refusal) => {
+  await expect(readPrivateFile(await withMode(mode))).rejects.toThrow(refusal);
 });
