@@ -16,12 +16,9 @@ export async function checkMembership(
   const { portgroupUuid } = port;
   if (portgroupUuid === null) return;
   const portgroup = await findPortgroup(tx, portgroupUuid);
-  // one text: whether another project has such a group is nobody's business
+  // one text, Ironic's: whether another project has such a group is nobody's business
   if (!portgroup || portgroup.nodeUuid !== port.nodeUuid) {
-    throw new AppError(
-      'invalid_argument',
-      `portgroup_uuid: Portgroup ${portgroupUuid} could not be found among those of node ${port.nodeUuid}.`,
-    );
+    throw new AppError('invalid_argument', `Portgroup ${portgroupUuid} could not be found.`);
   }
   if (port.pxeEnabled && !portgroup.standalonePortsSupported) {
     throw new AppError(
