@@ -182,5 +182,5 @@ async function refuseInstanceUuid(db: Queryable, uuid: string | undefined): Prom
   if (uuid === undefined) return;
   const [node] = await db.select({ uuid: nodes.uuid }).from(nodes).where(eq(nodes.instanceUuid, uuid));
   if (!node) return;
-  throw new AppError('conflict', `uuid: ${uuid} is the instance_uuid of node ${node.uuid}.`);
+  throw new AppError('conflict', `uuid: ${uuid} is the instance_uuid of a node already.`);
 }

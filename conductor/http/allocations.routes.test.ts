@@ -188,7 +188,7 @@ describe('asking', () => {
     await api.call('PATCH', '/v1/nodes/two', [{ op: 'add', path: '/instance_uuid', value: instance }]);
     expect(await ask({ uuid: instance })).toMatchObject({
       status: 409,
-      fault: containing('is the instance_uuid of node'),
+      fault: containing('is the instance_uuid of a node already'),
     });
   });
 
