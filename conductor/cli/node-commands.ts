@@ -6,6 +6,7 @@ import {
   type CommandInput,
   pathOperand,
   textOption,
+  usageError,
 } from '#conductor/cli/command.ts';
 import { forEachOperand } from '#conductor/cli/for-each.ts';
 import { fieldTable, print } from '#conductor/cli/print.ts';
@@ -33,7 +34,7 @@ async function showRaid(context: CommandContext, input: CommandInput): Promise<v
 
 async function setRaid(context: CommandContext, input: CommandInput): Promise<void> {
   const file = textOption(input, 'config');
-  if (file === undefined) throw new AppError('invalid_argument', 'node raid set: --config FILE must be given');
+  if (file === undefined) throw usageError('node raid set: --config FILE must be given');
   await putRaid(context, input, await readDocument('--config', file));
 }
 

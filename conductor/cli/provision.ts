@@ -5,6 +5,7 @@ import {
   type CommandOption,
   flagOption,
   textOption,
+  usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import { type WatchedNode, watchFlow } from '#conductor/cli/watch-flow.ts';
@@ -71,5 +72,5 @@ export function readTimeout(input: CommandInput): number | undefined {
   if (text === undefined) return undefined;
   const seconds = Number(text);
   if (Number.isFinite(seconds) && seconds > 0) return seconds * 1000;
-  throw new AppError('invalid_argument', '--timeout: it must be a number of seconds above 0');
+  throw usageError('--timeout: it must be a number of seconds above 0');
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import { AppError } from '#shared/errors/app-error.ts';
+import { usageError } from '#conductor/cli/command.ts';
 
 /**
  * A file that an option names, as text; `-` = standard input.
@@ -8,7 +8,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  */
 export async function readInputFile(option: string, file: string): Promise<string> {
   return readFile(file === '-' ? '/dev/stdin' : file, 'utf8').catch((cause: unknown) => {
-    throw new AppError('invalid_argument', `${option}: read ${file}`, { cause });
+    throw usageError(`${option}: read ${file}`, { cause });
   });
 }
 
@@ -21,7 +21,7 @@ export async function readDocument(option: string, file: string): Promise<unknow
   try {
     return parse(text) as unknown;
   } catch (cause) {
-    throw new AppError('invalid_argument', `${option}: ${file}: it must be JSON or YAML`, { cause });
+    throw usageError(`${option}: ${file}: it must be JSON or YAML`, { cause });
   }
 }
 
@@ -34,5 +34,5 @@ export async function readSteps(option: string, file: string, key: string): Prom
   const isObject = typeof document === 'object' && document !== null;
   const steps: unknown = isObject && !Array.isArray(document) ? Reflect.get(document, key) : document;
   if (Array.isArray(steps)) return steps;
-  throw new AppError('invalid_argument', `${option}: ${file}: it must be a list of steps, or {"${key}": [steps]}`);
+  throw usageError(`${option}: ${file}: it must be a list of steps, or {"${key}": [steps]}`);
 }

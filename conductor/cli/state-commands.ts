@@ -1,8 +1,7 @@
-import { type Command, type CommandOption, pathOperand, textOption } from '#conductor/cli/command.ts';
+import { type Command, type CommandOption, pathOperand, textOption, usageError } from '#conductor/cli/command.ts';
 import { provision, readTimeout, report, waitOptions } from '#conductor/cli/provision.ts';
 import { readInputFile, readSteps } from '#conductor/cli/read-input-file.ts';
 import { watchFlow } from '#conductor/cli/watch-flow.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** A verb that takes nothing but the node. */
 function verb(words: string, target: string, meaning: string): Command {
@@ -26,7 +25,7 @@ function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
     meaning,
     run: async (context, input) => {
       const file = textOption(input, 'steps');
-      if (file === undefined) throw new AppError('invalid_argument', `${words}: --steps FILE must be given`);
+      if (file === undefined) throw usageError(`${words}: --steps FILE must be given`);
       const key = `${words}_steps`;
       const planHash = textOption(input, 'plan-hash');
       await provision(context, input, pathOperand(input), {
@@ -48,7 +47,7 @@ const rescue: Command = {
   meaning: 'boot the ramdisk of an active node for a person to log in to',
   run: async (context, input) => {
     const file = textOption(input, 'password');
-    if (file === undefined) throw new AppError('invalid_argument', 'rescue: --password FILE must be given');
+    if (file === undefined) throw usageError('rescue: --password FILE must be given');
     const [password = ''] = (await readInputFile('--password', file)).split(/\r?\n/);
     await provision(context, input, pathOperand(input), { target: 'rescue', rescue_password: password });
   },

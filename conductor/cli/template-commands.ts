@@ -6,6 +6,7 @@ import {
   type CommandOption,
   pathOperand,
   textOption,
+  usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
 import { readSteps } from '#conductor/cli/read-input-file.ts';
@@ -64,7 +65,7 @@ async function remove(context: CommandContext, input: CommandInput): Promise<voi
 
 function requiredSteps(input: CommandInput): Promise<unknown[]> {
   const file = textOption(input, 'steps');
-  if (file === undefined) throw new AppError('invalid_argument', 'template: --steps FILE must be given');
+  if (file === undefined) throw usageError('template: --steps FILE must be given');
   return readSteps('--steps', file, 'steps');
 }
 
