@@ -5,6 +5,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
 import { usageLine } from '#conductor/cli/command.ts';
 import { commands, runCommand, usage } from '#conductor/cli/commands.ts';
+import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 import { watchFlow } from '#conductor/cli/watch-flow.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -13,7 +14,8 @@ let calls: unknown[][];
 let output: string;
 let flow: Record<string, unknown> | undefined;
 let onSleep: () => void;
-let nodeStates: { provision_state: string; target_provision_state: string | null; last_error?: string }[];
+let nodeStates: ({ provision_state: string; target_provision_state: string | null } & Record<string, unknown>)[];
+const planView = { kind: 'deploy', hash: 'abc', steps: [], destroys: [], warnings: [], reboots: 0, boot_mode: 'uefi' };
 
 const client: ApiClient = {
   call: (method, path, body) => {
@@ -21,8 +23,9 @@ const client: ApiClient = {
     if (path.startsWith('/v1/nodes?'))
       return Promise.resolve({ nodes: [{ uuid: 'u', name: 'n1', maintenance: false }] });
     if (path.endsWith('/flow')) return Promise.resolve(flow);
+    if (path.endsWith('/plan')) return Promise.resolve({ ...planView, predicted_seconds: null });
     const state = nodeStates.length > 1 ? nodeStates.shift() : nodeStates[0];
-    return Promise.resolve(path.endsWith('/nope') ? undefined : { name: 'n1', ...state });
+    return Promise.resolve(path.endsWith('/nope') ? undefined : { uuid: 'u', name: 'n1', ...state });
   },
   download: (path) => {
     calls.push(['GET', path]);
@@ -53,12 +56,16 @@ beforeEach(() => {
   nodeStates = [{ provision_state: 'active', target_provision_state: null }];
 });
 
+const instance = { image_source: 'http://images/old.raw', image_checksum: 'http://images/SUMS', root_gb: 10 };
+const sha256 = { image_os_hash_algo: 'sha256', image_os_hash_value: 'ab'.repeat(32) };
+
 test('deploy sets the image by its kind of checksum, then asks for active', async () => {
+  nodeStates = [{ provision_state: 'available', target_provision_state: null }];
   await run('deploy', 'n1', '--image', 'http://images/x.raw', '--checksum', 'ab'.repeat(32));
   expect(calls).toEqual([
     [
       'PATCH',
-      '/v1/nodes/n1',
+      '/v1/nodes/u',
       [
         { op: 'add', path: '/instance_info/image_source', value: 'http://images/x.raw' },
         { op: 'add', path: '/instance_info/image_os_hash_algo', value: 'sha256' },
@@ -70,6 +77,61 @@ test('deploy sets the image by its kind of checksum, then asks for active', asyn
   await expect(run('deploy', 'n1', '--image', 'http://x', '--checksum', 'zz')).rejects.toThrow('64 hex digits');
 });
 
+test("an image without a checksum does not keep the other image's; the same image keeps its own", async () => {
+  nodeStates = [{ provision_state: 'available', target_provision_state: null, instance_info: instance }];
+  await run('deploy', 'n1', '--image', 'http://images/new.raw');
+  await run('deploy', 'n1', '--image', 'http://images/old.raw');
+  expect(calls.filter(([method]) => method === 'PATCH').map(([, , patch]) => patch)).toEqual([
+    [
+      { op: 'add', path: '/instance_info/image_source', value: 'http://images/new.raw' },
+      { op: 'remove', path: '/instance_info/image_checksum' },
+    ],
+    [{ op: 'add', path: '/instance_info/image_source', value: 'http://images/old.raw' }],
+  ]);
+});
+
+test('plan touches nothing, and says when the verb would be refused', async () => {
+  nodeStates = [{ provision_state: 'active', target_provision_state: null, instance_info: instance }];
+  const image = ['--image', 'http://images/new.raw', '--checksum', 'ab'.repeat(32)];
+  const ofImage = { image_source: 'http://images/new.raw', ...sha256, image_checksum: null };
+  await expect(run('plan', 'n1', ...image)).rejects.toThrow(
+    /^node n1 is active: deploy would be refused; --target rebuild plans a rebuild$/,
+  );
+  expect(output).toContain('hash abc');
+  await run('plan', 'n1', '--target', 'rebuild', ...image);
+  expect(calls).toEqual([
+    ['POST', '/v1/nodes/n1/plan', { target: 'active', instance_info: ofImage }],
+    ['POST', '/v1/nodes/n1/plan', { target: 'rebuild', instance_info: ofImage }],
+  ]);
+  nodeStates = [{ provision_state: 'manageable', target_provision_state: null }];
+  await expect(run('plan', 'n1')).rejects.toThrow('deploy would be refused; possible now: provide, inspect');
+  nodeStates = [{ provision_state: 'available', target_provision_state: null, maintenance: true }];
+  await expect(run('plan', 'n1')).rejects.toThrow('node n1 is in maintenance: deploy would be refused');
+});
+
+test('deploy leaves an instance that stays as it is', async () => {
+  await expect(run('deploy', 'n1', '--image', 'http://images/new.raw')).rejects.toThrow(
+    'node n1 is active: deploy would be refused; baton rebuild writes its image again',
+  );
+  expect(calls).toEqual([]);
+});
+
+test.each([
+  ['plan', 'n1', '--image', 'http://x', '--checksum', 'abc'],
+  ['node', 'create', '-f', '/nonexist'],
+  ['node', 'create', 'driver=fake-hardware', 'name=@/nonexist'],
+  ['deploy', 'n1', '--config-drive', '/nonexist'],
+  ['deploy', 'n1', '--image', 'http://x', '--timeout', 'x'],
+  ['clean', 'n1'],
+  ['rescue', 'n1'],
+  ['node', 'raid', 'set', 'n1'],
+  ['template', 'create', 'CUSTOM_X'],
+])('what nothing can be sent for is bad usage: %s %s %s %s', async (...words) => {
+  const error: unknown = await run(...words).catch((thrown: unknown) => thrown);
+  expect(exitCodeOf(error)).toBe(2);
+  expect(calls).toEqual([]);
+});
+
 test('deploy takes a config drive as JSON or as it is, and waits', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
   try {
@@ -78,6 +140,9 @@ test('deploy takes a config drive as JSON or as it is, and waits', async () => {
     await run('deploy', 'n1', '--config-drive', join(directory, 'drive.json'), '--wait');
     expect(calls[0]?.[2]).toEqual({ target: 'active', configdrive: { meta_data: { hostname: 'h' } } });
     expect(output).toBe('node n1 is active\n');
+    await writeFile(join(directory, 'bad.json'), '{"meta_data": ');
+    const fault: unknown = await run('deploy', 'n1', '--config-drive', join(directory, 'bad.json')).catch((e) => e);
+    expect(exitCodeOf(fault)).toBe(2);
     await writeFile(join(directory, 'drive.b64'), 'H4sI\n');
     await run('deploy', 'n1', '--config-drive', join(directory, 'drive.b64'));
     expect(calls[1]?.[2]).toMatchObject({ configdrive: 'H4sI' });

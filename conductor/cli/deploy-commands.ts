@@ -7,9 +7,16 @@ import {
   pathOperand,
   textOption,
 } from '#conductor/cli/command.ts';
-import { imageOptions, noteImage, readConfigDrive } from '#conductor/cli/instance-options.ts';
+import {
+  changesForImage,
+  imageOptions,
+  noteImage,
+  readConfigDrive,
+  readImage,
+} from '#conductor/cli/instance-options.ts';
+import { getNode, whyRefused } from '#conductor/cli/possible-verb.ts';
 import { print } from '#conductor/cli/print.ts';
-import { provision, waitOptions } from '#conductor/cli/provision.ts';
+import { provision, readTimeout, waitOptions } from '#conductor/cli/provision.ts';
 import { readSteps } from '#conductor/cli/read-input-file.ts';
 import { renderPlan } from '#conductor/cli/render-plan.ts';
 import type { PlanView } from '#conductor/flows/view-plan.ts';
@@ -32,22 +39,28 @@ const listOf: Readonly<Record<string, string>> = { clean: 'clean_steps', service
 
 async function plan(context: CommandContext, input: CommandInput): Promise<void> {
   const ident = pathOperand(input);
-  await noteImage(context, input, ident);
   const target = textOption(input, 'target') ?? 'active';
+  const image = readImage(input);
   const file = textOption(input, 'deploy-steps') ?? textOption(input, 'steps');
   const key = listOf[target] ?? 'deploy_steps';
   const steps = file === undefined ? {} : { [key]: await readSteps('--deploy-steps, --steps', file, key) };
-  const answer = await context.client.call('POST', `/v1/nodes/${ident}/plan`, { target, ...steps });
+  const node = await getNode(context, ident);
+  const instance = image === undefined ? {} : { instance_info: changesForImage(node, image) };
+  const answer = await context.client.call('POST', `/v1/nodes/${ident}/plan`, { target, ...instance, ...steps });
   if (!answer) throw new AppError('internal', 'read the plan: the conductor answered nothing');
   print(context, input, { json: answer, text: renderPlan(answer as unknown as PlanView) });
+  const refusal = whyRefused(node, target, '--target rebuild plans a rebuild');
+  if (refusal !== undefined) throw new AppError('conflict', refusal);
 }
 
 function deployTo(target: 'active' | 'rebuild'): Command['run'] {
   return async (context, input) => {
     const ident = pathOperand(input);
+    const image = readImage(input);
     const drive = textOption(input, 'config-drive');
     const steps = textOption(input, 'deploy-steps');
     const hash = textOption(input, 'plan-hash');
+    readTimeout(input);
     // files first: a wrong name must leave the node as it was
     const body: Json & { target: string } = {
       target,
@@ -55,7 +68,13 @@ function deployTo(target: 'active' | 'rebuild'): Command['run'] {
       ...(steps === undefined ? {} : { deploy_steps: await readSteps('--deploy-steps', steps, 'deploy_steps') }),
       ...(hash === undefined ? {} : { plan_hash: hash }),
     };
-    await noteImage(context, input, ident);
+    if (image !== undefined) {
+      const node = await getNode(context, ident);
+      // an instance that stays must not be said to be made of another image
+      const refusal = whyRefused(node, target, 'baton rebuild writes its image again');
+      if (refusal !== undefined) throw new AppError('conflict', refusal);
+      await noteImage(context.client, node, image);
+    }
     await provision(context, input, ident, body);
   };
 }
@@ -73,7 +92,8 @@ export const deployCommands: readonly Command[] = [
     meaning: 'what would happen, step by step; the machine is not touched',
     details:
       'Each step with the reason for its place, the disks that lose their contents, reboots and time. The hash below\n' +
-      'goes with `baton deploy --plan-hash`. --image is noted on the node, as `baton deploy` does.',
+      'goes with `baton deploy --plan-hash`, and the same --image and --checksum. Nothing is noted on the node.\n' +
+      'It ends with 1 and says why when the node could not be set off as it is now.',
     run: plan,
   },
   {

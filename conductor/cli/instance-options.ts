@@ -1,7 +1,6 @@
-import type { Json } from '#conductor/cli/api-client.ts';
-import { type CommandContext, type CommandInput, type CommandOption, textOption } from '#conductor/cli/command.ts';
+import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
+import { type CommandInput, type CommandOption, textOption, usageError } from '#conductor/cli/command.ts';
 import { readInputFile } from '#conductor/cli/read-input-file.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** What an operator says of the image to write. */
 export const imageOptions = {
@@ -9,23 +8,41 @@ export const imageOptions = {
   checksum: { value: 'HEX|URL', meaning: 'of the image: sha256 or sha512, told by its length, or where it stands' },
 } as const satisfies Record<string, CommandOption>;
 
+/** An image and its checksum, as keys of instance_info. */
+export type WantedImage = Readonly<Record<string, string>>;
+
 /**
- * Notes image and checksum in the node's instance_info.
+ * What the operator says of the image; `undefined` = nothing.
  * @throws AppError `invalid_argument` for a checksum of another length, or one without its image.
  */
-export async function noteImage(context: CommandContext, input: CommandInput, ident: string): Promise<void> {
+export function readImage(input: CommandInput): WantedImage | undefined {
   const image = textOption(input, 'image');
   const checksum = textOption(input, 'checksum');
-  if (image === undefined) {
-    if (checksum !== undefined) throw new AppError('invalid_argument', '--checksum: it goes with --image');
-    return;
-  }
-  const info = { image_source: image, ...checksumInfo(checksum) };
-  await context.client.call(
-    'PATCH',
-    `/v1/nodes/${ident}`,
-    Object.entries(info).map(([key, value]) => ({ op: 'add', path: `/instance_info/${key}`, value })),
-  );
+  if (image !== undefined) return { image_source: image, ...checksumInfo(checksum) };
+  if (checksum !== undefined) throw usageError('--checksum: it goes with --image');
+  return undefined;
+}
+
+const checksumKeys = ['image_checksum', 'image_os_hash_algo', 'image_os_hash_value'];
+
+/**
+ * What of the node's instance_info is another with this image; null = to be taken away, for the checksum of one image
+ * must not stay beside the next. Pure.
+ */
+export function changesForImage(node: Json, image: WantedImage): Record<string, string | null> {
+  const before = (node['instance_info'] ?? {}) as Json;
+  const keeps = before['image_source'] === image['image_source'] && checksumKeys.every((key) => !(key in image));
+  const stale = checksumKeys.filter((key) => !keeps && key in before && !(key in image));
+  return { ...image, ...Object.fromEntries(stale.map((key) => [key, null])) };
+}
+
+/** Notes the image in the node's instance_info. */
+export async function noteImage(client: ApiClient, node: Json, image: WantedImage): Promise<void> {
+  const patch = Object.entries(changesForImage(node, image)).map(([key, value]) => {
+    const path = `/instance_info/${key}`;
+    return value === null ? { op: 'remove', path } : { op: 'add', path, value };
+  });
+  await client.call('PATCH', `/v1/nodes/${String(node['uuid'])}`, patch);
 }
 
 function checksumInfo(checksum: string | undefined): Record<string, string> {
@@ -33,7 +50,7 @@ function checksumInfo(checksum: string | undefined): Record<string, string> {
   if (/^https?:/.test(checksum)) return { image_checksum: checksum };
   const algorithm = { 64: 'sha256', 128: 'sha512' }[checksum.length];
   if (!algorithm || !/^[0-9a-f]+$/i.test(checksum)) {
-    throw new AppError('invalid_argument', '--checksum: it must be a URL, 64 hex digits (sha256) or 128 (sha512)');
+    throw usageError('--checksum: it must be a URL, 64 hex digits (sha256) or 128 (sha512)');
   }
   return { image_os_hash_algo: algorithm, image_os_hash_value: checksum };
 }
@@ -45,6 +62,6 @@ export async function readConfigDrive(file: string): Promise<Json | string> {
   try {
     return JSON.parse(text) as Json;
   } catch (cause) {
-    throw new AppError('invalid_argument', `--config-drive: ${file}: it must be a JSON object`, { cause });
+    throw usageError(`--config-drive: ${file}: it must be a JSON object`, { cause });
   }
 }

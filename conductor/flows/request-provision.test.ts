@@ -139,6 +139,18 @@ describe('a plan that was read', () => {
     expect(await state()).toBe('available');
   });
 
+  test('with an image of its own is that of the node with this image, and changes nothing', async () => {
+    await askAgent();
+    const before = await read();
+    const change = { image_source: 'http://x/other.raw', image_os_hash_algo: null, image_checksum: 'http://x/SUMS' };
+    const { body } = await api.call('POST', '/v1/nodes/n1/plan', { instance_info: change });
+    expect(await read()).toBe(before);
+    const { image_os_hash_algo: _, ...kept } = image;
+    await set({ instanceInfo: { ...kept, ...change, image_os_hash_algo: undefined }, provisionState: 'available' });
+    expect(body['hash']).toBe(await read());
+    expect(body['hash']).not.toBe(before);
+  });
+
   test.each<[string, Partial<NodeInsert>]>([
     ['the size of a partition', { instanceInfo: { ...image, root_gb: 10 } }],
     ['the type of the image', { instanceInfo: { ...image, image_type: 'partition' } }],

@@ -1,12 +1,16 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { viewPlan } from '#conductor/flows/view-plan.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
+import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
+import { jsonDocument } from '#conductor/nodes/node-fields.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { sealNode } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Target of the plan → kind of flow, and the list of steps that goes with it. */
@@ -24,6 +28,11 @@ const PlanBody = z.strictObject({
   target: z
     .enum(Object.keys(targets) as (keyof typeof targets)[], { error: `must be one of ${names}` })
     .default('active'),
+  instance_info: jsonDocument
+    .describe(
+      "merged into the node's for this plan alone, so that its hash is that of a node with it; null takes a key away",
+    )
+    .nullish(),
   ...stepLists,
 });
 
@@ -51,11 +60,19 @@ export function nodePlanRoutes(context: ConductorContext): ApiApp {
     if ((list === 'clean_steps' || list === 'service_steps') && !body[list]) {
       throw new AppError('invalid_argument', `${list}: it must be given with target '${body.target}'.`);
     }
-    const node = await getNode(context.db, c.req.valid('param').node);
+    const stored = await getNode(context.db, c.req.valid('param').node);
+    const node = body.instance_info ? withInstance(context, stored, body.instance_info) : stored;
     const requested = requestedSteps(body);
     return c.json(
       await viewPlan(context, node, { kind, requested, disableRamdisk: body.disable_ramdisk ?? undefined }),
     );
   });
   return app;
+}
+
+/** @throws AppError as a PATCH of the node would be refused with. */
+function withInstance({ config, secrets }: ConductorContext, node: NodeRow, changes: JsonObject): NodeRow {
+  checkImageUrls(changes, config.outbound.images);
+  const merged = Object.entries({ ...node.instanceInfo, ...changes }).filter(([, value]) => value !== null);
+  return { ...node, ...sealNode(secrets, node.uuid, { instanceInfo: Object.fromEntries(merged) }, node) };
 }

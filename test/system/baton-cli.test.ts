@@ -91,8 +91,9 @@ const image = ['--image', demoInstance.image_source, '--checksum', demoInstance.
 
 test('a plan of steps that nobody has heard of yet can be read, not deployed by its hash', async () => {
   expect((await baton('plan', name, ...image)).stdout).toMatch(/agent's steps are not known/);
-  const { hash } = await json('plan', name);
-  expect(await baton('deploy', name, '--plan-hash', String(hash))).toMatchObject({
+  const { hash } = await json('plan', name, ...image);
+  expect(await json('node', 'show', name)).toMatchObject({ instance_info: {} });
+  expect(await baton('deploy', name, ...image, '--plan-hash', String(hash))).toMatchObject({
     exitCode: 1,
     stderr: containing("this node's ramdisk has not been asked for its steps yet"),
   });
@@ -125,14 +126,14 @@ test('a plan is read, deployed by its hash, and taken down again', async () => {
   expect(stderr).toBe('');
   expect(text).toMatch(/^#\s+prio\s+step/);
   expect(text).toMatch(/deploy\.write_image/);
-  const { hash } = await json('plan', name);
+  const { hash } = await json('plan', name, ...image);
   expect(text).toContain(`hash ${String(hash)}`);
 
-  expect(await baton('deploy', name, '--plan-hash', 'ab'.repeat(32))).toMatchObject({
+  expect(await baton('deploy', name, ...image, '--plan-hash', 'ab'.repeat(32))).toMatchObject({
     exitCode: 1,
     stderr: containing('the plan is no longer the one that was read'),
   });
-  const deployed = await baton('deploy', name, '--plan-hash', String(hash), '--wait');
+  const deployed = await baton('deploy', name, ...image, '--plan-hash', String(hash), '--wait');
   expect(deployed).toMatchObject({ exitCode: 0, stderr: '' });
   expect(deployed.stdout).toMatch(/^deploy started$/m);
   expect(deployed.stdout).toMatch(/^deploy\.write_image \(80\) succeeded/m);
@@ -143,8 +144,7 @@ test('a plan is read, deployed by its hash, and taken down again', async () => {
 test('a failure is told on standard error, and its logs can be read', async () => {
   expect(await baton('logs', name)).toMatchObject({ exitCode: 1, stderr: containing('has no logs') });
   machine.faults.failStep = { step: 'write_image', message: 'the disk is full of eels', once: true };
-  await baton('plan', name, ...image);
-  const failed = await baton('deploy', name, '--wait');
+  const failed = await baton('deploy', name, ...image, '--wait');
   expect(failed).toMatchObject({ exitCode: 1, stderr: containing('the disk is full of eels') });
   expect(failed.stdout).toContain('deploy.write_image (80) failed');
   expect(failed.stderr).toContain(`\n→ Put right what the step says. Then \`baton rebuild ${name}\` tries again`);
