@@ -52,7 +52,10 @@ export function docsRoutes(describe: () => Record<string, unknown>): ApiApp {
     // the page's own scripts and styles, and requests to this API
     c.header('Content-Security-Policy', "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:");
   });
-  app.get('/docs', (c) => c.html(page));
+  app.get('/docs', (c) => {
+    // below `/docs/` the page's relative addresses lead nowhere
+    return new URL(c.req.url).pathname.endsWith('/') ? c.redirect('../docs', 301) : c.html(page);
+  });
   app.get('/docs/:file', async (c) => {
     const file = c.req.param('file');
     if (file === 'start.js') return c.body(start, 200, { 'Content-Type': 'text/javascript; charset=utf-8' });

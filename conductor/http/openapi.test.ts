@@ -101,4 +101,6 @@ test('the page is made of what the conductor serves', async () => {
     expect((await answer.arrayBuffer()).byteLength).toBeGreaterThan(100);
   }
   expect((await app.request('http://api.example/docs/package.json')).status).toBe(404);
+  const below = await app.request('http://api.example/docs/');
+  expect([below.status, below.headers.get('location')]).toEqual([301, '../docs']);
 });
