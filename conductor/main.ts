@@ -3,6 +3,7 @@ import { authWarnings } from '#conductor/auth/auth-warnings.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/background/periodic.ts';
 import { pruneFlows } from '#conductor/background/prune-flows.ts';
 import { syncPower } from '#conductor/background/sync-power.ts';
+import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
 import { type ConductorConfig, readConfig } from '#conductor/config.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
@@ -34,7 +35,8 @@ async function serve(
   log: Log,
   { context, scheduler, beginStop }: OpenedContext,
 ): Promise<void> {
-  for (const warning of authWarnings(config)) log.warn(warning);
+  const warnings = [...authWarnings(config), await ramdiskWarning(config.ramdiskDirectory)];
+  for (const warning of warnings) if (warning !== undefined) log.warn(warning);
   const tls = config.tls && (await openTlsFiles(config.tls, { log }));
   const { host, port, boot } = config;
   const { stopping } = context;

@@ -7,6 +7,7 @@ import {
   ramdiskScript,
   volumeScript,
 } from '#conductor/boot/ipxe-script.ts';
+import { ramdiskFiles } from '#conductor/boot/ramdisk-files.ts';
 import { sendFile } from '#conductor/boot/send-file.ts';
 import type { Log } from '#shared/log.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
@@ -31,7 +32,6 @@ export interface BootRoutesOptions {
   readonly log: Log;
 }
 
-const ramdiskFiles: readonly string[] = ['vmlinuz', 'initrd.img'];
 const ipxeFiles: readonly string[] = ['snponly.efi', 'undionly.kpxe', 'ipxe.efi'];
 
 /**
