@@ -68,6 +68,10 @@ describe('parseNetworksFile', () => {
     expect(() => parse(text)).toThrow(/networks\.tenant\.vlan: .*; networks\.blue-team\.2\.vlan: /);
     const other = good.replace('driver: ovs', 'driver: x').replace('tenant: tenant}', 'tenant: green}');
     expect(() => parse(other)).toThrow(/switches\[0\]\.driver: .*; defaults\.tenant: /);
+    const mixed = other.replace('vlan: 200', 'vlan: 0').replace('"00:11:22:AA:44:55"', '12');
+    expect(() => parse(mixed)).toThrow(
+      /switches\[0\]\.switch_id: .*; networks\.tenant\.vlan: .*; switches\[0\]\.driver: .*; defaults\.tenant: /,
+    );
   });
 });
 

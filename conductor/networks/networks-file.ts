@@ -52,13 +52,25 @@ const NetworksFile = z.strictObject({
   networks: z.record(name, NetworkEntry),
   defaults: z.strictObject({ provisioning: z.string(), cleaning: z.string(), tenant: z.string() }),
 });
-type NetworksFile = z.infer<typeof NetworksFile>;
+
+const legibleText = z.string().optional().catch(undefined);
+/** What can be made out of a file that has faults, so that one round tells them all. */
+const Legible = z
+  .object({
+    switches: z.array(z.object({ switch_id: legibleText, driver: legibleText }).catch({})).catch([]),
+    /** `undefined` = there is no telling which there are. */
+    networks: z.record(z.string(), z.unknown()).optional().catch(undefined),
+    defaults: z.object({ provisioning: legibleText, cleaning: legibleText, tenant: legibleText }).catch({}),
+  })
+  .catch({ switches: [], networks: undefined, defaults: {} });
+type Legible = z.infer<typeof Legible>;
 
 /**
  * Parses the networks file (YAML; `conductor/networks/README.md` describes it).
  * @param fileName only for the error's text
  * @param knownDrivers names in the switch driver table
- * @throws AppError `invalid_argument` listing every fault with its path, such as `networks.tenant.vlan`.
+ * @throws AppError `invalid_argument` listing every fault with its path, such as `networks.tenant.vlan`; those of YAML
+ * alone, for what stands beside them can't be told.
  */
 export function parseNetworksFile(text: string, fileName: string, knownDrivers: readonly string[]): Networks {
   const lines = new LineCounter();
@@ -70,9 +82,11 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
   });
   if (yamlFaults.length > 0) throw badFile(fileName, yamlFaults);
   const parsed = NetworksFile.safeParse(document.toJS());
-  if (!parsed.success) throw badFile(fileName, parsed.error.issues.map(describeIssue));
-  const faults = crossFaults(parsed.data, knownDrivers);
-  if (faults.length > 0) throw badFile(fileName, faults);
+  const faults = [
+    ...(parsed.error?.issues ?? []).map(describeIssue),
+    ...crossFaults(Legible.parse(document.toJS()), knownDrivers),
+  ];
+  if (!parsed.success || faults.length > 0) throw badFile(fileName, faults);
   return {
     switches: parsed.data.switches.map((entry) => ({
       switchId: entry.switch_id,
@@ -109,23 +123,25 @@ export function resolveNetwork(networks: Networks, purpose: NetworkPurpose, name
   return network;
 }
 
-function crossFaults(file: NetworksFile, knownDrivers: readonly string[]): string[] {
+function crossFaults(file: Legible, knownDrivers: readonly string[]): string[] {
   const faults: string[] = [];
   const seen = new Map<string, number>();
   for (const [index, entry] of file.switches.entries()) {
     const path = `switches[${index}]`;
-    if (!knownDrivers.includes(entry.driver)) {
+    if (entry.driver !== undefined && !knownDrivers.includes(entry.driver)) {
       faults.push(`${path}.driver: unknown driver ${entry.driver}; drivers are: ${knownDrivers.join(', ')}`);
     }
+    if (entry.switch_id === undefined) continue;
     const id = entry.switch_id.toLowerCase();
     const earlier = seen.get(id);
     if (earlier !== undefined) faults.push(`${path}.switch_id: ${entry.switch_id} is already switches[${earlier}]`);
     else seen.set(id, index);
   }
+  if (!file.networks) return faults;
   const names = Object.keys(file.networks);
   for (const purpose of networkPurposes) {
     const wanted = file.defaults[purpose];
-    if (!names.includes(wanted)) {
+    if (wanted !== undefined && !names.includes(wanted)) {
       faults.push(`defaults.${purpose}: network ${wanted} does not exist; networks are: ${names.join(', ') || 'none'}`);
     }
   }
