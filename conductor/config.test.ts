@@ -14,6 +14,20 @@ test('lists all problems in one message, unknown settings too', () => {
   );
 });
 
+test.each([
+  ['BATON_PORT', 'abc', 'must be a port number (0 to 65535)'],
+  ['BATON_PORT', '70000', 'must be a port number (0 to 65535)'],
+  ['BATON_BOOT_PORT', 'x', 'must be a port number (1 to 65535)'],
+  ['BATON_HEARTBEAT_TIMEOUT', '-1', 'must be a number above 0'],
+  ['BATON_STEP_TIMEOUT', '1h', 'must be a number, 0 or more'],
+  ['BATON_MAX_ACTIVE_NODES', '1.5', 'must be a whole number above 0'],
+  ['BATON_ALLOCATION_ERROR_DAYS', 'x', 'must be a whole number (0 to 36500)'],
+  ['BATON_WEBHOOK_GIVE_UP', 'x', 'must be a '],
+])('%s=%s is told with what would be right', (name, value, right) => {
+  expect(() => readConfig({ [name]: value })).toThrow(`${name}: ${right}`);
+  expect(() => readConfig({ [name]: value })).toThrow(`, not '${value}'`);
+});
+
 test('switches ports by default once there is a networks file', () => {
   expect(readConfig({}).defaultNetworkInterface).toBe('noop');
   expect(readConfig({ BATON_NETWORKS_FILE: 'networks.yaml' }).defaultNetworkInterface).toBe('switchport');

@@ -22,6 +22,7 @@ import {
   readConductorSettings,
 } from '#conductor/conductors/conductor-settings.ts';
 import { type ConsoleAccess, consoleAccess } from '#conductor/console/console-access.ts';
+import { describeSettingProblems } from '#conductor/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/secrets/key-file.ts';
 import {
   readWebhookConfig,
@@ -214,7 +215,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     .map(([name]) => name)
     .filter((name) => name.startsWith('BATON_') && !clientSettings.has(name) && !(name in Environment.shape));
   const problems = [
-    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    ...describeSettingProblems(parsed.error?.issues ?? [], Environment.shape, environment),
     ...unknown.map((name) => `${name}: no such setting`),
     ...(parsed.success
       ? [
