@@ -23,7 +23,7 @@ export async function readAdminToken(file: string, log: Log): Promise<string> {
     await writeFile(file, `${token}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
       throw new AppError('invalid_argument', `${setting}: make ${file}`, { cause: error });
     });
-    log.info({ file }, "a token of an administrator was made: BATON_TOKEN=$(cat it) is what baton's users begin with");
+    log.info({ file }, `a token of an administrator was made; to use baton with it: set BATON_TOKEN_FILE=${file}`);
     return token;
   });
   const token = text.trim();
