@@ -48,5 +48,7 @@ test('the certificate must be of the authority that was named, unless told other
 
 test('wrong credentials are told without repeating them', async () => {
   const refused = client({ BATON_TOKEN: 'wrong' }, true).call('GET', '/v1/nodes');
-  await expect(refused).rejects.toThrow(/^Who\?\n→ it does not know these credentials$/);
+  await expect(refused).rejects.toThrow(
+    /^Who\?\n→ it does not know this token: that of BATON_TOKEN, which wins over BATON_TOKEN_FILE$/,
+  );
 });

@@ -81,10 +81,16 @@ const codes: Readonly<Partial<Record<number, ErrorCode>>> = {
   409: 'conflict',
 };
 
+function credentialAdvice(authorization: string | undefined): string {
+  if (authorization === undefined) {
+    return 'it asks who you are: set BATON_TOKEN or BATON_TOKEN_FILE, or BATON_USERNAME and BATON_PASSWORD';
+  }
+  if (!authorization.startsWith('Bearer ')) return 'it does not know this user and password';
+  return 'it does not know this token: that of BATON_TOKEN, which wins over BATON_TOKEN_FILE';
+}
+
 function refusal(status: number, text: string, { authorization }: ClientSettings): AppError {
   const words = readFault(text) ?? `${status}: ${text}`;
-  const advice = 'set BATON_TOKEN, or BATON_USERNAME and BATON_PASSWORD';
-  const what = authorization === undefined ? `it asks who you are: ${advice}` : 'it does not know these credentials';
-  const message = status === 401 ? `${words}\n→ ${what}` : words;
+  const message = status === 401 ? `${words}\n→ ${credentialAdvice(authorization)}` : words;
   return new AppError(codes[status] ?? (status >= 500 ? 'unavailable' : 'invalid_argument'), message);
 }

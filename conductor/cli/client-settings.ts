@@ -18,7 +18,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** For the help text. */
 export const settingsHelp = [
   ['BATON_URL', 'the conductor (default http://127.0.0.1:6385); also OS_ENDPOINT, OS_BAREMETAL_ENDPOINT_OVERRIDE'],
-  ['BATON_TOKEN, BATON_TOKEN_FILE', 'an API token, or the file that has it'],
+  ['BATON_TOKEN, BATON_TOKEN_FILE', 'an API token, or the file that has it (BATON_TOKEN wins)'],
   ['BATON_USERNAME, BATON_PASSWORD', 'HTTP basic; also OS_USERNAME, OS_PASSWORD with OS_AUTH_TYPE=http_basic'],
   ['BATON_CACERT', 'PEM file of the authority behind the conductor’s certificate; also OS_CACERT'],
   ['BATON_INSECURE', 'true = any certificate will do, as --insecure'],

@@ -177,7 +177,7 @@ test('watching without a terminal prints what has changed, once', async () => {
 test('watching a node that ends in a failed state fails with its last error', async () => {
   nodeStates = [{ provision_state: 'deploy failed', target_provision_state: null, last_error: 'no disk' }];
   await expect(run('node', 'watch', 'n1')).rejects.toThrow("node n1 is in 'deploy failed': no disk");
-  await expect(run('node', 'watch', 'nope')).rejects.toThrow('there is no node nope');
+  await expect(run('node', 'watch', 'nope')).rejects.toThrow('Node nope could not be found.');
 });
 
 test('a failure is told with what to do next, also where the node is in no failed state', async () => {
@@ -262,7 +262,7 @@ test('lists and shows, as text and as JSON', async () => {
   output = '';
   await run('node', 'show', '-o', 'json', 'n1');
   expect(JSON.parse(output)).toMatchObject({ name: 'n1' });
-  await expect(run('node', 'show', 'nope')).rejects.toThrow('there is no node nope');
+  await expect(run('node', 'show', 'nope')).rejects.toThrow('Node nope could not be found.');
 });
 
 test('-o json prints one document, also for what waits and for what fails', async () => {
@@ -360,7 +360,13 @@ test('every command explains itself, and groups list their commands', async () =
 });
 
 test('bad usage is answered with what would be right', async () => {
-  await expect(run('frobnicate')).rejects.toThrow(/no such command: frobnicate\nusage:/);
+  await expect(run('frobnicate')).rejects.toThrow(/^no such command: frobnicate; baton --help lists all$/);
+  await expect(run('delpoy', 'a')).rejects.toThrow(
+    /^no such command: delpoy; did you mean baton deploy\? baton --help lists all$/,
+  );
+  await expect(run('node', 'frob', 'secret')).rejects.toThrow(
+    /^no such command: node frob; baton node --help lists those of node$/,
+  );
   await expect(run()).rejects.toThrow(/^usage:/);
   await expect(run('node')).rejects.toThrow('baton node show NODE');
   await expect(run('node', 'show')).rejects.toThrow('it takes NODE; usage: baton node show NODE');

@@ -17,6 +17,7 @@ import { createNodeCommand } from '#conductor/cli/create-node-command.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
 import { logCommands } from '#conductor/cli/log-commands.ts';
+import { nearestCommand } from '#conductor/cli/nearest-command.ts';
 import { nodeCommands } from '#conductor/cli/node-commands.ts';
 import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
 import { portCommands } from '#conductor/cli/port-commands.ts';
@@ -109,8 +110,21 @@ export async function runCommand(seat: CommandSeat, args: readonly string[]): Pr
     screen.write(usage(words));
     return;
   }
-  const fault = args.length === 0 ? '' : `no such command: ${args.join(' ')}\n`;
-  throw usageError(`${fault}${usage(isGroup ? words : [])}`);
+  if (isGroup || args.length === 0) throw usageError(usage(words));
+  throw usageError(noSuchCommand(words));
+}
+
+function noSuchCommand(args: readonly string[]): string {
+  const meant = nearestCommand(
+    args,
+    commands.map(({ words }) => words),
+  );
+  const [group = ''] = args;
+  const isGroup = commands.some(({ words }) => words.startsWith(`${group} `));
+  // what follows the command is none of it, and may be a secret
+  const given = args.slice(0, meant?.split(' ').length ?? (isGroup ? 2 : 1)).join(' ');
+  const lists = isGroup ? `baton ${group} --help lists those of ${group}` : 'baton --help lists all';
+  return `no such command: ${given}; ${meant === undefined ? '' : `did you mean baton ${meant}? `}${lists}`;
 }
 
 function startsWith(words: readonly string[], prefix: readonly string[]): boolean {

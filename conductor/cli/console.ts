@@ -3,6 +3,7 @@ import { WebSocket } from 'ws';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
 import type { ClientSettings } from '#conductor/cli/client-settings.ts';
 import { createEscapeFilter } from '#conductor/cli/escape-filter.ts';
+import { noNode } from '#conductor/cli/get-node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { closeSocket } from '#shared/web-socket/close-socket.ts';
 import { keepAlive } from '#shared/web-socket/keep-alive.ts';
@@ -35,7 +36,7 @@ export async function openConsole(
 ): Promise<void> {
   const path = `/v1/nodes/${ident}/console/shell`;
   // a refused WebSocket has a status and no text; this answer says in words whether and why not
-  if (!(await client.call('GET', path))) throw new AppError('not_found', `there is no node ${ident}`);
+  if (!(await client.call('GET', path))) throw noNode(ident);
   const target = new URL(`${settings.url.replace(/^http/, 'ws')}${path}`);
   const { columns, rows } = seat.output;
   const query = { columns, rows, term: seat.term };

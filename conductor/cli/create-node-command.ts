@@ -13,7 +13,7 @@ import { createNodes, type NodeResult } from '#conductor/cli/create-nodes.ts';
 import { readNodeFile } from '#conductor/cli/node-file.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import { readInputFile } from '#conductor/cli/read-input-file.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 async function create(context: CommandContext, input: CommandInput): Promise<void> {
   const file = textOption(input, 'file');
@@ -32,15 +32,26 @@ async function create(context: CommandContext, input: CommandInput): Promise<voi
 
 async function createOne(context: CommandContext, input: CommandInput, body: Json): Promise<void> {
   const node = (await context.client.call('POST', '/v1/nodes', body)) ?? {};
-  const ports: unknown[] = [];
-  for (const address of listOption(input, 'port')) {
-    ports.push(await context.client.call('POST', '/v1/ports', { node_uuid: node['uuid'], address }));
-  }
   const name = cell(node['name'] ?? node['uuid']);
+  const addresses = listOption(input, 'port');
+  const ports: unknown[] = [];
+  for (const [index, address] of addresses.entries()) {
+    const port = context.client.call('POST', '/v1/ports', { node_uuid: node['uuid'], address });
+    ports.push(await port.catch((cause: unknown) => Promise.reject(withoutPorts(name, addresses.slice(index), cause))));
+  }
   print(context, input, {
     json: { ...node, ports },
     text: `node ${name} created; baton manage ${name} takes it under control\n`,
   });
+}
+
+/** The node is there all the same: whoever repeats the command is told that its name is taken. */
+function withoutPorts(name: string, missing: readonly string[], cause: unknown): AppError {
+  const finish = missing.map((address) => `baton port create ${address} --node ${name}`).join(' && ');
+  const message =
+    `node ${name} was created, in enroll, but not its port ${missing.join(', ')}: ` +
+    `\`${finish}\` finishes it, \`baton node delete ${name}\` removes it; the reason`;
+  return new AppError(errorCode(cause), message, { cause });
 }
 
 async function knownDrivers(client: ApiClient): Promise<string[]> {

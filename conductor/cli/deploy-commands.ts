@@ -7,6 +7,7 @@ import {
   pathOperand,
   textOption,
 } from '#conductor/cli/command.ts';
+import { getNode } from '#conductor/cli/get-node.ts';
 import {
   changesForImage,
   imageOptions,
@@ -14,7 +15,7 @@ import {
   readConfigDrive,
   readImage,
 } from '#conductor/cli/instance-options.ts';
-import { getNode, whyRefused } from '#conductor/cli/possible-verb.ts';
+import { whyRefused } from '#conductor/cli/possible-verb.ts';
 import { print } from '#conductor/cli/print.ts';
 import { provision, readTimeout, waitOptions } from '#conductor/cli/provision.ts';
 import { readSteps } from '#conductor/cli/read-input-file.ts';
@@ -44,7 +45,7 @@ async function plan(context: CommandContext, input: CommandInput): Promise<void>
   const file = textOption(input, 'deploy-steps') ?? textOption(input, 'steps');
   const key = listOf[target] ?? 'deploy_steps';
   const steps = file === undefined ? {} : { [key]: await readSteps('--deploy-steps, --steps', file, key) };
-  const node = await getNode(context, ident);
+  const node = await getNode(context.client, ident);
   const instance = image === undefined ? {} : { instance_info: changesForImage(node, image) };
   const answer = await context.client.call('POST', `/v1/nodes/${ident}/plan`, { target, ...instance, ...steps });
   if (!answer) throw new AppError('internal', 'read the plan: the conductor answered nothing');
@@ -69,7 +70,7 @@ function deployTo(target: 'active' | 'rebuild'): Command['run'] {
       ...(hash === undefined ? {} : { plan_hash: hash }),
     };
     if (image !== undefined) {
-      const node = await getNode(context, ident);
+      const node = await getNode(context.client, ident);
       // an instance that stays must not be said to be made of another image
       const refusal = whyRefused(node, target, 'baton rebuild writes its image again');
       if (refusal !== undefined) throw new AppError('conflict', refusal);

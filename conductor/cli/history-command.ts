@@ -1,7 +1,7 @@
 import type { Json } from '#conductor/cli/api-client.ts';
 import { type Command, numberOption, pathOperand, textOption } from '#conductor/cli/command.ts';
+import { noNode } from '#conductor/cli/get-node.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 export const historyCommand: Command = {
   words: 'history',
@@ -13,7 +13,7 @@ export const historyCommand: Command = {
   meaning: 'what happened to a node, and who asked for it; the newest last',
   run: async (context, input) => {
     const answer = await context.client.call('GET', `/v1/nodes/${pathOperand(input)}/history?detail=true`);
-    if (!answer) throw new AppError('not_found', `there is no node ${input.operands[0]}`);
+    if (!answer) throw noNode(pathOperand(input));
     const severity = textOption(input, 'severity')?.toUpperCase();
     const all = (answer['history'] as Json[]).filter(
       (entry) => severity === undefined || entry['severity'] === severity,

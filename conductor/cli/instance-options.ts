@@ -9,7 +9,7 @@ export const imageOptions = {
 } as const satisfies Record<string, CommandOption>;
 
 /** An image and its checksum, as keys of instance_info. */
-export type WantedImage = Readonly<Record<string, string>>;
+type WantedImage = Readonly<Record<string, string>>;
 
 /**
  * What the operator says of the image; `undefined` = nothing.

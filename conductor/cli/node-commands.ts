@@ -1,4 +1,3 @@
-import type { Json } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -9,25 +8,19 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { forEachOperand } from '#conductor/cli/for-each.ts';
+import { getNode, noNode } from '#conductor/cli/get-node.ts';
 import { fieldTable, print } from '#conductor/cli/print.ts';
 import { readDocument } from '#conductor/cli/read-input-file.ts';
-import { AppError } from '#shared/errors/app-error.ts';
-
-async function getNode(context: CommandContext, input: CommandInput): Promise<Json> {
-  const node = await context.client.call('GET', `/v1/nodes/${pathOperand(input)}`);
-  if (!node) throw new AppError('not_found', `there is no node ${input.operands[0]}`);
-  return node;
-}
 
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
-  const node = await getNode(context, input);
+  const node = await getNode(context.client, pathOperand(input));
   const hidden = ['links', 'ports', 'portgroups', 'states', 'volume'];
   const fields = Object.entries(node).filter(([name]) => !hidden.includes(name));
   print(context, input, { json: node, text: fieldTable(Object.fromEntries(fields)) });
 }
 
 async function showRaid(context: CommandContext, input: CommandInput): Promise<void> {
-  const node = await getNode(context, input);
+  const node = await getNode(context.client, pathOperand(input));
   const json = { raid_config: node['raid_config'], target_raid_config: node['target_raid_config'] };
   print(context, input, { json, text: fieldTable(json) });
 }
@@ -81,7 +74,7 @@ function changeTraits(method: 'PUT' | 'DELETE', done: string): Command['run'] {
 
 async function listTraits(context: CommandContext, input: CommandInput): Promise<void> {
   const answer = await context.client.call('GET', `/v1/nodes/${pathOperand(input)}/traits`);
-  if (!answer) throw new AppError('not_found', `there is no node ${input.operands[0]}`);
+  if (!answer) throw noNode(pathOperand(input));
   const traits = answer['traits'] as string[];
   print(context, input, { json: traits, text: traits.map((trait) => `${trait}\n`).join('') });
 }

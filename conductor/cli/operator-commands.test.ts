@@ -43,6 +43,22 @@ test('documents come as JSON or YAML', async () => {
   expect(JSON.parse(await seat.run('node', 'list', '--columns', 'name', '-o', 'json'))).toEqual([{ name: 'n1' }]);
 });
 
+test('a node whose port is refused is there, and its operator is told', async () => {
+  const taken = new AppError('conflict', 'A port with MAC address m2 already exists.');
+  const seat = createRecordingSeat((request, body) => {
+    if (request === 'POST /v1/nodes') return { uuid: 'u', name: 'n1' };
+    return (body as { address: string }).address === 'm2' ? taken : {};
+  });
+  const made = seat.run('node', 'create', 'driver=redfish', '--port', 'm1', '--port', 'm2', '--port', 'm3');
+  await expect(made).rejects.toMatchObject({
+    code: 'conflict',
+    cause: taken,
+    message:
+      'node n1 was created, in enroll, but not its port m2, m3: `baton port create m2 --node n1 && baton port create m3 ' +
+      '--node n1` finishes it, `baton node delete n1` removes it; the reason',
+  });
+});
+
 test('a node is made from fields, changed, unset and deleted', async () => {
   const seat = createRecordingSeat((request) => (request === 'POST /v1/nodes' ? { uuid: 'u', name: 'n1' } : {}));
   await seat.run(
@@ -137,7 +153,7 @@ test('history tells who asked for what, the newest last', async () => {
   expect(JSON.parse(await seat.run('history', 'n1', '--severity', 'error', '--limit', '1', '-o', 'json'))).toEqual([
     entries[2],
   ]);
-  await expect(seat.run('history', 'nope')).rejects.toThrow('there is no node nope');
+  await expect(seat.run('history', 'nope')).rejects.toThrow('Node nope could not be found.');
 });
 
 test('what belongs to nodes is listed, made and deleted', async () => {

@@ -1,6 +1,7 @@
 import type { Json } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import { type Command, type CommandContext, textOption, usageError } from '#conductor/cli/command.ts';
+import { noNode } from '#conductor/cli/get-node.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import {
   deleteCommand,
@@ -9,7 +10,6 @@ import {
   setCommand,
   showCommand,
 } from '#conductor/cli/resource-commands.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 const nodeFilter = { query: 'node', value: 'NODE', meaning: 'only of this node' };
 
@@ -32,8 +32,9 @@ const portgroups: Resource = {
 };
 
 async function nodeUuid(context: CommandContext, name: string): Promise<unknown> {
-  const node = await context.client.call('GET', `/v1/nodes/${encodeURIComponent(name)}?fields=uuid`);
-  if (!node) throw new AppError('not_found', `there is no node ${name}`);
+  const ident = encodeURIComponent(name);
+  const node = await context.client.call('GET', `/v1/nodes/${ident}?fields=uuid`);
+  if (!node) throw noNode(ident);
   return node['uuid'];
 }
 

@@ -1,15 +1,6 @@
 import type { Json } from '#conductor/cli/api-client.ts';
-import type { CommandContext } from '#conductor/cli/command.ts';
 import { cell } from '#conductor/cli/print.ts';
 import { legalVerbs, type ProvisionVerb, provisionStates } from '#conductor/nodes/provision-states.ts';
-import { AppError } from '#shared/errors/app-error.ts';
-
-/** @param ident as it stands in a path. @throws AppError `not_found` */
-export async function getNode(context: CommandContext, ident: string): Promise<Json> {
-  const node = await context.client.call('GET', `/v1/nodes/${ident}`);
-  if (node) return node;
-  throw new AppError('not_found', `Node ${decodeURIComponent(ident)} could not be found.`);
-}
 
 /** What a target is called on the command line. */
 const wordOf: Readonly<Partial<Record<string, string>>> = { active: 'deploy' };

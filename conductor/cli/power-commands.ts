@@ -8,6 +8,7 @@ import {
   textOption,
 } from '#conductor/cli/command.ts';
 import { forEachOperand } from '#conductor/cli/for-each.ts';
+import { noNode } from '#conductor/cli/get-node.ts';
 import { cell } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -28,7 +29,7 @@ async function waitForPower(context: CommandContext, input: CommandInput, ident:
       'GET',
       `/v1/nodes/${ident}?fields=name,power_state,target_power_state,last_error`,
     );
-    if (!node) throw new AppError('not_found', `there is no node ${decodeURIComponent(ident)}`);
+    if (!node) throw noNode(ident);
     if (!node['target_power_state']) return node;
     if (timeoutMs !== undefined && context.clock.now().getTime() - began > timeoutMs) {
       throw new AppError('timeout', `wait for the power of node ${decodeURIComponent(ident)}: it goes on`);

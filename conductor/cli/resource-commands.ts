@@ -48,7 +48,11 @@ export function showCommand(resource: Resource, meaning: string): Command {
     meaning,
     run: async (context, input) => {
       const found = await context.client.call('GET', `${resource.path}/${pathOperand(input)}`);
-      if (!found) throw new AppError('not_found', `there is no ${resource.words} ${input.operands[0]}`);
+      if (!found)
+        throw new AppError(
+          'not_found',
+          `${resource.words[0]?.toUpperCase()}${resource.words.slice(1)} ${input.operands[0]} could not be found.`,
+        );
       print(context, input, { json: found, text: fieldTable(shown(found)) });
     },
   };

@@ -40,7 +40,7 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
 
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
   const template = await context.client.call('GET', `${path}/${pathOperand(input)}`);
-  if (!template) throw new AppError('not_found', `there is no deploy template ${input.operands[0]}`);
+  if (!template) throw new AppError('not_found', `Deploy template ${input.operands[0]} could not be found.`);
   const head = `${cell(template['name'])} (${cell(template['uuid'])})\n`;
   print(context, input, { json: template, text: `${head}${stepsText(template['steps'])}` });
 }

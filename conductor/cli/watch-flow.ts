@@ -1,6 +1,7 @@
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
 import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
 import { fitScreen, printable, type ScreenSize } from '#conductor/cli/fit-screen.ts';
+import { getNode } from '#conductor/cli/get-node.ts';
 import { renderFlow } from '#conductor/cli/render-flow.ts';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -54,8 +55,7 @@ export async function watchFlow(client: ApiClient, ident: string, options: Watch
 }
 
 async function look(client: ApiClient, ident: string): Promise<WatchedNode> {
-  const node = await client.call('GET', `/v1/nodes/${ident}`);
-  if (!node) throw new AppError('not_found', `there is no node ${decodeURIComponent(ident)}`);
+  const node = await getNode(client, ident);
   return { node, flow: (await client.call('GET', `/v1/nodes/${ident}/flow`)) as FlowView | undefined };
 }
 

@@ -54,7 +54,7 @@ async function deliveries(context: CommandContext, input: CommandInput): Promise
   const state = textOption(input, 'state');
   const query = state === undefined ? '' : `?state=${encodeURIComponent(state)}`;
   const answer = await context.client.call('GET', `${webhooks.path}/${pathOperand(input)}/deliveries${query}`);
-  if (!answer) throw new AppError('not_found', `there is no webhook ${input.operands[0]}`);
+  if (!answer) throw new AppError('not_found', `Webhook ${input.operands[0]} could not be found.`);
   const rows = answer['deliveries'] as Json[];
   print(context, input, { json: rows, text: rowsOf(rows, deliveryColumns) });
 }

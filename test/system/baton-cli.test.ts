@@ -116,7 +116,7 @@ test('the steps of a cleaning come from a file; the RAID of a node too', async (
     target_raid_config: { logical_disks: [{ raid_level: '1' }] },
   });
   expect((await baton('node', 'raid', 'clear', name)).exitCode).toBe(0);
-  expect((await baton('node', 'show', 'nobody')).stderr).toBe('baton: there is no node nobody\n');
+  expect((await baton('node', 'show', 'nobody')).stderr).toBe('baton: Node nobody could not be found.\n');
   await operator.provision(name, 'provide');
   await operator.waitForState(name, 'available');
 });
