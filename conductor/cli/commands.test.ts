@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { configDriveFiles } from '#conductor/boot/config-drive.ts';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
 import { usageLine } from '#conductor/cli/command.ts';
 import { commands, runCommand, usage } from '#conductor/cli/commands.ts';
@@ -343,6 +344,13 @@ test('logs go to a file, or into a pipe', async () => {
   }
 });
 
+test("README.md's config drive is one that the conductor takes", async () => {
+  const readme = await readFile(new URL('README.md', import.meta.url), 'utf8');
+  const [, drive = ''] = /```json\n([\s\S]*?)```/.exec(readme) ?? [];
+  const files = configDriveFiles(JSON.parse(drive), { uuid: 'u' });
+  expect(Object.keys(files)).toEqual(['meta_data.json', 'network_data.json', 'user_data']);
+});
+
 test('every command explains itself, and groups list their commands', async () => {
   for (const command of commands) {
     output = '';
@@ -350,6 +358,9 @@ test('every command explains itself, and groups list their commands', async () =
     expect(output).toContain(usageLine(command));
     expect(usage()).toContain(command.meaning);
   }
+  output = '';
+  await run('deploy', '--help');
+  expect(output).toContain('"user_data": "#cloud-config\\npackages');
   output = '';
   await run('template', '--help');
   expect(output).toContain('baton template create NAME');

@@ -36,6 +36,12 @@ const deployOptions = {
   ...waitOptions,
 } as const;
 
+const driveHelp =
+  'Without --image it is the one that instance_info has. A file for --config-drive, of which each key may be missing:\n' +
+  '  {"meta_data": {"hostname": "web1", "public_keys": {"ops": "ssh-ed25519 …"}},\n' +
+  '   "user_data": "#cloud-config\\npackages: [nginx]\\n",\n' +
+  '   "network_data": {"links": […], "networks": […], "services": […]}}';
+
 const listOf: Readonly<Record<string, string>> = { clean: 'clean_steps', service: 'service_steps' };
 
 async function plan(context: CommandContext, input: CommandInput): Promise<void> {
@@ -102,6 +108,7 @@ export const deployCommands: readonly Command[] = [
     operands: ['NODE'],
     options: deployOptions,
     meaning: 'write an image to an available node',
+    details: driveHelp,
     run: deployTo('active'),
   },
   {
@@ -109,6 +116,7 @@ export const deployCommands: readonly Command[] = [
     operands: ['NODE'],
     options: deployOptions,
     meaning: 'write the image of an active node again',
+    details: driveHelp,
     run: deployTo('rebuild'),
   },
 ];

@@ -4,7 +4,7 @@ import { readInputFile } from '#conductor/cli/read-input-file.ts';
 
 /** What an operator says of the image to write. */
 export const imageOptions = {
-  image: { value: 'URL', meaning: "image to write; noted in the node's instance_info" },
+  image: { value: 'URL', meaning: "image to write; a deploy notes it in the node's instance_info, a plan does not" },
   checksum: { value: 'HEX|URL', meaning: 'of the image: sha256 or sha512, told by its length, or where it stands' },
 } as const satisfies Record<string, CommandOption>;
 
