@@ -57,7 +57,7 @@ describe('the fleet', () => {
   test('a database that is away costs its figures, not the rest', async () => {
     const metrics = createMetrics();
     metrics.heartbeats.inc({ outcome: 'taken' });
-    const away = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
+    const away = Object.assign(new Error('connect'), { code: 'ECONNREFUSED', syscall: 'connect' });
     const db = { execute: () => Promise.reject(away) } as unknown as TestApi['context']['db'];
     const samples = parseMetrics(await scrape({ ...api.context, db, metrics }));
     expect(samples.get('baton_database_up')).toBe(0);
