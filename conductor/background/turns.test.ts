@@ -60,11 +60,14 @@ test('a process that is late while agents call begins new work once a second onl
   expect(begun).toHaveLength(14);
 });
 
-test('where no agent waits, some begin however late the timers are', async () => {
+test('where no agent has called for a while, some begin however late the timers are', async () => {
   const { turns, begun, room, time, tick } = setUp();
   for (let index = 0; index < 50; index += 1) turns.take(`new-${index}`, 'operator');
   time.late = 46;
   room.young = 5;
+  // agents may be about to call: the first begins because a second has passed since none did
+  for (let turn = 0; turn < 11; turn += 1) await tick();
+  expect(begun.splice(0)).toEqual(['new-0 operator']);
   for (let turn = 0; turn < 10; turn += 1) await tick();
   expect(begun).toHaveLength(10);
   room.young = 6;
@@ -91,10 +94,10 @@ test('what has just begun is served before more begins, operators before what is
   turns.take('wanted', 'operator');
   await tick();
   expect(begun).toEqual(['wanted operator']);
-  room.young = 16;
+  room.young = 4;
   await tick();
   expect(begun).toHaveLength(1);
-  room.young = 15;
+  room.young = 3;
   await tick();
   expect(begun).toEqual(['wanted operator', 'due another conductor']);
 });

@@ -13,8 +13,10 @@ const lateMs = 20;
  * called for a while nobody stands idle meanwhile: then more begin at once, since they wait for the disk most of the time,
  * and some do however late the timers are, for it may be other processes that keep them late.
  */
-const limits = { withAgents: { most: 6, always: 0 }, withoutAgents: { most: 16, always: 6 } } as const;
+const limits = { withAgents: { most: 4, always: 0 }, withoutAgents: { most: 16, always: 6 } } as const;
 const agentsStayMs = 2_000;
+/** Whether agents are about to call is not known when the first of many nodes begins. */
+const agentsMayComeMs = 600;
 export const youngMs = 500;
 const paceMs = 4;
 /** New work begins this often even then. */
@@ -96,6 +98,7 @@ export function createTurns(options: {
       (origin === 'operator' ? asked : due).add(nodeUuid);
       if (state.isPacing || state.isClosed) return;
       state.isPacing = true;
+      state.agentAt = Math.max(state.agentAt, clock.now().getTime() - agentsStayMs + agentsMayComeMs);
       void pace();
     },
     next: beginUrgent,
