@@ -1,6 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { MiddlewareHandler } from 'hono';
 import { faultAnswer } from '#agent/http/fault-answer.ts';
+import { isSameSecret } from '#shared/is-same-secret.ts';
 
 /**
  * Lets through what carries the agent token as the query parameter `agent_token`. `token()` is `undefined` only where
@@ -9,15 +9,9 @@ import { faultAnswer } from '#agent/http/fault-answer.ts';
 export function requireToken(token: () => string | undefined): MiddlewareHandler {
   return async (c, next) => {
     const expected = token();
-    if (expected !== undefined && !equal(c.req.query('agent_token') ?? '', expected)) {
+    if (expected !== undefined && !isSameSecret(c.req.query('agent_token') ?? '', expected)) {
       return faultAnswer(c, 401, '401 Unauthorized: Token invalid.');
     }
     return next();
   };
-}
-
-/** In constant time; hashed first, so that the lengths are equal too. */
-function equal(a: string, b: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
 }

@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import { leadsTo } from '#conductor/auth/agent-address.ts';
 import { checkOutboundUrl, type OutboundRules } from '#conductor/auth/outbound-url.ts';
@@ -8,6 +7,7 @@ import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import { openAgentToken } from '#conductor/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { isSameSecret } from '#shared/is-same-secret.ts';
 import type { Heartbeat } from '#shared/wire/heartbeat.ts';
 
 /**
@@ -50,7 +50,7 @@ export function checkToken(
   token: string | undefined,
 ): AgentSessionRow {
   if (!token) throw new AppError('invalid_argument', 'Agent token is required for heartbeat processing.');
-  if (!session || !sameText(openAgentToken(secrets, session), token)) {
+  if (!session || !isSameSecret(openAgentToken(secrets, session), token)) {
     throw new AppError('invalid_argument', 'Invalid or missing agent token received.');
   }
   return session;
@@ -92,10 +92,4 @@ function refuseForbiddenCallback(heartbeat: Heartbeat, rules: OutboundRules): vo
   } catch (cause) {
     throw new AppError('invalid_argument', 'An issue with the supplied "callback_url" has been detected', { cause });
   }
-}
-
-/** Compares in constant time whatever the lengths. */
-function sameText(a: string, b: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
 }

@@ -8,7 +8,7 @@ import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
 import { nodeTraits } from '#conductor/db/schema/node-trait.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { availableNode } from '#test/support/available-node.ts';
+import { addAvailableNode, availableNode } from '#test/support/available-node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** Single rounds, called by hand: what happens between a look and a claim can be told. */
@@ -20,11 +20,7 @@ beforeAll(async () => {
 beforeEach(() => api.reset());
 afterAll(() => api.close());
 
-async function addNode(name: string, more: Partial<NodeInsert> = {}): Promise<string> {
-  const node = availableNode(name, more);
-  await api.context.db.insert(nodes).values(node);
-  return node.uuid;
-}
+const addNode = (name: string, more: Partial<NodeInsert> = {}) => addAvailableNode(api.context.db, name, more);
 const members = () => listAllocations(api.context.db, {}, { limit: 200, sortKey: 'id', descending: false });
 const states = async () => (await members()).map(({ state }) => state);
 const patience = { patienceMs: 10_000, retryMs: 500 };

@@ -10,7 +10,7 @@ import {
   type Wish,
 } from '#conductor/allocations/match.ts';
 import { readFitting, readNamed } from '#conductor/allocations/read-candidates.ts';
-import { readWork, saveUnserved } from '#conductor/allocations/work-store.ts';
+import { readUnserved, saveUnserved } from '#conductor/allocations/work-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -64,7 +64,7 @@ export async function allocateRound(context: Context, options: RoundOptions): Pr
     lookAgain: [],
   };
   for (let afterId = 0; ; ) {
-    const { rows, lastId } = await readWork(context, { afterId, limit: pageSize });
+    const { rows, lastId } = await readUnserved(context, { afterId, limit: pageSize });
     if (lastId === undefined) break;
     afterId = lastId;
     const units = unitsOf(rows).filter(({ key }) => !round.seen.has(key));

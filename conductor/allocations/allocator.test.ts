@@ -14,7 +14,8 @@ import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { addTraits } from '#conductor/nodes/trait-store.ts';
-import { availableNode } from '#test/support/available-node.ts';
+import { addAvailableNode } from '#test/support/available-node.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -24,11 +25,7 @@ beforeAll(async () => {
 beforeEach(() => api.reset());
 afterAll(() => api.close());
 
-async function addNode(name: string, more: Partial<NodeInsert> = {}): Promise<string> {
-  const node = availableNode(name, more);
-  await api.context.db.insert(nodes).values(node);
-  return node.uuid;
-}
+const addNode = (name: string, more: Partial<NodeInsert> = {}) => addAvailableNode(api.context.db, name, more);
 const ask = (more: Record<string, unknown> = {}) =>
   api.call('POST', '/v1/allocations', { resource_class: 'big', ...more });
 const members = async () => {
@@ -36,9 +33,6 @@ const members = async () => {
   return listAllocations(api.context.db, {}, { limit: 100, sortKey: 'id', descending: false });
 };
 const states = async () => (await members()).map(({ state }) => state);
-async function eventually(check: () => Promise<void>): Promise<void> {
-  await expect.poll(async () => check().then(() => 'so', String), { timeout: 10_000, interval: 20 }).toBe('so');
-}
 
 describe('several at once', () => {
   test('share a group, and have names of their own', async () => {

@@ -22,7 +22,7 @@ const workColumns = {
 };
 
 /** The next of this conductor's allocations that have no node yet, in the order of creation; groups are whole. */
-export async function readWork(
+export async function readUnserved(
   { db, config }: Work,
   page: { readonly afterId: number; readonly limit: number },
 ): Promise<{ readonly rows: WorkRow[]; readonly lastId: number | undefined }> {

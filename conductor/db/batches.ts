@@ -1,4 +1,4 @@
-import { AppError } from '#shared/errors/app-error.ts';
+import { inTime } from '#conductor/db/in-time.ts';
 
 export interface BatchOptions {
   readonly maxItems?: number;
@@ -23,11 +23,12 @@ export function createBatches<Item, Result>(
     readonly resolve: (result: Result) => void;
     readonly reject: (error: unknown) => void;
   }
+  const late = { code: 'database_error', message: `no answer within ${deadlineMs / 1000} s` } as const;
   const waiting: Waiting[] = [];
   const state = { runs: false };
   const serve = async (batch: readonly Waiting[]): Promise<void> => {
     try {
-      const results = await inTime(run(batch.map(({ item }) => item)), deadlineMs);
+      const results = await inTime(run(batch.map(({ item }) => item)), deadlineMs, late);
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
     } catch (error) {
       if (batch.length > 1 && isOneItems(error)) for (const each of batch) await serve([each]);
@@ -45,14 +46,4 @@ export function createBatches<Item, Result>(
       state.runs = true;
       void work();
     });
-}
-
-async function inTime<T>(running: Promise<T>, ms: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new AppError('database_error', `no answer within ${ms / 1000} s`)), ms);
-  try {
-    return await Promise.race([running, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

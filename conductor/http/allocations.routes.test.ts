@@ -5,6 +5,7 @@ import { webhookDeliveries, webhooks } from '#conductor/db/schema/webhook.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { eventually } from '#test/support/eventually.ts';
 import { type ApiAnswer, openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -397,7 +398,3 @@ describe('giving back', () => {
     expect((await api.call('DELETE', '/v1/allocations/b')).status).toBe(204);
   });
 });
-
-async function eventually(check: () => Promise<void>): Promise<void> {
-  await expect.poll(async () => check().then(() => 'so', String), { timeout: 10_000, interval: 20 }).toBe('so');
-}

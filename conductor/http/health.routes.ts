@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
+import { inTime } from '#conductor/db/in-time.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { scrape } from '#conductor/metrics/scrape.ts';
@@ -67,16 +68,12 @@ export function healthRoutes(context: ConductorContext): ApiApp {
 }
 
 async function pingDatabase({ db, log }: Pick<ConductorContext, 'db' | 'log'>): Promise<Check> {
-  const limit = Promise.withResolvers<never>();
-  const timer = setTimeout(() => limit.reject(new AppError('timeout', 'ask the database')), pingTimeoutMs);
   try {
-    await Promise.race([db.execute(sql`select 1`), limit.promise]);
+    await inTime(db.execute(sql`select 1`), pingTimeoutMs, { code: 'timeout', message: 'ask the database' });
     return 'ok';
   } catch (error) {
     log.warn({ err: error, outcome: errorCode(error) }, 'not ready: the database does not answer');
     return 'failed';
-  } finally {
-    clearTimeout(timer);
   }
 }
 

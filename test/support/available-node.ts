@@ -1,4 +1,5 @@
-import type { NodeInsert } from '#conductor/db/schema/node.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
 
 /** The row of a node of class `big` that nothing stands against. */
 export function availableNode(name: string, more: Partial<NodeInsert> = {}) {
@@ -12,4 +13,11 @@ export function availableNode(name: string, more: Partial<NodeInsert> = {}) {
     powerState: 'power off' as const,
     ...more,
   };
+}
+
+/** The UUID of such a node, enrolled. */
+export async function addAvailableNode(db: Queryable, name: string, more: Partial<NodeInsert> = {}): Promise<string> {
+  const node = availableNode(name, more);
+  await db.insert(nodes).values(node);
+  return node.uuid;
 }
