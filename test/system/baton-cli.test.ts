@@ -121,7 +121,7 @@ test('the steps of a cleaning come from a file; the RAID of a node too', async (
   await operator.waitForState(name, 'available');
 });
 
-test('a plan is read, deployed by its hash, and taken down again', async () => {
+test('a plan is read, deployed by its hash with a config drive, and taken down again', async () => {
   const { stdout: text, stderr } = await baton('plan', name, ...image);
   expect(stderr).toBe('');
   expect(text).toMatch(/^#\s+prio\s+step/);
@@ -133,7 +133,10 @@ test('a plan is read, deployed by its hash, and taken down again', async () => {
     exitCode: 1,
     stderr: containing('the plan is no longer the one that was read'),
   });
-  const deployed = await baton('deploy', name, ...image, '--plan-hash', String(hash), '--wait');
+  const drive = join(directory, 'drive.json');
+  await writeFile(drive, JSON.stringify({ meta_data: { hostname: 'white-rabbit' } }));
+  const asRead = ['--plan-hash', String(hash), '--config-drive', drive];
+  const deployed = await baton('deploy', name, ...image, ...asRead, '--wait');
   expect(deployed).toMatchObject({ exitCode: 0, stderr: '' });
   expect(deployed.stdout).toMatch(/^deploy started$/m);
   expect(deployed.stdout).toMatch(/^deploy\.write_image \(80\) succeeded/m);
