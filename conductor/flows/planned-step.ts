@@ -18,8 +18,19 @@ export interface PlannedStep {
   readonly reason: string;
 }
 
+/** A plugin's task, as a step of a deploy. */
+export interface PluginTaskRef {
+  readonly plugin: string;
+  readonly version: string;
+  /** Place in the plugin's `tasks.yaml`, from 1. */
+  readonly task: number;
+  readonly stage: 'pre_deployment' | 'post_deployment';
+}
+
 /** A step that the operator, or a template, asks for. */
 export interface RequestedStep {
+  /** Its place is the task's, among the plugins' tasks alone; its priority says nothing. */
+  readonly plugin?: PluginTaskRef;
   readonly interface: string;
   readonly step: string;
   readonly args: JsonObject;

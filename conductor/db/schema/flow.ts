@@ -14,7 +14,7 @@ import {
 import { type JsonObject, nodes } from '#conductor/db/schema/node.ts';
 import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/flows/flow-log.ts';
 import type { FlowKindName, FlowState } from '#conductor/flows/flow-states.ts';
-import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import type { PluginTaskRef, RequestedStep } from '#conductor/flows/planned-step.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** One run of a kind of steps on a node. */
@@ -28,6 +28,8 @@ export const flows = pgTable(
     kind: text().$type<FlowKindName>().notNull(),
     state: text().$type<FlowState>().notNull(),
     requestedBy: text(),
+    /** The site action that wants it: after a crash its runner knows its own work by it. */
+    actionId: text(),
     /** The operator's own steps; needed again when the agent's list is known. */
     requestedSteps: jsonb().$type<RequestedStep[]>().notNull().default([]),
     /** Versions of the agent's hardware managers at the first heartbeat; sent back with each in-band step. */
@@ -56,6 +58,7 @@ export const flows = pgTable(
     uniqueIndex('one_open_flow_per_node').on(table.nodeUuid).where(sql`ended_at is null`),
     index('flows_to_check').on(table.nextCheckAt).where(sql`ended_at is null`),
     index().on(table.nodeUuid),
+    index().on(table.actionId).where(sql`action_id is not null`),
   ],
 );
 export type FlowRow = typeof flows.$inferSelect;
@@ -76,6 +79,8 @@ export const flowSteps = pgTable(
     origin: text().$type<FlowStepOrigin>().notNull(),
     /** Why it stands where it does, as the plan says it: `template CUSTOM_RAID1 gives it priority 90`. */
     reason: text().notNull().default(''),
+    /** The plugin task that it is, `ntp`: what operators read in place of the step's name. */
+    plugin: jsonb().$type<PluginTaskRef>(),
     /** Run by the agent; else by the conductor. */
     inBand: boolean().notNull(),
     abortable: boolean().notNull().default(false),

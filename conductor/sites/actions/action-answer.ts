@@ -1,0 +1,81 @@
+import type { ActionName, ActionStepState } from '#conductor/db/schema/site-action.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/sites/strategy/site-run.ts';
+
+/** `GET /api/v1.0/actions/{action}`: Shipyard's fields, and ours. Times are ISO 8601. */
+export interface ActionAnswer {
+  readonly id: string;
+  readonly name: ActionName;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly user: string | null;
+  readonly timestamp: string;
+  readonly context_marker: string;
+  readonly committed_rev_id: number;
+  readonly allow_intermediate_commits: boolean;
+  /** Shipyard's workflow run: `baton_<name>`, and the state in Airflow's words. */
+  readonly dag_id: string;
+  readonly dag_status: string;
+  readonly dag_execution_date: string | null;
+  readonly action_lifecycle: 'Pending' | 'Processing' | 'Paused' | 'Stopping' | 'Stopped' | 'Complete' | 'Failed';
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly error: string | null;
+  readonly steps: readonly ActionStepAnswer[];
+  readonly notes: readonly ActionNoteAnswer[];
+  /** Only of one action, not in lists. */
+  readonly groups?: readonly ActionGroupAnswer[];
+  readonly validations?: readonly SiteFault[];
+  readonly command_audit?: readonly {
+    readonly command: string;
+    readonly user: string | null;
+    readonly datetime: string;
+  }[];
+}
+
+export interface ActionStepAnswer {
+  /** Its name. */
+  readonly id: string;
+  /** `/actions/<id>/steps/<name>` */
+  readonly url: string;
+  /** From 1. */
+  readonly index: number;
+  readonly state: ActionStepState;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly error: string | null;
+  readonly notes: readonly ActionNoteAnswer[];
+}
+
+export interface ActionNoteAnswer {
+  readonly subject: string | null;
+  readonly verbosity: number;
+  readonly text: string;
+  readonly at: string;
+}
+
+export interface ActionGroupAnswer {
+  readonly name: string;
+  readonly critical: boolean;
+  readonly depends_on: readonly string[];
+  readonly stage: GroupStage;
+  readonly reason: string | null;
+  readonly misses: readonly Miss[];
+  readonly members: readonly string[];
+  /** Of the members. */
+  readonly nodes_by_status: Readonly<Record<NodeStatus, number>>;
+  /** Members at work, whoever has them done. */
+  readonly working: number;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+}
+
+/** `GET /api/v1.0/actions/{action}/nodes`: `{nodes: [...]}` */
+export interface ActionNodeAnswer {
+  readonly name: string;
+  readonly status: NodeStatus;
+  readonly phase: NodePhase | null;
+  readonly group: string | null;
+  readonly doing: string | null;
+  readonly reason: string | null;
+  readonly since: string | null;
+}

@@ -1,0 +1,51 @@
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import type { PhaseTimeouts, Strategy } from '#conductor/sites/strategy/site-run.ts';
+
+/** A site as the documents of one revision describe it, checked and with profiles resolved. Plain values. */
+export interface Site {
+  /** By name, in the order of the documents. */
+  readonly nodes: ReadonlyMap<string, SiteNode>;
+  readonly strategy: Strategy;
+  readonly timeouts: PhaseTimeouts;
+  /** Those whose tasks run in each deploy of a node that has one of the task's roles. */
+  readonly plugins: readonly { readonly name: string; readonly version: string }[];
+}
+
+/** `drydock/BaremetalNode/v1` with its `drydock/HostProfile/v1` beneath. */
+export interface SiteNode {
+  /** Of the document; becomes the node's name, its allocation's, and its host name. */
+  readonly name: string;
+  readonly rack?: string;
+  /** What selectors choose by, and the roles of plugin tasks. */
+  readonly tags: readonly string[];
+  /** `owner_data` of Drydock. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly resourceClass: string;
+  readonly driver: string;
+  /** Without user and password: those come from the credential of that name. */
+  readonly driverInfo: JsonObject;
+  readonly credential?: string;
+  /** Ironic's: `boot_mode`, `capabilities`, `root_device`. */
+  readonly properties: JsonObject;
+  readonly ports: readonly SitePort[];
+  /** As in `PUT states/raid`. */
+  readonly targetRaid?: JsonObject;
+  /** For `bios.apply_configuration`. */
+  readonly biosSettings?: readonly { readonly name: string; readonly value: string }[];
+  readonly traits: readonly string[];
+  readonly conductorGroup?: string;
+  /** `instance_info` of its deploy: image and checksum. Absent = nothing says what to deploy; validation warns. */
+  readonly instanceInfo?: JsonObject;
+  /** Ironic's dict `{meta_data, network_data, user_data}`. */
+  readonly configDrive?: JsonObject;
+}
+
+export interface SitePort {
+  /** In small letters. */
+  readonly address: string;
+  readonly pxeEnabled: boolean;
+  readonly localLinkConnection?: JsonObject;
+  readonly physicalNetwork?: string;
+  /** Network (`networks.yaml`) that it joins once deployed: the VIF. */
+  readonly network?: string;
+}

@@ -1,0 +1,109 @@
+/**
+ * A site's deployment as plain values (seed 000, DESIGN.md "Where the documents disagree"). What decides on them
+ * (`decide`, `judge`, `report`) imports nothing that can wait; `sites/actions` keeps them in the database.
+ */
+
+/** The seed's words. A node is `prepared` or has ended; what it is in the middle of is its `phase`. */
+export type NodeStatus = 'not_started' | 'prepared' | 'success' | 'failure';
+export type NodePhase = 'prepare' | 'deploy';
+export type GroupStage = 'not_started' | 'preparing' | 'prepared' | 'deploying' | 'success' | 'failure';
+
+/** Absent = not asked for. */
+export interface SuccessCriteria {
+  /** 0 to 100, of the full membership; fractions are not rounded. */
+  readonly percent_successful_nodes?: number;
+  readonly minimum_successful_nodes?: number;
+  /** Never attempted counts as failed. */
+  readonly maximum_failed_nodes?: number;
+}
+
+/** A criterion that was not met. */
+export interface Miss {
+  readonly criterion: keyof SuccessCriteria;
+  readonly needed: number;
+  readonly actual: number;
+}
+
+/** Values of one criterion are alternatives; absent or empty = not asked for. */
+export interface Selector {
+  readonly node_names?: readonly string[];
+  readonly node_tags?: readonly string[];
+  /** `[key, value]`. */
+  readonly node_labels?: readonly (readonly [string, string])[];
+  readonly rack_names?: readonly string[];
+}
+
+/** A group as the strategy's document has it, checked. */
+export interface GroupDefinition {
+  readonly name: string;
+  readonly critical: boolean;
+  readonly depends_on: readonly string[];
+  readonly selectors: readonly Selector[];
+  readonly success_criteria?: SuccessCriteria;
+  /** Ours: so many of its nodes are at work at a time; absent = all. */
+  readonly max_parallel_nodes?: number;
+  /** Ours: each node is deployed as soon as it is prepared itself. */
+  readonly deploy_as_prepared?: boolean;
+  /** Ours: seconds for each phase, in place of the configuration's. */
+  readonly prepare_timeout?: number;
+  readonly deploy_timeout?: number;
+}
+
+export interface Strategy {
+  /** Of its document; `default` = made up, for want of one. */
+  readonly name: string;
+  /** In the document's order. */
+  readonly groups: readonly GroupDefinition[];
+  /** Ours; 1 = one group at a time, as the seed has it. */
+  readonly max_parallel_groups: number;
+}
+
+/** A group under way. */
+export interface GroupRun {
+  readonly definition: GroupDefinition;
+  /** All that its selectors choose, whoever else has them. */
+  readonly members: readonly string[];
+  readonly stage: GroupStage;
+  readonly reason?: string;
+  readonly misses: readonly Miss[];
+  /** Milliseconds since 1970; the timeouts count from there. */
+  readonly prepareStartedAt?: number;
+  readonly deployStartedAt?: number;
+}
+
+/** A node under way. */
+export interface NodeRun {
+  readonly status: NodeStatus;
+  /** At work now, on behalf of that group. */
+  readonly work?: { readonly phase: NodePhase; readonly group: string; readonly cancelling?: string };
+  readonly reason?: string;
+}
+
+export interface SiteRun {
+  /** In an order that the dependencies allow. */
+  readonly groups: readonly GroupRun[];
+  readonly nodes: ReadonlyMap<string, NodeRun>;
+  readonly maxParallelGroups: number;
+}
+
+/** Seconds for a group's phases where it has none of its own (DeploymentConfiguration). */
+export interface PhaseTimeouts {
+  readonly prepare: number;
+  readonly deploy: number;
+}
+
+/** What is to happen now; each is recorded before, or as, it is done. */
+export type Decision =
+  /** The group's turn has come, or its next phase. */
+  | { readonly kind: 'enter stage'; readonly group: string; readonly stage: 'preparing' | 'prepared' | 'deploying' }
+  /** It has ended: well, or by missed criteria, a timeout, a dependency. */
+  | {
+      readonly kind: 'end group';
+      readonly group: string;
+      readonly stage: 'success' | 'failure';
+      readonly reason?: string;
+      readonly misses: readonly Miss[];
+    }
+  | { readonly kind: 'begin'; readonly group: string; readonly phase: NodePhase; readonly nodes: readonly string[] }
+  /** Their work is broken off; each ends as a failure with that reason once it is at rest. */
+  | { readonly kind: 'cancel'; readonly group: string; readonly nodes: readonly string[]; readonly reason: string };
