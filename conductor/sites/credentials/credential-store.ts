@@ -1,0 +1,70 @@
+import { asc, eq, sql } from 'drizzle-orm';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import { type SiteCredentialRow, siteCredentials } from '#conductor/db/schema/site.ts';
+
+type StoreContext = Pick<ConductorContext, 'db' | 'secrets'>;
+
+/** What a BMC asks for; documents name it and never contain it. */
+export interface Credential {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** All that may be shown of one. */
+export type ListedCredential = Omit<SiteCredentialRow, 'password'>;
+
+/** Where a credential's password belongs, as `Secrets` has it. */
+export const credentialPlace = (name: string): string => `credential ${name} password`;
+
+const listed = {
+  name: siteCredentials.name,
+  username: siteCredentials.username,
+  updatedBy: siteCredentials.updatedBy,
+  updatedAt: siteCredentials.updatedAt,
+};
+
+/** By name, without their passwords. */
+export function listCredentials(db: Queryable): Promise<ListedCredential[]> {
+  return db.select(listed).from(siteCredentials).orderBy(asc(siteCredentials.name));
+}
+
+export async function findCredential(db: Queryable, name: string): Promise<ListedCredential | undefined> {
+  const [row] = await db.select(listed).from(siteCredentials).where(eq(siteCredentials.name, name));
+  return row;
+}
+
+/**
+ * With its password in clear: only for who hands it on to a BMC.
+ * @throws AppError `invalid_argument` naming the key that is missing.
+ */
+export async function openCredential({ db, secrets }: StoreContext, name: string): Promise<Credential | undefined> {
+  const [row] = await db.select().from(siteCredentials).where(eq(siteCredentials.name, name));
+  return row && { username: row.username, password: secrets.open(row.password, credentialPlace(name)) };
+}
+
+/**
+ * Makes it, or replaces it; nodes that are enrolled get the new one with their next prepare.
+ * @returns whether it is new
+ */
+export async function putCredential(
+  { db, secrets }: StoreContext,
+  name: string,
+  { username, password }: Credential,
+  user: string | undefined,
+): Promise<boolean> {
+  const values = { username, password: secrets.seal(password, credentialPlace(name)), updatedBy: user ?? null };
+  const [row] = await db
+    .insert(siteCredentials)
+    .values({ name, ...values })
+    .onConflictDoUpdate({ target: siteCredentials.name, set: { ...values, updatedAt: sql`now()` } })
+    // of an inserted row no transaction has been the last
+    .returning({ isNew: sql<boolean>`xmax = 0` });
+  return row?.isNew === true;
+}
+
+/** @returns whether there was one */
+export async function deleteCredential(db: Queryable, name: string): Promise<boolean> {
+  const gone = await db.delete(siteCredentials).where(eq(siteCredentials.name, name)).returning();
+  return gone.length > 0;
+}

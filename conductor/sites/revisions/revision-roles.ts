@@ -1,0 +1,17 @@
+/** What a revision can be to a site (Shipyard; seed 001 "Shipyard Tag Releases"), in the order in which two are compared. */
+export const revisionRoles = ['successful-site-action', 'last-site-action', 'committed', 'buffer'] as const;
+export type RevisionRole = (typeof revisionRoles)[number];
+
+/** Set by Baton alone: roles follow from them. */
+export const siteTags = ['committed', 'site-action-success', 'site-action-failure'] as const;
+export type SiteTag = (typeof siteTags)[number];
+
+export function isSiteTag(tag: string): tag is SiteTag {
+  return (siteTags as readonly string[]).includes(tag);
+}
+
+/** As the seed writes them, or with underscores as Shipyard's API does; `undefined` for anything else. */
+export function parseRole(text: string): RevisionRole | undefined {
+  const name = text.replaceAll('_', '-');
+  return revisionRoles.find((role) => role === name);
+}

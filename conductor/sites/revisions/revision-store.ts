@@ -1,0 +1,167 @@
+import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import {
+  type SiteRevisionRow,
+  type SiteRevisionTagRow,
+  siteContents,
+  siteRevisionCollections,
+  siteRevisions,
+  siteRevisionTags,
+} from '#conductor/db/schema/site.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { TaggedRevision } from '#conductor/sites/revisions/intermediate-commits.ts';
+import type { RevisionRole } from '#conductor/sites/revisions/revision-roles.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What a revision consists of: the hash of each collection's text, by the collection's name. */
+export type RevisionContent = ReadonlyMap<string, string>;
+
+const newestTagged = (...tags: readonly string[]): SQL => sql`(
+  select max(${siteRevisionTags.revisionId}) from ${siteRevisionTags} where ${inArray(siteRevisionTags.tag, [...tags])}
+)`;
+
+/** airship.md §5, "Revision roles". */
+const isOfRole: Readonly<Record<RevisionRole, SQL>> = {
+  committed: sql`${siteRevisions.id} = ${newestTagged('committed')}`,
+  buffer: sql`${siteRevisions.id} > coalesce(${newestTagged('committed')}, 0)`,
+  'last-site-action': sql`${siteRevisions.id} = ${newestTagged('site-action-success', 'site-action-failure')}`,
+  'successful-site-action': sql`${siteRevisions.id} = ${newestTagged('site-action-success')}`,
+};
+
+/** The revision that has this role now; `undefined` when none has. */
+export async function findRevisionByRole(db: Queryable, role: RevisionRole): Promise<SiteRevisionRow | undefined> {
+  const [row] = await db.select().from(siteRevisions).where(isOfRole[role]).orderBy(desc(siteRevisions.id)).limit(1);
+  return row;
+}
+
+/** @throws AppError `not_found`. */
+export async function getRevision(db: Queryable, id: number): Promise<SiteRevisionRow> {
+  const [row] = await db.select().from(siteRevisions).where(eq(siteRevisions.id, id));
+  if (!row) throw new AppError('not_found', `Revision ${id} could not be found.`);
+  return row;
+}
+
+/** All there are, or those with all of these tags; the oldest first. */
+export function listRevisions(db: Queryable, tags: readonly string[] = []): Promise<SiteRevisionRow[]> {
+  const hasTag = (tag: string): SQL => sql`exists (
+    select from ${siteRevisionTags}
+    where ${siteRevisionTags.revisionId} = ${siteRevisions.id} and ${siteRevisionTags.tag} = ${tag}
+  )`;
+  return db
+    .select()
+    .from(siteRevisions)
+    .where(and(...tags.map(hasTag)))
+    .orderBy(asc(siteRevisions.id));
+}
+
+/** Revisions with any tag, for `intermediateCommits`; the oldest first. */
+export async function listTaggedRevisions(db: Queryable): Promise<TaggedRevision[]> {
+  const byId = Map.groupBy(await listTags(db), ({ revisionId }) => revisionId);
+  return [...byId].map(([id, tags]) => ({ id, tags: tags.map(({ tag }) => tag) }));
+}
+
+/** Of one revision, or of all; ordered by revision and tag. */
+export function listTags(db: Queryable, revisionId?: number): Promise<SiteRevisionTagRow[]> {
+  return db
+    .select()
+    .from(siteRevisionTags)
+    .where(revisionId === undefined ? undefined : eq(siteRevisionTags.revisionId, revisionId))
+    .orderBy(asc(siteRevisionTags.revisionId), asc(siteRevisionTags.tag));
+}
+
+/** By collection, in their order by name; empty for revision 0, which stands for "nothing". */
+export async function readContent(db: Queryable, revisionId: number): Promise<RevisionContent> {
+  const rows = await db
+    .select()
+    .from(siteRevisionCollections)
+    .where(eq(siteRevisionCollections.revisionId, revisionId))
+    .orderBy(asc(siteRevisionCollections.collection));
+  return new Map(rows.map(({ collection, contentHash }) => [collection, contentHash]));
+}
+
+/** Collections of each revision, by revision. */
+export async function listCollections(db: Queryable): Promise<ReadonlyMap<number, readonly string[]>> {
+  const rows = await db.select().from(siteRevisionCollections).orderBy(asc(siteRevisionCollections.collection));
+  const byId = Map.groupBy(rows, ({ revisionId }) => revisionId);
+  return new Map([...byId].map(([id, of]) => [id, of.map(({ collection }) => collection)]));
+}
+
+/**
+ * Every document of a revision: collections in the order of their names, documents as they stand in the text.
+ * @param only of this collection
+ */
+export async function listRevisionDocuments(db: Queryable, id: number, only?: string): Promise<SiteDocument[]> {
+  const rows = await db
+    .select({ collection: siteRevisionCollections.collection, documents: siteContents.documents })
+    .from(siteRevisionCollections)
+    .innerJoin(siteContents, eq(siteContents.hash, siteRevisionCollections.contentHash))
+    .where(
+      and(
+        eq(siteRevisionCollections.revisionId, id),
+        only === undefined ? undefined : eq(siteRevisionCollections.collection, only),
+      ),
+    )
+    .orderBy(asc(siteRevisionCollections.collection));
+  return rows.flatMap(({ collection, documents }) => documents.map((document) => siteDocument(collection, document)));
+}
+
+/** The text of a collection as it was uploaded, byte for byte; `undefined` when the revision has none. */
+export async function readCollectionText(db: Queryable, id: number, collection: string): Promise<string | undefined> {
+  const [row] = await db
+    .select({ text: siteContents.text })
+    .from(siteRevisionCollections)
+    .innerJoin(siteContents, eq(siteContents.hash, siteRevisionCollections.contentHash))
+    .where(and(eq(siteRevisionCollections.revisionId, id), eq(siteRevisionCollections.collection, collection)));
+  return row?.text;
+}
+
+/**
+ * Whoever makes or tags revisions holds it until the end of the transaction: two uploads at once build on each other,
+ * and what is committed is what was looked at.
+ */
+export async function lockRevisions(tx: Transaction): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('baton site revisions', 0))`);
+}
+
+/** A new revision. The caller holds the lock of revisions; contents are stored before. */
+export async function insertRevision(
+  tx: Transaction,
+  revision: Pick<SiteRevisionRow, 'kind' | 'rolledBackTo' | 'createdBy'>,
+  content: RevisionContent,
+): Promise<SiteRevisionRow> {
+  const [row] = await tx.insert(siteRevisions).values(revision).returning();
+  if (!row) throw new AppError('internal', 'a revision was inserted and not answered');
+  const collections = [...content].map(([collection, contentHash]) => ({
+    revisionId: row.id,
+    collection,
+    contentHash,
+  }));
+  if (collections.length > 0) await tx.insert(siteRevisionCollections).values(collections);
+  return row;
+}
+
+/** Tags a revision, or gives its tag other data. */
+export async function tagRevision(
+  tx: Queryable,
+  {
+    revisionId,
+    tag,
+    data,
+    user,
+  }: {
+    readonly revisionId: number;
+    readonly tag: string;
+    readonly data: JsonObject;
+    readonly user: string | undefined;
+  },
+): Promise<void> {
+  const createdBy = user ?? null;
+  await tx
+    .insert(siteRevisionTags)
+    .values({ revisionId, tag, data, createdBy })
+    .onConflictDoUpdate({
+      target: [siteRevisionTags.revisionId, siteRevisionTags.tag],
+      set: { data, createdBy, createdAt: sql`now()` },
+    });
+}
