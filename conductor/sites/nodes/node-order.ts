@@ -1,4 +1,4 @@
-import type { SiteNode } from '#conductor/sites/site.ts';
+import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
 
 /** What an action wants of a node. Given again and again until it has ended; each time all that is known is in the database. */
@@ -15,3 +15,21 @@ export type NodeOutcome =
   /** @property remark `it was deployed already`; the documents may say something else since */
   | { readonly state: 'done'; readonly remark?: string }
   | { readonly state: 'failed'; readonly error: string };
+
+/** On whose word, and by which documents. */
+export interface SiteWork {
+  readonly action: {
+    readonly id: string;
+    readonly name: string;
+    readonly user?: string | null | undefined;
+    /** Of the documents that `site` was read from. */
+    readonly revisionId: number;
+  };
+  readonly site: Site;
+}
+
+/** Of an action that only looks at nodes, or describes them anew: `done` = all is as it should be, or has been made so. */
+export type NodeReport = Exclude<NodeOutcome, { readonly state: 'working' }> & {
+  /** One line each: what was found, or changed. */
+  readonly findings: readonly string[];
+};
