@@ -11,8 +11,10 @@ import type { ConductorContext } from '#conductor/context.ts';
 import { admitStrangers } from '#conductor/http/admit-strangers.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
+import { applicationFault } from '#conductor/http/fault.ts';
 import { limitBody, limitStrangersBodies } from '#conductor/http/limit-body.ts';
 import { isLiteralHost, refuseRebinding } from '#conductor/http/refuse-rebinding.ts';
+import { isAirshipPath } from '#conductor/http/status-object.ts';
 import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -64,6 +66,7 @@ function identifyCallers(context: AdmitContext): (c: ApiContext) => Promise<Call
   const failures: FailureLimit = createFailureLimit({
     perSecond: perMinute / 60,
     reserve: perMinute,
+    debt: perMinute * 4,
     now: () => clock.now().getTime(),
   });
   const unauthorized = (c: ApiContext, message: string): Response => {
@@ -71,6 +74,7 @@ function identifyCallers(context: AdmitContext): (c: ApiContext) => Promise<Call
       'WWW-Authenticate',
       auth.method === 'http_basic' ? 'Basic realm="Baremetal API"' : 'Bearer realm="Baremetal API"',
     );
+    if (isAirshipPath(c.req.path)) return applicationFault(c, 401, message);
     const inner = { faultcode: 'Client', faultstring: message, debuginfo: null };
     // the first is how standalone Ironic says it, the second how the rest of the API does
     return c.json({ error: { message, code: 401 }, error_message: JSON.stringify(inner) }, 401);

@@ -97,6 +97,7 @@ export function createApp(context: ConductorContext): ApiApp {
   app.use('*', admitCallers(context));
   // what a machine tells of itself is mended where it is stored: nobody can correct it
   app.use('/v1/*', (c, next) => (isInspection(c.req.path) ? next() : refuseUnstorableText(c, next)));
+  app.use('/api/*', refuseUnstorableText);
 
   for (const routes of routeTables) app.route('/', routes(context));
   app.route(

@@ -5,6 +5,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 import { countDatabaseFault, databaseFaultClass } from '#conductor/metrics/database-fault.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 
 /** HTTP status of each code (ironic-api.md §1.3). Clients try again by themselves on 409 and 503. */
@@ -47,7 +48,7 @@ export function answerError({
     if (error instanceof AppError && error.code !== 'internal') {
       const status = statusOfCode[error.code];
       if (status >= 500) log.warn({ err: error, method: c.req.method, path: c.req.path }, 'request failed');
-      return applicationFault(c, status, errorChain(error));
+      return applicationFault(c, status, errorChain(error), statusDetails(error));
     }
     const requestId = c.get('requestId');
     if (hasHungUp(error)) {
@@ -56,13 +57,27 @@ export function answerError({
     }
     if (passingDatabaseFaults.has(databaseFaultClass(error) ?? '')) {
       log.error({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the database does not answer');
-      return applicationFault(c, 503, 'The database does not answer; please retry.');
+      return applicationFault(c, 503, 'The database does not answer; please retry.', { retry: true });
     }
     log.error(
       { err: error, stack: stackFrames(error), requestId, method: c.req.method, path: c.req.path },
       'request crashed',
     );
     return applicationFault(c, 500, `Internal error; the conductor's log has it under request ${requestId}.`);
+  };
+}
+
+/** What an error of a site's API tells beside its message: `details.reason`, and `details.faults` of documents. */
+function statusDetails({ details, retryable }: AppError): {
+  readonly reason: string | undefined;
+  readonly faults: readonly SiteFault[] | undefined;
+  readonly retry: boolean;
+} {
+  const { reason, faults } = details;
+  return {
+    reason: typeof reason === 'string' ? reason : undefined,
+    faults: Array.isArray(faults) ? (faults as readonly SiteFault[]) : undefined,
+    retry: retryable,
   };
 }
 

@@ -1,14 +1,24 @@
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import { answerStatus, isAirshipPath, type StatusParts } from '#conductor/http/status-object.ts';
 
 /** Ironic's error bodies: a JSON document as text inside a JSON document, which clients unpack twice (ironic-api.md §1.3). */
 function answer(c: Context<ApiEnv>, status: ContentfulStatusCode, inner: Record<string, unknown>): Response {
   return c.json({ error_message: JSON.stringify(inner) }, status);
 }
 
-/** An error of the application: the text is for the operator. */
-export function applicationFault(c: Context<ApiEnv>, status: ContentfulStatusCode, text: string): Response {
+/**
+ * An error of the application: the text is for the operator.
+ * @param more what a Status object has beside it; Ironic's form has no place for it
+ */
+export function applicationFault(
+  c: Context<ApiEnv>,
+  status: ContentfulStatusCode,
+  text: string,
+  more: Pick<StatusParts, 'reason' | 'faults' | 'retry'> = {},
+): Response {
+  if (isAirshipPath(c.req.path)) return answerStatus(c, { ...more, status: 'Failure', code: status, message: text });
   return answer(c, status, { faultcode: status < 500 ? 'Client' : 'Server', faultstring: text, debuginfo: null });
 }
 
@@ -20,5 +30,7 @@ const titles: Readonly<Partial<Record<ContentfulStatusCode, string>>> = {
 
 /** An error that comes before any resource: no such path, no such version. */
 export function frameworkFault(c: Context<ApiEnv>, status: 404 | 405 | 406, description: string): Response {
+  if (isAirshipPath(c.req.path))
+    return applicationFault(c, status, description || `${titles[status] ?? ''}: ${c.req.path}`);
   return answer(c, status, { code: status, title: titles[status], description });
 }

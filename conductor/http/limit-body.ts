@@ -6,10 +6,11 @@ import { applicationFault } from '#conductor/http/fault.ts';
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
-/** By path of the rule; 1 MiB for everything else (ironic-api.md §1.2). A config drive comes in a provision request's body. */
+/** By path of the rule; 1 MiB for everything else (ironic-api.md §1.2). A config drive comes in a provision request's body, a site's documents in one. */
 const limits: ReadonlyMap<string, number> = new Map([
   ['/v1/nodes/{node}/states/provision', 64 * mebibyte],
   ['/v1/continue_inspection', 16 * mebibyte],
+  ['/api/v1.0/configdocs/{collection}', 64 * mebibyte],
 ]);
 /** Heartbeats and reports are smaller, and are not held up by others. */
 const smallBytes = 64 * kibibyte;

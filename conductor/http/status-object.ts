@@ -1,0 +1,98 @@
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { ApiEnv } from '#conductor/http/api-app.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+/** One of the messages in a Status: of a document when `kind` is `ValidationMessage`. */
+interface StatusMessage {
+  readonly message: string;
+  readonly error: boolean;
+  readonly kind: 'SimpleMessage' | 'ValidationMessage';
+  readonly level?: SiteFault['level'];
+  readonly name?: string;
+  readonly documents?: readonly { readonly schema: string; readonly name: string; readonly collection?: string }[];
+  readonly path?: string | null;
+}
+
+/** Airship's answer to what is no resource (airship.md §8): `code` is a number, `retry` is there where it helps. */
+export interface StatusObject {
+  readonly kind: 'Status';
+  readonly apiVersion: 'v1.0';
+  readonly metadata: Readonly<Record<string, never>>;
+  readonly status: 'Success' | 'Failure';
+  readonly message: string;
+  readonly reason: string;
+  readonly details: { readonly errorCount: number; readonly messageList: readonly StatusMessage[] };
+  readonly code: number;
+  readonly retry?: true;
+}
+
+export interface StatusParts {
+  readonly status: StatusObject['status'];
+  readonly code: ContentfulStatusCode;
+  readonly message: string;
+  /** One word, for programs; default: that of the code, `NotFound`. */
+  readonly reason?: string | undefined;
+  readonly faults?: readonly SiteFault[] | undefined;
+  /** The same request may succeed later. */
+  readonly retry?: boolean | undefined;
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  200: 'Success',
+  201: 'Success',
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  406: 'NotAcceptable',
+  409: 'Conflict',
+  413: 'PayloadTooLarge',
+  415: 'UnsupportedMediaType',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  502: 'BadGateway',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
+};
+
+/** A failure without messages of its own has one that repeats it: clients print the list. */
+export function statusObject({ status, code, message, reason, faults = [], retry }: StatusParts): StatusObject {
+  const messages = faults.map(validationMessage);
+  const isBare = status === 'Failure' && messages.length === 0;
+  const messageList: StatusMessage[] = isBare ? [{ message, error: true, kind: 'SimpleMessage' }] : messages;
+  return {
+    kind: 'Status',
+    apiVersion: 'v1.0',
+    metadata: {},
+    status,
+    message,
+    reason: reason ?? reasons[code] ?? 'Error',
+    details: { errorCount: messageList.filter(({ error }) => error).length, messageList },
+    code,
+    ...(retry === true ? { retry } : {}),
+  };
+}
+
+/** Shipyard's ValidationMessage, with the place in the document as our own `path`. */
+export function validationMessage({ level, name, message, document, path }: SiteFault): StatusMessage {
+  return {
+    message,
+    error: level === 'Error',
+    kind: 'ValidationMessage',
+    level,
+    name,
+    documents: document ? [document] : [],
+    path: path ?? null,
+  };
+}
+
+/** Airship's paths: their errors are Status objects, those of all others Ironic's. */
+export function isAirshipPath(path: string): boolean {
+  return path.startsWith('/api/');
+}
+
+export function answerStatus(c: Context<ApiEnv>, parts: StatusParts): Response {
+  return c.json(statusObject(parts), parts.code);
+}
