@@ -8,6 +8,8 @@ export interface Caller {
   readonly role: Role;
   /** Sees and touches only what this owner or lessee has; `undefined` = everything. */
   readonly project: string | undefined;
+  /** What acts in that user's name: `site action 01J…`. */
+  readonly via?: string | undefined;
 }
 
 /** With `BATON_AUTH=none`: whoever reaches the API is its administrator. */

@@ -22,6 +22,17 @@ test('a reserve is used up by failures and fills up again', () => {
   expect(limit.waitSeconds('a')).toBe(2);
 });
 
+test('who fails many times at once owes them', () => {
+  let now = 0;
+  const limit = createFailureLimit({ perSecond: 1, reserve: 2, debt: 8, now: () => now });
+  for (let i = 0; i < 5; i += 1) limit.fail('a');
+  expect(limit.waitSeconds('a')).toBe(4);
+  for (let i = 0; i < 50; i += 1) limit.fail('a');
+  expect(limit.waitSeconds('a')).toBe(9);
+  now = 9000;
+  expect(limit.waitSeconds('a')).toBe(0);
+});
+
 test('no number of sources fills the memory, and those that fail now are remembered', () => {
   const limit = createFailureLimit({ perSecond: 1, reserve: 1, now: () => 0 });
   for (let i = 0; i < 30_000; i += 1) limit.fail(String(i));

@@ -14,10 +14,12 @@ export function createFailureLimit(options: {
   readonly perSecond: number;
   /** What a key may fail at once. */
   readonly reserve: number;
+  /** What failures at the same time, all let in before the first was counted, may owe it besides; default nothing. */
+  readonly debt?: number;
   /** Milliseconds. */
   readonly now: () => number;
 }): FailureLimit {
-  const { perSecond, reserve, now } = options;
+  const { perSecond, reserve, debt = 0, now } = options;
   const buckets = new Map<string, { readonly left: number; readonly at: number }>();
   const leftNow = (key: string): number => {
     const bucket = buckets.get(key);
@@ -29,7 +31,7 @@ export function createFailureLimit(options: {
       return left >= 1 ? 0 : Math.ceil((1 - left) / perSecond);
     },
     fail: (key) => {
-      const left = Math.max(0, leftNow(key) - 1);
+      const left = Math.max(-debt, leftNow(key) - 1);
       buckets.delete(key);
       buckets.set(key, { left, at: now() });
       if (buckets.size <= maxKeys) return;

@@ -20,8 +20,8 @@ export interface PasswordUsers {
   readonly hasOneCost: boolean;
 }
 
-/** A check takes seconds above it, and holds up everybody's. */
-const maxCost = 16;
+/** A check takes a third of a second of the one thread at it, and twice as long with each more. */
+const maxCost = 12;
 
 /**
  * Users of an htpasswd file: `name:$2y$…`, as `htpasswd -B` writes it, with two columns of ours behind: the role (an
@@ -41,7 +41,10 @@ export function parseHtpasswd(text: string, file: string): PasswordUsers {
     if (name === '' || rest.length > 0) wrong('it must be name:hash, name:hash:role or name:hash:role:project');
     const options = /^\$2[aby]\$/.test(hash) ? readHash(hash) : undefined;
     if (!options) return wrong(`the password of ${name} must be a bcrypt hash, as \`htpasswd -B\` writes it ($2y$…)`);
-    if (options.cost > maxCost) wrong(`the cost of the hash of ${name} is ${options.cost}; it may be ${maxCost}`);
+    if (options.cost > maxCost)
+      wrong(
+        `the cost of the hash of ${name} is ${options.cost}; it may be ${maxCost}, for checks hold up all other requests: make it anew with \`htpasswd -B -C ${maxCost}\``,
+      );
     const knownRole = roles.find((each) => each === role);
     if (!knownRole) return wrong(`the role of ${name} must be one of ${roles.join(', ')}`);
     if (users.has(name)) wrong(`${name} stands in it twice`);

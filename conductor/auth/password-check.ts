@@ -26,7 +26,18 @@ export function createPasswordCheck(now: () => number): PasswordCheck {
   const key = randomBytes(32);
   const digest = (credentials: string): string => createHmac('sha256', key).update(credentials).digest('base64');
   const remembered = new Map<string, { readonly hash: string; readonly until: number }>();
+  // a client that sends many requests at once, when its password is forgotten, takes one turn and not all of them
+  const underWay = new Map<string, Promise<boolean>>();
   const enter = limitAtOnce(maxChecks, maxWaiting);
+  const compareOnce = (credentials: string, users: PasswordUsers, user: PasswordUser | undefined): Promise<boolean> => {
+    const key = `${digest(credentials)} ${user?.hash ?? ''}`;
+    const known = underWay.get(key);
+    if (known) return known;
+    const check = enter(() => compare(passwordIn(credentials), user?.hash ?? hashOfNobody(users.cost)));
+    const ended = check.finally(() => underWay.delete(key));
+    underWay.set(key, ended);
+    return ended;
+  };
   return {
     recall: (users, credentials) => {
       const known = remembered.get(digest(credentials));
@@ -36,12 +47,10 @@ export function createPasswordCheck(now: () => number): PasswordCheck {
     },
     check: async (users, credentials) => {
       const user = users.byName.get(nameIn(credentials));
-      const hash = user?.hash ?? hashOfNobody(users.cost);
-      const password = credentials.slice(nameIn(credentials).length + 1);
-      const isRight = await enter(() => compare(password, hash));
-      if (!isRight || !user || !isWhole(password)) return undefined;
+      const isRight = await compareOnce(credentials, users, user);
+      if (!isRight || !user || !isWhole(passwordIn(credentials))) return undefined;
       if (remembered.size >= maxRemembered) remembered.clear();
-      remembered.set(digest(credentials), { hash, until: now() + rememberMs });
+      remembered.set(digest(credentials), { hash: user.hash, until: now() + rememberMs });
       return user;
     },
   };
@@ -49,6 +58,10 @@ export function createPasswordCheck(now: () => number): PasswordCheck {
 
 function nameIn(credentials: string): string {
   return credentials.slice(0, credentials.indexOf(':'));
+}
+
+function passwordIn(credentials: string): string {
+  return credentials.slice(nameIn(credentials).length + 1);
 }
 
 /** bcrypt looks at no more than this of a password: whatever stood behind would be right. */
