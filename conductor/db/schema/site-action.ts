@@ -112,6 +112,8 @@ export const siteActionNodes = pgTable(
     groupName: text(),
     /** The phase is being broken off (timeout, stop), and why: it ends as a failure. */
     cancelling: text(),
+    /** Since when, as `sites/nodes` has seen it first: who does not come to rest in time is put into maintenance. */
+    cancelledAt: timestamp({ withTimezone: true, precision: 3 }),
     /** What it does at present, for people: `cleaning: erase_devices 40 %`. */
     doing: text(),
     /** Why it failed, or a remark on its success: `it was deployed already`. */

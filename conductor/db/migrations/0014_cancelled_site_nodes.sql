@@ -1,0 +1,1 @@
+ALTER TABLE "site_action_nodes" ADD COLUMN "cancelled_at" timestamp (3) with time zone;
