@@ -64,6 +64,7 @@ export interface GroupRun {
   /** All that its selectors choose, whoever else has them. */
   readonly members: readonly string[];
   readonly stage: GroupStage;
+  /** Why it failed; of one that has not ended: why it will, for its time has run out. */
   readonly reason?: string;
   readonly misses: readonly Miss[];
   /** Milliseconds since 1970; the timeouts count from there. */
@@ -105,5 +106,9 @@ export type Decision =
       readonly misses: readonly Miss[];
     }
   | { readonly kind: 'begin'; readonly group: string; readonly phase: NodePhase; readonly nodes: readonly string[] }
-  /** Their work is broken off; each ends as a failure with that reason once it is at rest. */
+  /**
+   * The group's time has run out: the reason becomes the group's at once, which fails with it whatever its criteria once
+   * nothing of its is at work. The nodes' work is broken off; each ends as a failure with that reason once it is at rest.
+   * There may be none, when it was the group's waiting nodes that the time was too short for.
+   */
   | { readonly kind: 'cancel'; readonly group: string; readonly nodes: readonly string[]; readonly reason: string };

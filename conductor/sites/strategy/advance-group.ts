@@ -1,0 +1,123 @@
+import { describeMisses, judge, type Tally } from '#conductor/sites/strategy/judge.ts';
+import { groupOf, type RunDraft } from '#conductor/sites/strategy/run-draft.ts';
+import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/sites/strategy/site-run.ts';
+import { type MemberSurvey, surveyMembers } from '#conductor/sites/strategy/survey-members.ts';
+
+/** What a group is decided on with. */
+export interface Scene {
+  readonly draft: RunDraft;
+  readonly now: number;
+  readonly timeouts: PhaseTimeouts;
+  readonly paused: boolean;
+  /** Notes a decision, which holds from then on. */
+  readonly emit: (decision: Decision) => void;
+}
+
+/** A group whose turn it is, through as many stages as it can pass now. */
+export function advanceGroup(scene: Scene, name: string): void {
+  const group = groupOf(scene.draft, name);
+  const survey = surveyMembers(scene.draft, group);
+  breakOff(scene, group, survey);
+  // breaking off has changed both
+  if (groupOf(scene.draft, name).reason !== undefined) endTimedOut(scene, name);
+  else if (group.stage === 'preparing') prepare(scene, group, survey);
+  else if (group.stage === 'prepared') enterDeploying(scene, name);
+  else deploy(scene, group, survey);
+}
+
+function prepare(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
+  const { name } = group.definition;
+  const { untouched, ownPrepares, othersPrepare, ownDeploys, cancelling } = survey;
+  if (untouched.length + ownPrepares.length + othersPrepare + cancelling > 0) {
+    begin(scene, group, survey);
+    return;
+  }
+  const tally = { members: group.members.length, succeeded: survey.havePrepared };
+  const misses = judge(group.definition.success_criteria, tally);
+  if (misses.length === 0) {
+    scene.emit({ kind: 'enter stage', group: name, stage: 'prepared' });
+    enterDeploying(scene, name);
+    return;
+  }
+  // of nodes that were deployed as they were prepared nothing runs on behind a group that has ended
+  if (ownDeploys.length > 0) return;
+  endMissed(scene, name, { phase: 'prepare', tally });
+}
+
+function enterDeploying(scene: Scene, name: string): void {
+  if (scene.paused) return;
+  scene.emit({ kind: 'enter stage', group: name, stage: 'deploying' });
+  advanceGroup(scene, name);
+}
+
+function deploy(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
+  const { name, success_criteria: criteria } = group.definition;
+  const { prepared, ownDeploys, othersDeploy, cancelling } = survey;
+  if (prepared.length + ownDeploys.length + othersDeploy + cancelling > 0) {
+    begin(scene, group, survey);
+    return;
+  }
+  const tally = { members: group.members.length, succeeded: survey.haveSucceeded };
+  if (judge(criteria, tally).length > 0) endMissed(scene, name, { phase: 'deploy', tally });
+  else scene.emit({ kind: 'end group', group: name, stage: 'success', misses: [] });
+}
+
+/** What may be begun now within the group's limit; what is prepared is finished first. */
+function begin({ paused, emit }: Scene, { definition, stage }: GroupRun, survey: MemberSurvey): void {
+  if (paused || survey.cancelling > 0) return;
+  const { name, max_parallel_nodes: limit = Number.POSITIVE_INFINITY } = definition;
+  let free = limit - survey.ownPrepares.length - survey.ownDeploys.length;
+  const beginSome = (phase: NodePhase, waiting: readonly string[]): void => {
+    const nodes = waiting.slice(0, Math.max(0, free));
+    free -= nodes.length;
+    if (nodes.length > 0) emit({ kind: 'begin', group: name, phase, nodes });
+  };
+  if (stage === 'deploying' || definition.deploy_as_prepared === true) beginSome('deploy', survey.prepared);
+  if (stage === 'preparing') beginSome('prepare', survey.untouched);
+}
+
+/**
+ * Breaks off a phase whose time has run out. What other groups do on shared nodes is theirs, and bounded by their time.
+ * Deploys that began while others were still prepared have both phases' time.
+ */
+function breakOff({ now, paused, timeouts, emit }: Scene, group: GroupRun, survey: MemberSurvey): void {
+  const { definition, prepareStartedAt = now, deployStartedAt } = group;
+  const { name } = definition;
+  const prepareSeconds = definition.prepare_timeout ?? timeouts.prepare;
+  const deploySeconds = definition.deploy_timeout ?? timeouts.deploy;
+  if (paused) return;
+  const cancel = (phase: NodePhase, seconds: number, nodes: readonly string[], waiting: number): void => {
+    const begun = nodes.length === 0 ? '' : `${nodes.length} still at work`;
+    const rest = waiting === 0 ? '' : `${waiting} not begun`;
+    const counts = [begun, rest].filter((text) => text !== '').join(', ');
+    emit({ kind: 'cancel', group: name, nodes, reason: `${phase}: not finished within ${seconds} s (${counts})` });
+  };
+  const waiting = group.reason === undefined;
+  const prepareEnd = prepareStartedAt + prepareSeconds * 1000;
+  const left = waiting && group.stage === 'preparing' ? survey.untouched.length : 0;
+  if (now >= prepareEnd && survey.ownPrepares.length + left > 0) {
+    cancel('prepare', prepareSeconds, survey.ownPrepares, left);
+  }
+  const deployEnd = (deployStartedAt ?? prepareEnd) + deploySeconds * 1000;
+  const idle = waiting && group.stage === 'deploying' ? survey.prepared.length : 0;
+  if (now >= deployEnd && survey.ownDeploys.length + idle > 0) {
+    cancel('deploy', deploySeconds, survey.ownDeploys, idle);
+  }
+}
+
+/** A time that ran out is the group's failure, whatever its criteria (seed 000, "Notes"); all it began rests by then. */
+function endTimedOut({ draft, emit }: Scene, name: string): void {
+  const group = groupOf(draft, name);
+  const survey = surveyMembers(draft, group);
+  if (survey.cancelling + survey.ownPrepares.length + survey.ownDeploys.length > 0) return;
+  const succeeded = group.stage === 'deploying' ? survey.haveSucceeded : survey.havePrepared;
+  const misses = judge(group.definition.success_criteria, { members: group.members.length, succeeded });
+  const { reason } = group;
+  emit({ kind: 'end group', group: name, stage: 'failure', misses, ...(reason === undefined ? {} : { reason }) });
+}
+
+function endMissed({ draft, emit }: Scene, name: string, { phase, tally }: { phase: NodePhase; tally: Tally }): void {
+  const misses = judge(groupOf(draft, name).definition.success_criteria, tally);
+  const reason = `${phase}: ${describeMisses(misses, tally)}`;
+  emit({ kind: 'end group', group: name, stage: 'failure', reason, misses });
+}

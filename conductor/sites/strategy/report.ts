@@ -1,0 +1,91 @@
+import type { GroupRun, GroupStage, Miss, NodeStatus, SiteRun } from '#conductor/sites/strategy/site-run.ts';
+
+/** The seed's final report: what has become of groups and nodes. Also of a run that has not ended. */
+export interface SiteReport {
+  /** In the run's order. */
+  readonly groups: readonly GroupReport[];
+  /** Each node once; also those that were never attempted, and those that were prepared and not deployed. */
+  readonly nodes: Readonly<Record<NodeStatus, readonly string[]>>;
+  /** Failed by a phase, an end of time or a dependency: any of them fails the whole. */
+  readonly failedCritical: readonly string[];
+  readonly outcome: 'unfinished' | 'success' | 'success with failures' | 'failure';
+  /** The seed's last line: `success with some nodes/groups failed`. */
+  readonly conclusion: string;
+}
+
+export interface GroupReport {
+  readonly name: string;
+  readonly critical: boolean;
+  readonly stage: GroupStage;
+  readonly reason?: string;
+  readonly misses: readonly Miss[];
+  readonly nodes: Readonly<Record<NodeStatus, number>>;
+  /** As in the seed's worked examples: `SUCCESS`, `FAILED, due to prepare failure`. */
+  readonly prepare: string;
+  readonly deploy: string;
+}
+
+export function reportSite(run: SiteRun): SiteReport {
+  const groups = run.groups.map((group) => reportGroup(run, group));
+  const nodes: Record<NodeStatus, string[]> = { not_started: [], prepared: [], success: [], failure: [] };
+  for (const [name, { status }] of run.nodes) nodes[status].push(name);
+  const failed = groups.filter(({ stage }) => stage === 'failure');
+  const failedCritical = failed.filter(({ critical }) => critical).map(({ name }) => name);
+  const outcome = outcomeOf(groups, {
+    critical: failedCritical.length > 0,
+    any: failed.length + nodes.failure.length > 0,
+  });
+  return { groups, nodes, failedCritical, outcome, conclusion: conclusions[outcome] };
+}
+
+const conclusions: Readonly<Record<SiteReport['outcome'], string>> = {
+  unfinished: 'not finished',
+  success: 'success',
+  'success with failures': 'success with some nodes/groups failed',
+  failure: 'failed due to critical group failed',
+};
+
+function outcomeOf(
+  groups: readonly GroupReport[],
+  failed: { readonly critical: boolean; readonly any: boolean },
+): SiteReport['outcome'] {
+  if (failed.critical) return 'failure';
+  if (groups.some(({ stage }) => stage !== 'success' && stage !== 'failure')) return 'unfinished';
+  return failed.any ? 'success with failures' : 'success';
+}
+
+function reportGroup(run: SiteRun, group: GroupRun): GroupReport {
+  const { definition, members, stage, reason, misses } = group;
+  const nodes: Record<NodeStatus, number> = { not_started: 0, prepared: 0, success: 0, failure: 0 };
+  for (const name of members) nodes[run.nodes.get(name)?.status ?? 'not_started'] += 1;
+  const { name, critical } = definition;
+  return {
+    name,
+    critical,
+    stage,
+    ...(reason === undefined ? {} : { reason }),
+    misses,
+    nodes,
+    ...describePhases(group),
+  };
+}
+
+function describePhases({
+  stage,
+  prepareStartedAt,
+  deployStartedAt,
+}: GroupRun): Pick<GroupReport, 'prepare' | 'deploy'> {
+  if (stage === 'failure') {
+    if (prepareStartedAt === undefined) return { prepare: dependency, deploy: dependency };
+    if (deployStartedAt === undefined) return { prepare: 'FAILED', deploy: 'FAILED, due to prepare failure' };
+    return { prepare: 'SUCCESS', deploy: 'FAILED' };
+  }
+  if (stage === 'not_started') return { prepare: 'not started', deploy: 'not started' };
+  if (stage === 'preparing') return { prepare: 'under way', deploy: 'not started' };
+  return {
+    prepare: 'SUCCESS',
+    deploy: stage === 'success' ? 'SUCCESS' : stage === 'prepared' ? 'not started' : 'under way',
+  };
+}
+
+const dependency = 'FAILED, due to dependency';

@@ -1,0 +1,77 @@
+import type { Decision, GroupRun, NodeRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A run that is being changed: what has changed lies over the stored one, which is not copied for a few nodes of many. */
+export interface RunDraft {
+  readonly run: SiteRun;
+  /** All of them, as they are now, in the run's order. */
+  readonly groups: GroupRun[];
+  readonly places: ReadonlyMap<string, number>;
+  /** Only nodes that have changed. */
+  readonly changed: Map<string, NodeRun>;
+}
+
+export function draftOf(run: SiteRun): RunDraft {
+  const places = new Map(run.groups.map(({ definition }, index) => [definition.name, index]));
+  return { run, groups: [...run.groups], places, changed: new Map() };
+}
+
+/** @throws AppError `internal` for a node that is none of the run's */
+export function nodeOf({ run, changed }: RunDraft, name: string): NodeRun {
+  const node = changed.get(name) ?? run.nodes.get(name);
+  if (!node) throw new AppError('internal', `look up node ${name}: it is none of this deployment`);
+  return node;
+}
+
+/** @throws AppError `internal` for a group that is none of the run's */
+export function groupOf({ groups, places }: RunDraft, name: string): GroupRun {
+  const group = groups[places.get(name) ?? -1];
+  if (!group) throw new AppError('internal', `look up group ${name}: it is none of this deployment`);
+  return group;
+}
+
+/** What a decision makes of the run. @param now milliseconds since 1970 */
+export function applyToDraft(draft: RunDraft, decision: Decision, now: number): void {
+  const group = groupOf(draft, decision.group);
+  const change = (more: Partial<GroupRun>): void => {
+    draft.groups[draft.places.get(decision.group) ?? -1] = { ...group, ...more };
+  };
+  switch (decision.kind) {
+    case 'enter stage': {
+      const { stage } = decision;
+      const preparing = stage === 'preparing' ? { prepareStartedAt: now } : {};
+      change({ stage, ...preparing, ...(stage === 'deploying' ? { deployStartedAt: now } : {}) });
+      return;
+    }
+    case 'end group': {
+      const { stage, reason, misses } = decision;
+      change({ stage, misses, ...(reason === undefined ? {} : { reason }) });
+      return;
+    }
+    case 'begin': {
+      const work = { phase: decision.phase, group: decision.group };
+      for (const name of decision.nodes) draft.changed.set(name, { ...nodeOf(draft, name), work });
+      return;
+    }
+    case 'cancel': {
+      change({ reason: group.reason ?? decision.reason });
+      for (const name of decision.nodes) {
+        const node = nodeOf(draft, name);
+        if (node.work) {
+          draft.changed.set(name, { ...node, work: { ...node.work, cancelling: decision.reason } });
+        }
+      }
+      return;
+    }
+    default:
+      decision satisfies never;
+  }
+}
+
+/** The run with the changes; the old one stays as it was. */
+export function finishDraft({ run, groups, changed }: RunDraft): SiteRun {
+  if (changed.size === 0) return { ...run, groups };
+  const nodes = new Map(run.nodes);
+  for (const [name, node] of changed) nodes.set(name, node);
+  return { ...run, groups, nodes };
+}

@@ -1,0 +1,73 @@
+import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
+import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
+import type { Decision, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/sites/strategy/site-run.ts';
+
+export interface Simulation {
+  /** What becomes of a node's phase, and how many beats it takes. Default: done at once. */
+  readonly outcome?: (node: string, phase: NodePhase) => { readonly state: 'done' | 'failed'; readonly beats?: number };
+  readonly timeouts?: PhaseTimeouts;
+  readonly beatMs?: number;
+  /** Sees each beat: the run as it was stored, and what was decided on it. */
+  readonly watch?: (run: SiteRun, decisions: readonly Decision[]) => void;
+}
+
+export interface Simulated {
+  readonly run: SiteRun;
+  /** `prepare ntp-node: ntp01`, `cancel …`: in order. */
+  readonly log: readonly string[];
+  /** Each phase that was begun, with the group's name. */
+  readonly begun: readonly { readonly node: string; readonly phase: NodePhase; readonly group: string }[];
+}
+
+const patience = 100_000;
+
+/** Runs a site to its end without a machine: nodes do as told, beat by beat. @throws Error when it does not end */
+export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simulated {
+  const { timeouts = { prepare: 1800, deploy: 3600 }, beatMs = 1000 } = simulation;
+  const outcome = simulation.outcome ?? (() => ({ state: 'done' as const }));
+  const log: string[] = [];
+  const begun: { node: string; phase: NodePhase; group: string }[] = [];
+  const restsAt = new Map<string, number>();
+  let run = start;
+  for (let beat = 0; beat < patience; beat += 1) {
+    const now = beat * beatMs;
+    const decisions = decide(run, now, timeouts);
+    simulation.watch?.(run, decisions);
+    run = applyDecisions(run, decisions, now);
+    for (const decision of decisions) {
+      log.push(describe(decision));
+      if (decision.kind !== 'begin') continue;
+      const { phase, group, nodes } = decision;
+      for (const node of nodes) {
+        begun.push({ node, phase, group });
+        restsAt.set(node, beat + (outcome(node, phase).beats ?? 0));
+      }
+    }
+    const outcomes = new Map<string, NodeOutcome>();
+    for (const [name, { work }] of run.nodes) {
+      if (!work || (work.cancelling === undefined && beat < (restsAt.get(name) ?? 0))) continue;
+      const { state } = outcome(name, work.phase);
+      if (work.cancelling !== undefined) outcomes.set(name, { state: 'failed', error: 'broken off' });
+      else outcomes.set(name, state === 'done' ? { state } : { state, error: `${work.phase} of ${name} failed` });
+    }
+    run = applyOutcomes(run, outcomes);
+    if (hasEnded(run)) return { run, log, begun };
+  }
+  throw new Error(`the run has not ended after ${patience} beats`);
+}
+
+function describe(decision: Decision): string {
+  switch (decision.kind) {
+    case 'enter stage':
+      return `${decision.group}: ${decision.stage}`;
+    case 'end group':
+      return `${decision.group}: ${decision.stage}${decision.reason === undefined ? '' : ` (${decision.reason})`}`;
+    case 'begin':
+      return `${decision.phase} ${decision.group}: ${decision.nodes.join(' ')}`;
+    case 'cancel':
+      return `cancel ${decision.group}: ${decision.nodes.join(' ')} (${decision.reason})`;
+    default:
+      return decision satisfies never;
+  }
+}
