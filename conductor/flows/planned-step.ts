@@ -16,6 +16,8 @@ export interface PlannedStep {
   readonly rebootRequested: boolean;
   /** Why it is there and there, for the operator. */
   readonly reason: string;
+  /** The plugin's task that it is. */
+  readonly plugin?: PluginTaskRef;
 }
 
 /** A plugin's task, as a step of a deploy. */
@@ -25,6 +27,24 @@ export interface PluginTaskRef {
   /** Place in the plugin's `tasks.yaml`, from 1. */
   readonly task: number;
   readonly stage: 'pre_deployment' | 'post_deployment';
+  /** The stage as `tasks.yaml` has it: `post_deployment/100`. */
+  readonly place: string;
+  /** Seconds, where the conductor and not the task's own process is to be stopped by it. */
+  readonly timeout?: number;
+}
+
+/** `plugin ntp: task 2 (post_deployment/100)` */
+export function pluginTaskTitle({ plugin, task, place }: PluginTaskRef): string {
+  return `plugin ${plugin}: task ${task} (${place})`;
+}
+
+/** What people read as a step's name: the plugin's task that it is, else its key. */
+export function stepTitle(step: {
+  readonly interface: string;
+  readonly step: string;
+  readonly plugin?: PluginTaskRef | null | undefined;
+}): string {
+  return step.plugin ? pluginTaskTitle(step.plugin) : stepKey(step);
 }
 
 /** A step that the operator, or a template, asks for. */
@@ -35,6 +55,8 @@ export interface RequestedStep {
   readonly step: string;
   readonly args: JsonObject;
   readonly priority: number;
+  /** Of a plugin's task: why it stands where it does among them. */
+  readonly reason?: string;
 }
 
 /** A step that the node's hardware type offers, with its priority in this kind of flow. */

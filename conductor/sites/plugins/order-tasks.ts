@@ -1,0 +1,177 @@
+import { compareDecimals, compareText } from '#conductor/sites/plugins/decimal.ts';
+import { postfixOf, stageRank } from '#conductor/sites/plugins/parse-stage.ts';
+import { type PluginTask, type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';
+
+/** A task at its place. */
+export interface OrderedTask {
+  readonly plugin: string;
+  readonly version: string;
+  /** Place in its plugin's file, from 1. */
+  readonly number: number;
+  readonly task: PluginTask;
+  /** Why it stands there, for people. */
+  readonly reason: string;
+}
+
+export interface OrderFault {
+  readonly name: 'DuplicatePlugin' | 'UnknownTask' | 'TaskAcrossStages' | 'TaskCycle';
+  readonly plugin: string;
+  /** From 1. */
+  readonly task?: number;
+  readonly message: string;
+}
+
+interface Entry extends Omit<OrderedTask, 'reason'> {
+  /** Those of the same stage that come before it, by `requires` or `required_for`. */
+  readonly before: Set<Entry>;
+}
+
+/**
+ * The one order of all plugins' tasks (seed 002, DESIGN.md, fuel-order.md §3): by stage; tasks that are required first;
+ * among those that are ready the lowest postfix, then the plugin's name by code point, then the place in the file.
+ * Plain values in and out.
+ */
+export function orderTasks(plugins: readonly PluginTasks[]): {
+  readonly order: readonly OrderedTask[];
+  readonly faults: readonly OrderFault[];
+} {
+  const names = plugins.map(({ name }) => name);
+  const twice = [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
+  if (twice.length > 0) {
+    const faults = twice.map(
+      (plugin): OrderFault => ({
+        name: 'DuplicatePlugin',
+        plugin,
+        message: `plugin ${plugin} is named twice: a site has one version of a plugin`,
+      }),
+    );
+    return { order: [], faults };
+  }
+  const entries = plugins
+    .flatMap(({ name: plugin, version, tasks }) =>
+      tasks.map((task, index): Entry => ({ plugin, version, number: index + 1, task, before: new Set() })),
+    )
+    .sort(compareEntries);
+  const faults = link(entries);
+  if (faults.length > 0) return { order: [], faults };
+  const sorted = sortLinked(entries);
+  if (sorted.length < entries.length) return { order: [], faults: [cycleAmong(entries, new Set(sorted))] };
+  return {
+    order: sorted.map((entry, index) => {
+      const { before: _, ...place } = entry;
+      return { ...place, reason: explain(entry, sorted[index - 1]) };
+    }),
+    faults: [],
+  };
+}
+
+function compareEntries(a: Entry, b: Entry): number {
+  return (
+    stageRank(a.task.stage) - stageRank(b.task.stage) ||
+    compareDecimals(postfixOf(a.task.stage), postfixOf(b.task.stage)) ||
+    compareText(a.plugin, b.plugin) ||
+    a.number - b.number
+  );
+}
+
+/** Fills in what comes before what. */
+function link(entries: readonly Entry[]): OrderFault[] {
+  const byId = new Map(
+    entries.flatMap((entry) => (entry.task.id === undefined ? [] : [[idOf(entry), entry] as const])),
+  );
+  const faults: OrderFault[] = [];
+  for (const entry of entries) {
+    const fault = (name: OrderFault['name'], message: string): void => {
+      faults.push({ name, plugin: entry.plugin, task: entry.number, message: `${tell(entry)}: ${message}` });
+    };
+    for (const [field, wanted] of [
+      ['requires', entry.task.requires],
+      ['required_for', entry.task.requiredFor],
+    ] as const) {
+      for (const id of wanted) {
+        const other = byId.get(id);
+        if (!other) {
+          const there = [...byId.keys()].sort(compareText).join(', ') || 'no task has an id';
+          fault('UnknownTask', `${field} names ${id}, which no task of these plugins is: there are ${there}`);
+          continue;
+        }
+        const [first, then] = field === 'requires' ? [other, entry] : [entry, other];
+        const ranks = stageRank(first.task.stage) - stageRank(then.task.stage);
+        if (ranks === 0) then.before.add(first);
+        else if (ranks > 0) {
+          fault(
+            'TaskAcrossStages',
+            `${field} names ${id}, but ${tell(then)} runs before the image is written and ${tell(first)} after it`,
+          );
+        }
+      }
+    }
+  }
+  return faults;
+}
+
+/** @param entries in the order that they have without dependencies */
+function sortLinked(entries: readonly Entry[]): Entry[] {
+  const waiting = [...entries];
+  const sorted = new Set<Entry>();
+  while (waiting.length > 0) {
+    const index = waiting.findIndex(({ before }) => [...before].every((each) => sorted.has(each)));
+    const [ready] = index < 0 ? [] : waiting.splice(index, 1);
+    if (!ready) break;
+    sorted.add(ready);
+  }
+  return [...sorted];
+}
+
+/** Every task that is left waits for another one that is left: following them leads in a circle. */
+function cycleAmong(entries: readonly Entry[], done: ReadonlySet<Entry>): OrderFault {
+  const path: Entry[] = [];
+  let current = entries.find((entry) => !done.has(entry));
+  while (current && !path.includes(current)) {
+    path.push(current);
+    current = [...current.before].find((entry) => !done.has(entry));
+  }
+  const circle = path.slice(current ? path.indexOf(current) : 0).toReversed();
+  const names = [...circle, ...circle.slice(0, 1)].map(idOrPlace);
+  return {
+    name: 'TaskCycle',
+    plugin: circle[0]?.plugin ?? '',
+    message: `these tasks wait for each other: ${names.join(' → ')}`,
+  };
+}
+
+function explain(entry: Entry, previous: Entry | undefined): string {
+  const { stage } = entry.task;
+  const mine = tellPostfix(entry);
+  if (!previous || previous.task.stage.name !== stage.name) return `${stage.name}: first, with ${mine}`;
+  const order = compareDecimals(postfixOf(stage), postfixOf(previous.task.stage));
+  const isDelayed = compareEntries(entry, previous) < 0;
+  if (isDelayed)
+    return `${stage.name}: after ${tellRequired(entry)}, which it requires; ${mine} alone would put it earlier`;
+  if (order > 0) return `${stage.name}: ${mine} is higher than ${tellPostfix(previous)} of ${tell(previous)}`;
+  if (entry.plugin !== previous.plugin) {
+    return `${stage.name}: ${mine} as ${tell(previous)} has, and ${entry.plugin} comes after ${previous.plugin} by name`;
+  }
+  return `${stage.name}: ${mine} as task ${previous.number} has, which stands before it in ${entry.plugin}'s file`;
+}
+
+/** Transitive ones would be told by the tasks that it names. */
+function tellRequired({ before }: Entry): string {
+  return before.size === 0 ? 'what stands before it' : [...before].map(idOrPlace).join(', ');
+}
+
+function tellPostfix({ task: { stage } }: Entry): string {
+  return stage.postfix === undefined ? 'no postfix (0)' : `postfix ${stage.postfix}`;
+}
+
+function tell({ plugin, number, task }: Entry): string {
+  return `plugin ${plugin}: task ${number} (${stageText(task.stage)})`;
+}
+
+function idOf({ plugin, task }: Entry): string {
+  return `${plugin}/${task.id}`;
+}
+
+function idOrPlace(entry: Entry): string {
+  return entry.task.id === undefined ? `${entry.plugin}: task ${entry.number}` : idOf(entry);
+}

@@ -1,0 +1,79 @@
+import { and, asc, eq, inArray, sql } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { type PluginRow, plugins } from '#conductor/db/schema/site.ts';
+import type { PluginTask, PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Name and version: what a plugin is known by. */
+export type PluginKey = Pick<PluginRow, 'name' | 'version'>;
+export type PluginFiles = PluginRow['files'];
+
+/** One that was uploaded, without its files' contents. */
+export type PluginSummary = Omit<PluginRow, 'files' | 'tasksText'>;
+
+const summary = {
+  id: plugins.id,
+  name: plugins.name,
+  version: plugins.version,
+  title: plugins.title,
+  tasks: plugins.tasks,
+  createdBy: plugins.createdBy,
+  createdAt: plugins.createdAt,
+};
+
+/** All, by name and then in the order in which their versions came. */
+export async function listPlugins(db: Queryable): Promise<PluginSummary[]> {
+  return db.select(summary).from(plugins).orderBy(sql`${plugins.name} collate "C"`, asc(plugins.id));
+}
+
+export async function findPlugin(db: Queryable, key: PluginKey): Promise<PluginRow | undefined> {
+  const [row] = await db.select().from(plugins).where(isKey(key));
+  return row;
+}
+
+/** @throws AppError `not_found` */
+export async function getPlugin(db: Queryable, key: PluginKey): Promise<PluginRow> {
+  const found = await findPlugin(db, key);
+  if (!found) throw new AppError('not_found', `there is no plugin ${key.name} of version ${key.version}`);
+  return found;
+}
+
+/** Adds it; `undefined` when one of that name and version is there. */
+export async function insertPlugin(
+  db: Queryable,
+  row: Omit<PluginRow, 'id' | 'createdAt'>,
+): Promise<PluginRow | undefined> {
+  const [inserted] = await db.insert(plugins).values(row).onConflictDoNothing().returning();
+  return inserted;
+}
+
+export async function deletePlugin(tx: Transaction, key: PluginKey): Promise<boolean> {
+  const gone = await tx.delete(plugins).where(isKey(key)).returning({ id: plugins.id });
+  return gone.length > 0;
+}
+
+/**
+ * The tasks of these plugins, in one statement.
+ * @throws AppError `not_found` naming those that are not there
+ */
+export async function loadPluginTasks(db: Queryable, wanted: readonly PluginKey[]): Promise<PluginTasks[]> {
+  if (wanted.length === 0) return [];
+  const names = [...new Set(wanted.map(({ name }) => name))];
+  const rows = await db
+    .select({ name: plugins.name, version: plugins.version, tasks: plugins.tasks })
+    .from(plugins)
+    .where(inArray(plugins.name, names));
+  const missing = wanted.filter((key) => !rows.some((row) => row.name === key.name && row.version === key.version));
+  if (missing.length > 0) {
+    const told = missing.map(({ name, version }) => `${name} ${version}`).join(', ');
+    throw new AppError('not_found', `plugin ${told}: it has not been uploaded`);
+  }
+  return wanted.map(({ name, version }) => {
+    const row = rows.find((each) => each.name === name && each.version === version);
+    return { name, version, tasks: (row?.tasks ?? []) as unknown as PluginTask[] };
+  });
+}
+
+function isKey({ name, version }: PluginKey) {
+  return and(eq(plugins.name, name), eq(plugins.version, version));
+}
