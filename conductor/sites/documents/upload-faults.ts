@@ -1,0 +1,105 @@
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import type { Locate } from '#conductor/sites/documents/parse-documents.ts';
+import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+/** Schemas that Baton acts on; the rest of a site's documents is for others. */
+export const usedSchemas: ReadonlySet<string> = new Set([
+  'shipyard/DeploymentStrategy/v1',
+  'shipyard/DeploymentConfiguration/v1',
+  'drydock/BaremetalNode/v1',
+  'drydock/HostProfile/v1',
+  'promenade/EtcdClusters/v1',
+  'baton/Plugin/v1',
+]);
+
+/**
+ * What keeps a document from being stored at all: nobody could tell what it is, it would mean something else than it
+ * says (Deckhand's layering and substitution), or it has a password in it. Pure.
+ */
+export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] {
+  const { schema, name, metadata, data } = siteDocument('', document);
+  const faults: SiteFault[] = [];
+  const refuse = (code: string, path: readonly (string | number)[], message: string): void => {
+    faults.push({
+      level: 'Error',
+      name: code,
+      message: `${locate(path)}: ${path.join('.')} ${message}`,
+      ...(schema && name ? { document: { schema, name } } : {}),
+      path: path.join('.'),
+    });
+  };
+  if (schema === '') refuse('InvalidDocument', ['schema'], 'must be text, such as drydock/BaremetalNode/v1');
+  if (document['metadata'] === undefined) refuse('InvalidDocument', ['metadata'], 'is missing: it has the name');
+  else if (!isMapping(document['metadata'])) refuse('InvalidDocument', ['metadata'], 'must be a mapping with a name');
+  else if (name === '') refuse('InvalidDocument', ['metadata', 'name'], nameRule(metadata['name']));
+  if (faults.length > 0) return faults;
+  if (metadata['storagePolicy'] === 'encrypted') {
+    refuse(
+      'NotSupported',
+      ['metadata', 'storagePolicy'],
+      'is encrypted: Baton keeps documents as they are, which everyone who may read the site sees; write cleartext, and keep credentials by `baton credential`',
+    );
+  }
+  if (usedSchemas.has(schema)) deckhandFaults(metadata, refuse);
+  if (/^drydock\/(BaremetalNode|HostProfile)\/v1$/.test(schema)) passwordFaults(data, refuse);
+  return faults;
+}
+
+type Refuse = (code: string, path: readonly (string | number)[], message: string) => void;
+
+function nameRule(name: unknown): string {
+  if (typeof name === 'number' || typeof name === 'boolean') return `must be text: write "${name}", in quotes`;
+  return name === undefined ? 'is missing' : 'must be text, and not empty';
+}
+
+function deckhandFaults(metadata: JsonObject, refuse: Refuse): void {
+  const substitutions = metadata['substitutions'];
+  if (Array.isArray(substitutions) ? substitutions.length > 0 : Boolean(substitutions)) {
+    refuse(
+      'NotSupported',
+      ['metadata', 'substitutions'],
+      'are not supported: write the value where it is to stand; a credential is named (`oob.credential`) and kept by `baton credential`',
+    );
+  }
+  const layering = metadata['layeringDefinition'];
+  if (isMapping(layering)) {
+    const path = ['metadata', 'layeringDefinition'];
+    if (layering['abstract'] === true) {
+      const instead = 'what several nodes share belongs in a drydock/HostProfile/v1, which they name as host_profile';
+      refuse('NotSupported', [...path, 'abstract'], `is true, and layering is not supported: ${instead}`);
+    }
+    for (const key of ['parentSelector', 'actions']) {
+      const value = layering[key];
+      const empty = value === undefined || value === null || Object.keys(Object(value)).length === 0;
+      if (empty) continue;
+      refuse('NotSupported', [...path, key], 'means layering, which is not supported: write the whole document');
+    }
+  }
+  if (metadata['replacement'] === true) {
+    const instead = 'leave out the document that it replaces';
+    refuse('NotSupported', ['metadata', 'replacement'], `is true, which is not supported: ${instead}`);
+  }
+}
+
+/** A credential's name; a password seldom looks like one, and with Drydock's `account` beside it is one. */
+export const credentialName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/;
+
+const credentialRule =
+  'store user and password once by `baton credential set NAME`, and write `credential: NAME`; documents never contain them';
+
+/** The messages must not repeat what they refuse. */
+function passwordFaults(data: unknown, refuse: Refuse): void {
+  const oob = isMapping(data) ? data['oob'] : undefined;
+  if (!isMapping(oob)) return;
+  for (const key of ['account', 'username', 'user', 'password']) {
+    if (oob[key] !== undefined && oob[key] !== null) {
+      refuse('LiteralCredential', ['data', 'oob', key], `is not taken: ${credentialRule}`);
+    }
+  }
+  const credential = oob['credential'];
+  if (credential === undefined || credential === null || credential === '!') return;
+  if (typeof credential !== 'string' || !credentialName.test(credential)) {
+    refuse('LiteralCredential', ['data', 'oob', 'credential'], `is no name of a credential: ${credentialRule}`);
+  }
+}

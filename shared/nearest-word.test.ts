@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { nearestWord } from '#shared/nearest-word.ts';
+
+test.each([
+  ['contorl-nodes', 'control-nodes'],
+  ['ntp-nod', 'ntp-node'],
+  ['control-nodes', 'control-nodes'],
+  ['compute', undefined],
+  ['', undefined],
+])('%j may be meant as %j', (given, meant) => {
+  expect(nearestWord(given, ['ntp-node', 'control-nodes', 'ntp'])).toBe(meant);
+});
+
+test('of two, the nearer', () => {
+  expect(nearestWord('rack-11', ['rack-1x2', 'rack-1'])).toBe('rack-1');
+});
