@@ -1,0 +1,58 @@
+import type { RevisionContent } from '#conductor/sites/revisions/revision-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What becomes of what the buffer holds already (airship.md §5). */
+export const bufferModes = ['append', 'replace', 'rejectoncontents'] as const;
+export type BufferMode = (typeof bufferModes)[number];
+
+export interface PlannedUpload {
+  readonly mode: BufferMode;
+  readonly collection: string;
+  /** Of the collection's new text; `undefined` = the collection goes. */
+  readonly hash: string | undefined;
+  readonly committed: RevisionContent;
+  /** Of the newest revision: what the committed one and the buffer make together. */
+  readonly newest: RevisionContent;
+}
+
+/**
+ * The content of the revision that an upload makes; `undefined` when the newest one says the same already. Pure.
+ * @throws AppError `conflict` when the mode forbids it.
+ */
+export function planUpload({ mode, collection, hash, committed, newest }: PlannedUpload): RevisionContent | undefined {
+  const isEmpty = isSameContent(newest, committed);
+  if (mode === 'rejectoncontents' && !isEmpty) {
+    throw new AppError(
+      'conflict',
+      `The buffer is not empty: it changes ${listed(changedCollections(committed, newest))}. Commit it first; or ` +
+        'buffermode=append adds to it, and buffermode=replace begins anew from what is committed.',
+    );
+  }
+  const isChanged = newest.get(collection) !== committed.get(collection);
+  if (mode === 'append' && isChanged && newest.get(collection) !== hash) {
+    throw new AppError(
+      'conflict',
+      `The buffer changes collection ${collection} already, and buffermode=append does not overwrite it. Commit it ` +
+        'first; or buffermode=replace begins anew from what is committed, without the rest of the buffer.',
+    );
+  }
+  const content = new Map(mode === 'replace' ? committed : newest);
+  if (hash === undefined) content.delete(collection);
+  else content.set(collection, hash);
+  return isSameContent(content, newest) ? undefined : content;
+}
+
+export function isSameContent(one: RevisionContent, other: RevisionContent): boolean {
+  return one.size === other.size && [...one].every(([collection, hash]) => other.get(collection) === hash);
+}
+
+/** Collections whose text is not the same in both, by name. */
+export function changedCollections(one: RevisionContent, other: RevisionContent): string[] {
+  return [...new Set([...one.keys(), ...other.keys()])]
+    .filter((collection) => one.get(collection) !== other.get(collection))
+    .sort((a, b) => a.localeCompare(b));
+}
+
+function listed(names: readonly string[]): string {
+  return names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ');
+}

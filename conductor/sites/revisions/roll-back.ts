@@ -1,0 +1,20 @@
+import type { Queryable } from '#conductor/db/open.ts';
+import type { SiteRevisionRow } from '#conductor/db/schema/site.ts';
+import { getRevision, insertRevision, lockRevisions, readContent } from '#conductor/sites/revisions/revision-store.ts';
+
+/**
+ * A new revision that says what an old one said; it is in the buffer, to be committed as any other.
+ * @param id 0 = nothing at all
+ * @throws AppError `not_found`.
+ */
+export function rollBack(db: Queryable, id: number, user: string | undefined): Promise<SiteRevisionRow> {
+  return db.transaction(async (tx) => {
+    if (id !== 0) await getRevision(tx, id);
+    await lockRevisions(tx);
+    return insertRevision(
+      tx,
+      { kind: 'rollback', rolledBackTo: id, createdBy: user ?? null },
+      await readContent(tx, id),
+    );
+  });
+}

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { inArray, sql } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { type SiteRevisionRow, siteContents } from '#conductor/db/schema/site.ts';
+import { type BufferMode, planUpload } from '#conductor/sites/revisions/plan-upload.ts';
+import { readHeads } from '#conductor/sites/revisions/read-heads.ts';
+import { insertRevision, lockRevisions } from '#conductor/sites/revisions/revision-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface CollectionUpload {
+  readonly collection: string;
+  readonly mode: BufferMode;
+  /** The text and what it says; absent = the collection goes. */
+  readonly content: { readonly text: string; readonly documents: readonly JsonObject[] } | undefined;
+  readonly user: string | undefined;
+}
+
+export interface UploadOutcome {
+  /** The one that says it; `undefined` when there has never been any, and there is nothing to take away. */
+  readonly revision: SiteRevisionRow | undefined;
+  /** False when it said so before. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Puts a collection into the buffer: a new revision. Uploads at once follow one another; none is lost.
+ * @throws AppError `conflict` when the mode forbids it, or another collection has one of the documents.
+ */
+export function uploadCollection(db: Queryable, upload: CollectionUpload): Promise<UploadOutcome> {
+  const { collection, mode, content, user } = upload;
+  const hash = content && createHash('sha256').update(content.text).digest('hex');
+  return db.transaction(async (tx) => {
+    // before the lock: others need not wait while megabytes are sent
+    if (content && hash !== undefined) {
+      const documents = [...content.documents];
+      await tx.insert(siteContents).values({ hash, text: content.text, documents }).onConflictDoNothing();
+    }
+    await lockRevisions(tx);
+    const heads = await readHeads(tx);
+    const { newest } = heads;
+    const planned = planUpload({ mode, collection, hash, committed: heads.committed.content, newest });
+    if (!planned) return { revision: heads.buffer?.revision ?? heads.committed.revision, isNew: false };
+    const others = [...planned].filter(([name]) => name !== collection);
+    if (hash !== undefined && others.length > 0) await refuseForeignDocuments(tx, hash, new Map(others));
+    const revision = await insertRevision(tx, { kind: 'upload', rolledBackTo: null, createdBy: user ?? null }, planned);
+    return { revision, isNew: true };
+  });
+}
+
+/** @throws AppError `conflict` naming a document that two collections would have. */
+async function refuseForeignDocuments(
+  tx: Transaction,
+  hash: string,
+  others: ReadonlyMap<string, string>,
+): Promise<void> {
+  const named = sql`
+    select ${siteContents.hash} as hash, document ->> 'schema' as schema, document -> 'metadata' ->> 'name' as name
+    from ${siteContents}, jsonb_array_elements(${siteContents.documents}) document`;
+  const [shared] = rowsOf(
+    await tx.execute(sql`
+      select own.schema, own.name, other.hash
+      from (${named} where ${siteContents.hash} = ${hash}) own
+      join (${named} where ${inArray(siteContents.hash, [...others.values()])}) other using (schema, name)
+      limit 1`),
+  ) as { schema: string; name: string; hash: string }[];
+  if (!shared) return;
+  const [owner] = [...others].find(([, each]) => each === shared.hash) ?? [];
+  throw new AppError(
+    'conflict',
+    `Document ${shared.schema} ${shared.name} is in collection ${owner} already; take it out there first`,
+  );
+}
