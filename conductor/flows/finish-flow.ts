@@ -148,7 +148,8 @@ async function endInSuccess(
     const isFake = fakesFlow('clean', node);
     const why = isFake ? { isFake, withoutAgent: 'its deploy interface is fake' } : {};
     const steps = planSteps(flowKinds.clean, { requested: [], ...why });
-    await insertFlow(tx, { nodeUuid: node.uuid, kind: 'clean', requestedBy: flow.requestedBy ?? undefined, steps });
+    const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };
+    await insertFlow(tx, { nodeUuid: node.uuid, kind: 'clean', ...asked, steps });
   } else {
     await applyEvent(tx, moved, cleanedEvent(node), { conductor, target: null });
   }

@@ -47,6 +47,7 @@ export async function insertFlow(
     readonly nodeUuid: string;
     readonly kind: FlowKindName;
     readonly requestedBy?: string | undefined;
+    readonly actionId?: string | undefined;
     readonly requestedSteps?: RequestedStep[];
     /** Of a plan that was complete when it was read. */
     readonly planHash?: string | undefined;
@@ -60,6 +61,7 @@ export async function insertFlow(
     kind: flow.kind,
     state: 'running',
     requestedBy: flow.requestedBy ?? null,
+    actionId: flow.actionId ?? null,
     requestedSteps: flow.requestedSteps ?? [],
     planHash: flow.planHash ?? null,
   });

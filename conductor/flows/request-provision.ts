@@ -44,7 +44,9 @@ export interface ProvisionRequest {
   readonly planHash?: string | undefined;
   /** In plain text; kept as a hash. */
   readonly rescuePassword?: string | undefined;
-  readonly caller: Pick<Caller, 'user' | 'project'>;
+  readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
+  /** The site action that wants it; its flows leave the ramdisk running for each other. */
+  readonly actionId?: string | undefined;
 }
 
 /**
@@ -158,7 +160,12 @@ async function startWork(
   node: NodeRow,
   work: ProvisionRequest & { readonly event: VerbEvent },
 ): Promise<void> {
-  const options = { conductor: context.config.conductorName, user: work.caller.user, project: work.caller.project };
+  const options = {
+    conductor: context.config.conductorName,
+    user: work.caller.user,
+    project: work.caller.project,
+    via: work.caller.via,
+  };
   const flow = await findOpenFlow(tx, node.uuid);
   if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
   if (flow) {
@@ -183,6 +190,7 @@ async function startWork(
     nodeUuid: node.uuid,
     kind,
     requestedBy: work.caller.user,
+    actionId: work.actionId,
     requestedSteps: await sealSteps({ ...context, db: tx }, node.uuid, work.steps ?? []),
     // with what this request itself has changed: its sender knows of that
     planHash: work.planHash === undefined ? undefined : plan.hash,
@@ -232,6 +240,7 @@ interface FlowOfNode {
     readonly conductor: string;
     readonly user: string | undefined;
     readonly project: string | undefined;
+    readonly via: string | undefined;
   };
 }
 

@@ -1,18 +1,16 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
-import { changeNote } from '#conductor/nodes/change-note.ts';
-import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { changeTraits, setTraits } from '#conductor/nodes/change-traits.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { TraitName } from '#conductor/nodes/trait-name.ts';
-import { addTraits, deleteTrait, deleteTraits, listTraits, replaceTraits } from '#conductor/nodes/trait-store.ts';
+import { addTraits, deleteTrait, deleteTraits, listTraits } from '#conductor/nodes/trait-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node traits'];
@@ -78,15 +76,7 @@ export function nodeTraitRoutes(context: ConductorContext): ApiApp {
   ): Promise<void> => {
     requireEndpoint(c.get('version'), traitVersion);
     const { uuid } = await getNode(db, node);
-    await changeUnlocked(
-      context,
-      uuid,
-      async (tx) => {
-        await write(tx, uuid);
-        await tellOfCapacity(tx, uuid);
-      },
-      changeNote(context, c.get('caller'), event),
-    );
+    await changeTraits(context, uuid, { event, caller: c.get('caller') }, write);
   };
 
   app.openapi(list, async (c) => {
@@ -96,10 +86,9 @@ export function nodeTraitRoutes(context: ConductorContext): ApiApp {
   });
 
   app.openapi(replace, async (c) => {
-    const { traits } = c.req.valid('json');
-    const { node } = c.req.valid('param');
-    const event = `traits set: ${traits.join(', ') || 'none'}`;
-    await change(c, { node, event }, (tx, uuid) => replaceTraits(tx, uuid, traits));
+    requireEndpoint(c.get('version'), traitVersion);
+    const { uuid } = await getNode(db, c.req.valid('param').node);
+    await setTraits(context, uuid, c.req.valid('json').traits, c.get('caller'));
     return c.body(null, 204);
   });
 

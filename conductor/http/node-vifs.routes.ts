@@ -4,10 +4,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
-import { requireAttachable } from '#conductor/networks/require-attachable.ts';
-import { changeNote } from '#conductor/nodes/change-note.ts';
-import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import { attachVif, detachVif } from '#conductor/nodes/change-vif.ts';
+import { attachNetwork, detachNetwork } from '#conductor/nodes/attach-network.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { listVifs } from '#conductor/nodes/vif-store.ts';
 
@@ -56,9 +53,7 @@ export function nodeVifRoutes(context: ConductorContext): ApiApp {
     requireEndpoint(c.get('version'), vifVersion);
     const { id } = c.req.valid('json');
     const node = await getNode(context.db, c.req.valid('param').node);
-    if (node.networkInterface === 'switchport') requireAttachable(context.networks.networks, id, c.get('caller'));
-    const note = changeNote(context, c.get('caller'), `network ${id} attached`);
-    await changeUnlocked(context, node.uuid, (tx, current) => attachVif(tx, current, id), note);
+    await attachNetwork(context, node, id, c.get('caller'));
     return c.body(null, 204);
   });
 
@@ -66,8 +61,7 @@ export function nodeVifRoutes(context: ConductorContext): ApiApp {
     requireEndpoint(c.get('version'), vifVersion);
     const { node: ident, vif } = c.req.valid('param');
     const node = await getNode(context.db, ident);
-    const note = changeNote(context, c.get('caller'), `network ${vif} detached`);
-    await changeUnlocked(context, node.uuid, (tx, current) => detachVif(tx, current, vif), note);
+    await detachNetwork(context, node, vif, c.get('caller'));
     return c.body(null, 204);
   });
 

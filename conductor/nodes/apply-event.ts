@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import { tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
+import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import {
   legalVerbs,
   nextProvisionState,
@@ -15,6 +15,8 @@ export interface ApplyEventOptions {
   readonly conductor: string;
   readonly user?: string | undefined;
   readonly project?: string | undefined;
+  /** What acts in the user's name. */
+  readonly via?: string | undefined;
   /** Where the node is going while it works; `null` once it has arrived. Left as it is when absent. */
   readonly target?: ProvisionState | null;
   /** `null` clears it; left as it is when absent. */
@@ -67,7 +69,7 @@ export async function applyEvent(
     nodeUuid: node.uuid,
     severity: options.lastError ? 'ERROR' : 'INFO',
     eventType: 'provisioning',
-    event: `${node.provisionState} → ${next}${options.lastError ? `: ${options.lastError}` : ''}`,
+    event: actedVia(`${node.provisionState} → ${next}${options.lastError ? `: ${options.lastError}` : ''}`, options),
     conductor: options.conductor,
     user: options.user,
     project: options.project,

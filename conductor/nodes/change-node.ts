@@ -9,7 +9,7 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { type JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
+import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
 import { sealNode } from '#conductor/secrets/node-secrets.ts';
@@ -71,7 +71,7 @@ export async function setMaintenance(
       nodeUuid,
       severity: 'INFO',
       eventType: 'maintenance',
-      event: maintenance.on ? `maintenance on${reason ? `: ${reason}` : ''}` : 'maintenance off',
+      event: actedVia(maintenance.on ? `maintenance on${reason ? `: ${reason}` : ''}` : 'maintenance off', caller),
       conductor: context.config.conductorName,
       user: caller.user,
       project: caller.project,

@@ -2,7 +2,7 @@ import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
+import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 
 /** What the history says of an operator's change. Names of fields at most: values may be secrets. */
 export interface ChangeNote {
@@ -14,10 +14,10 @@ export interface ChangeNote {
 
 export function changeNote(
   { config }: Pick<ConductorContext, 'config'>,
-  { user, project }: Pick<Caller, 'user' | 'project'>,
+  { user, project, via }: Pick<Caller, 'user' | 'project' | 'via'>,
   event: string,
 ): ChangeNote {
-  return { event, conductor: config.conductorName, user, project };
+  return { event: actedVia(event, { via }), conductor: config.conductorName, user, project };
 }
 
 export function writeChangeNote(db: Queryable, nodeUuid: string, note: ChangeNote): Promise<void> {

@@ -5,7 +5,7 @@ import { lookForConductor, refuseUnknownGroup } from '#conductor/conductors/node
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeInsert, NodeRow } from '#conductor/db/schema/node.ts';
 import { type NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
-import { addHistory } from '#conductor/nodes/node-history.ts';
+import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import {
   checkInterface,
   interfaceKinds,
@@ -68,7 +68,7 @@ export async function createNode(
       nodeUuid: node.uuid,
       severity: 'INFO',
       eventType: 'provisioning',
-      event: `created in ${state}`,
+      event: actedVia(`created in ${state}`, caller),
       conductor: config.conductorName,
       user: caller.user,
       project: caller.project,

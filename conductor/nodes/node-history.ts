@@ -20,6 +20,11 @@ export interface HistoryEntry {
   readonly tell?: WebhookEvent;
 }
 
+/** `event (site action 01J…)` where something has acted in its user's name. */
+export function actedVia(event: string, { via }: { readonly via?: string | undefined }): string {
+  return via === undefined ? event : `${event} (${via})`;
+}
+
 /** As Ironic; a machine that comes and goes for years must not fill the database. */
 const kept = 300;
 

@@ -11,11 +11,12 @@ const leavesRamdisk: readonly FlowKindName[] = ['inspect', 'clean', 'manual_clea
 
 /** Fast track: the flow ends with the ramdisk running, on the network where it is. */
 export function staysInRamdisk(context: StepContext): boolean {
-  return (
-    context.step.phase === 'main' &&
-    leavesRamdisk.includes(context.flow.kind) &&
-    isFastTracked(context.config, context.node)
-  );
+  return context.step.phase === 'main' && leavesRamdisk.includes(context.flow.kind) && keepsRamdisk(context);
+}
+
+/** In a site's action the next flow follows at once: only a node that says no boots anew for each. */
+function keepsRamdisk({ config, node, flow }: Pick<StepContext, 'config' | 'node' | 'flow'>): boolean {
+  return isFastTracked({ fastTrack: config.fastTrack || flow.actionId !== null }, node);
 }
 
 /**
@@ -23,8 +24,8 @@ export function staysInRamdisk(context: StepContext): boolean {
  * that nothing has to boot.
  */
 export async function ramdiskRuns(context: StepContext): Promise<boolean> {
-  const { config, node, session, clock } = context;
-  if (!isFastTracked(config, node) || !session?.callbackUrl || !session.lastHeartbeatAt) return false;
+  const { config, session, clock } = context;
+  if (!keepsRamdisk(context) || !session?.callbackUrl || !session.lastHeartbeatAt) return false;
   if (clock.now().getTime() - session.lastHeartbeatAt.getTime() > config.fastTrackTimeoutMs) return false;
   if (!(await isOnNetwork(context))) return false;
   const power = await context.bmc().power.getPowerState({ signal: context.signal });
