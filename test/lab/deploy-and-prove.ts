@@ -3,7 +3,6 @@ import type { FlowView } from '#conductor/flows/flow-view.ts';
 import type { PlanView } from '#conductor/flows/view-plan.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
-import { labAddresses } from '#test/lab/network.ts';
 import {
   type DemoImage,
   type DeployOptions,
@@ -14,10 +13,11 @@ import {
   readPlan,
   requestDeploy,
 } from '#test/lab/operator.ts';
-import { type BeaconAnswer, tryBothNetworks, waitForBeacon } from '#test/lab/proofs/beacon.ts';
+import { type BeaconAnswer, waitForBeacon } from '#test/lab/proofs/beacon.ts';
 import { compareImageBytes, comparePartitionTables } from '#test/lab/proofs/compare-disk.ts';
 import { lookBeforeBoot } from '#test/lab/proofs/look-before-boot.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
+import { proveIdentity, proveNetwork } from '#test/lab/proofs/prove-instance.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 export interface DeployReport {
@@ -145,32 +145,5 @@ async function lookAtDisk(disk: string, image: DemoImage): Promise<Proof[]> {
           ? `${bytes.comparedBytes} of ${bytes.imageBytes} bytes compared and equal (the rest is the partition table)`
           : `byte ${bytes.firstDifference} differs`,
     },
-  ];
-}
-
-function proveIdentity(beacon: BeaconAnswer, hostName: string, instanceUuid: string): Proof[] {
-  return [
-    { what: 'host name from the config drive', holds: beacon.hostname === hostName, seen: beacon.hostname },
-    {
-      what: 'instance UUID from the config drive',
-      holds: beacon.instanceUuid === instanceUuid,
-      seen: beacon.instanceUuid,
-    },
-  ];
-}
-
-async function proveNetwork(lab: Lab, node: LabNode, address: string): Promise<Proof[]> {
-  const reach = await tryBothNetworks(lab, node, address);
-  const { tenant, provisioning } = labAddresses;
-  const tag = (await lab.network.vsctl('get', 'Port', node.name, 'tag')).trim();
-  return [
-    { what: 'beacon answers on the tenant VLAN', holds: reach.tenant, seen: `from ${tenant.device} at ${address}` },
-    {
-      what: 'no answer on the provisioning VLAN',
-      // without an answer on the tenant VLAN, silence here would prove nothing
-      holds: reach.tenant && !reach.provisioning && !reach.vlans.includes(provisioning.vlan),
-      seen: `from ${provisioning.device}: ${reach.provisioning ? 'an answer' : 'no answer'}; the switch sees the machine in VLAN ${reach.vlans.join(', ') || 'none'}`,
-    },
-    { what: 'switch port on the tenant VLAN', holds: tag === String(tenant.vlan), seen: `tag ${tag}` },
   ];
 }

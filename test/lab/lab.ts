@@ -18,6 +18,8 @@ import { createVirtualMachine, type VirtualMachine } from '#test/lab/virtual-mac
 import { startWatchdog } from '#test/lab/watchdog.ts';
 
 export interface LabNodeOptions {
+  /** Default `node0`, `node1`…; a network device has it, so at most 15 characters. */
+  readonly name?: string;
   readonly firmware: Firmware;
   readonly bmc: 'redfish' | 'ipmi';
   readonly memoryMib?: number;
@@ -142,15 +144,15 @@ interface NodePlan {
 
 async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise<LabNode> {
   const { directory, network, index, options } = plan;
-  const name = `node${index}`;
+  const name = options.name ?? `node${index}`;
   const byte = index.toString(16).padStart(2, '0');
   await network.addMachinePort(name);
   const machine = createVirtualMachine(directory, {
-    name,
     uuid: `b0b0cafe-0000-4000-8000-${directory.id}0000${byte}`,
     mac: `52:54:00:${directory.id.slice(0, 2)}:${directory.id.slice(2, 4)}:${byte}`,
     accelerator: plan.accelerator.kind,
     ...options,
+    name,
   });
   cleanUp.defer(() => machine.close());
   const machineSocket = join(directory.sockets, `${name}.machine`);

@@ -4,13 +4,15 @@ import type { FlowView } from '#conductor/flows/flow-view.ts';
 import type { PlanView } from '#conductor/flows/view-plan.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';
-import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
+import { deployAndProve } from '#test/lab/deploy-and-prove.ts';
 import { customSteps, deployOntoRaid1, raid1Disks } from '#test/lab/deploy-onto-raid1.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabOptions, startLab } from '#test/lab/lab.ts';
 import { type DemoImage, readDemoImage } from '#test/lab/operator.ts';
 import { type LabCommand, labUsage, parseLabCommand } from '#test/lab/options.ts';
+import type { Proof } from '#test/lab/proofs/proof.ts';
 import { openScreen, type Screen } from '#test/lab/screen.ts';
+import { deploySite, siteLab } from '#test/lab/site/deploy-site.ts';
 
 /** `npm run lab`: from nothing to proven deploys. Exit code 0 when every proof holds, 1 otherwise, 2 for bad flags. */
 async function main(): Promise<number> {
@@ -27,7 +29,8 @@ async function main(): Promise<number> {
     const image = await readDemoImage();
     const lab = await startLab(await labOptions(command, screen));
     try {
-      const reports = await orInterrupted(deployAll(lab, image, { command, screen }), interrupted.signal);
+      const work = command.site ? deployDocuments(lab, image, screen) : deployAll(lab, image, { command, screen });
+      const reports = await orInterrupted(work, interrupted.signal);
       screen.close();
       process.stdout.write(summary(reports, performance.now() - startedMs));
       if (command.keep) {
@@ -56,6 +59,7 @@ async function main(): Promise<number> {
 async function labOptions(command: LabCommand, screen: Screen): Promise<LabOptions> {
   const report = (line: string): void => screen.line(line);
   const { firmware, bmc } = command;
+  if (command.site) return { ...siteLab({ firmware, bmc }), report };
   const machine = { firmware, bmc, ...(command.raid1 ? { disks: raid1Disks } : {}) };
   return {
     nodes: Array.from({ length: command.nodes }, () => machine),
@@ -64,20 +68,35 @@ async function labOptions(command: LabCommand, screen: Screen): Promise<LabOptio
   };
 }
 
+/** What was proved of a machine, or of an action. */
+interface Report {
+  readonly heading: string;
+  readonly proofs: readonly Proof[];
+}
+
+async function deployDocuments(lab: Lab, image: DemoImage, screen: Screen): Promise<Report[]> {
+  const report = (line: string): void => screen.line(line);
+  const site = await deploySite(lab, image, { report, show: (line) => screen.line(`  ${line}`) });
+  return site.proofs.map(({ subject, proofs }) => ({ heading: subject, proofs }));
+}
+
 function deployAll(
   lab: Lab,
   image: DemoImage,
   { command, screen }: { readonly command: LabCommand; readonly screen: Screen },
-): Promise<DeployReport[]> {
+): Promise<Report[]> {
   return Promise.all(
-    lab.nodes.map((node) => {
+    lab.nodes.map(async (node) => {
       const hooks = {
         onFlow: (flow: FlowView): void => screen.flow(node.name, flow),
         report: (line: string): void => screen.line(line),
       };
-      if (!command.raid1) return deployAndProve(lab, node, image, hooks);
       const onPlan = (plan: PlanView): void => screen.line(`${node.name}: the plan\n\n${renderPlan(plan)}`);
-      return deployOntoRaid1(lab, node, image, { ...hooks, onPlan });
+      const { activeAfterMs, beaconAfterMs, proofs } = command.raid1
+        ? await deployOntoRaid1(lab, node, image, { ...hooks, onPlan })
+        : await deployAndProve(lab, node, image, hooks);
+      const times = `active after ${formatDuration(activeAfterMs)}, beacon after ${formatDuration(beaconAfterMs)}`;
+      return { heading: `${node.name}: ${times}`, proofs };
     }),
   );
 }
@@ -111,10 +130,10 @@ function untilInterrupted(signal: AbortSignal): Promise<void> {
   });
 }
 
-function summary(reports: readonly DeployReport[], totalMs: number): string {
+function summary(reports: readonly Report[], totalMs: number): string {
   const lines = reports.flatMap((report) => [
     '',
-    `${report.node}: active after ${formatDuration(report.activeAfterMs)}, beacon after ${formatDuration(report.beaconAfterMs)}`,
+    report.heading,
     ...report.proofs.map((proof) => `  ${proof.holds ? '✓' : '✗'} ${proof.what}: ${proof.seen}`),
   ]);
   const failed = reports.flatMap((report) => report.proofs).filter((proof) => !proof.holds).length;

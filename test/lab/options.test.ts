@@ -7,6 +7,7 @@ test('defaults and flags', () => {
     bmc: 'redfish',
     nodes: 1,
     raid1: false,
+    site: false,
     keep: false,
     help: false,
   });
@@ -15,9 +16,11 @@ test('defaults and flags', () => {
     bmc: 'ipmi',
     nodes: 3,
     raid1: true,
+    site: false,
     keep: true,
     help: false,
   });
+  expect(parseLabCommand(['--site'])).toMatchObject({ site: true, nodes: 3 });
 });
 
 test.each([
@@ -25,6 +28,8 @@ test.each([
   [['--bmc', 'ilo'], "--bmc must be redfish or ipmi, not 'ilo'"],
   [['--nodes', '0'], "--nodes must be a number from 1 to 8, not '0'"],
   [['--nodes', 'two'], "--nodes must be a number from 1 to 8, not 'two'"],
+  [['--site', '--raid1'], '--raid1 must go: --site has three machines and their documents'],
+  [['--site', '--nodes', '2'], '--nodes must go: --site has three machines and their documents'],
   [['--firmwre', 'uefi'], "Unknown option '--firmwre'"],
   [['uefi'], "Unexpected argument 'uefi'"],
 ])('%s is refused', (args, message) => {

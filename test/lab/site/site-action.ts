@@ -1,0 +1,35 @@
+import type { ActionAnswer, ActionGroupAnswer } from '#conductor/sites/actions/action-answer.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { baton } from '#test/lab/baton-command.ts';
+import type { Lab } from '#test/lab/lab.ts';
+
+export interface SeenAction {
+  readonly action: ActionAnswer;
+  /** Of the command, which waits for the action's end. */
+  readonly exitCode: number;
+  readonly wallMs: number;
+}
+
+/** `baton action create NAME --wait`, and the action as it has ended. */
+export async function runAction(
+  lab: Lab,
+  name: ActionAnswer['name'],
+  { onLine, timeoutMs }: { readonly onLine: (line: string) => void; readonly timeoutMs: number },
+): Promise<SeenAction> {
+  const startedMs = performance.now();
+  const okExitCodes = [0, 1];
+  const { exitCode } = await baton(lab, ['action', 'create', name, '--wait'], { onLine, timeoutMs, okExitCodes });
+  const wallMs = performance.now() - startedMs;
+  const { actions } = await lab.api.call<{ actions: ActionAnswer[] }>('GET', '/api/v1.0/actions');
+  const newest = actions.find((each) => each.name === name);
+  if (!newest) throw new AppError('not_found', `no action ${name} after baton action create ${name}`);
+  const action = await lab.api.call<ActionAnswer>('GET', `/api/v1.0/actions/${newest.id}`);
+  return { action, exitCode, wallMs };
+}
+
+/** @throws AppError `not_found` */
+export function groupOf(action: ActionAnswer, name: string): ActionGroupAnswer {
+  const group = action.groups?.find((each) => each.name === name);
+  if (!group) throw new AppError('not_found', `action ${action.id} has no group ${name}`);
+  return group;
+}
