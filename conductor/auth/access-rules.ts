@@ -208,6 +208,17 @@ const ofNobodysNodes: AccessRule[] = scoped('none', [
   ['GET', '/metrics', 'baton:metrics', readEverywhere],
 ]);
 
+const ofSiteActions: AccessRule[] = scoped('none', [
+  ['GET', '/api/v1.0/actions', 'baton:site_action:get', readEverywhere],
+  ['POST', '/api/v1.0/actions', 'baton:site_action:create', administer],
+  ['GET', '/api/v1.0/actions/{action}', 'baton:site_action:get', readEverywhere],
+  ['GET', '/api/v1.0/actions/{action}/nodes', 'baton:site_action:get', readEverywhere],
+  ['POST', '/api/v1.0/actions/{action}/control/{verb}', 'baton:site_action:control', administer],
+  ['GET', '/api/v1.0/actions/{action}/steps/{step}', 'baton:site_action:get', readEverywhere],
+  ['GET', '/api/v1.0/actions/{action}/steps/{step}/logs', 'baton:site_action:get', readEverywhere],
+  ['GET', '/api/v1.0/site_statuses', 'baton:site_status:get', readEverywhere],
+]);
+
 /**
  * What has to do without: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
  * Heartbeats and reports carry the boot's own token instead.
@@ -246,5 +257,6 @@ export const accessRules: readonly AccessRule[] = [
   ...belowNodes,
   ...ofAllocations,
   ...ofNobodysNodes,
+  ...ofSiteActions,
   ...openToStrangers,
 ];

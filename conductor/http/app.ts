@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import type { ConductorContext } from '#conductor/context.ts';
+import { actionRoutes } from '#conductor/http/actions.routes.ts';
 import { admitCallers } from '#conductor/http/admit-callers.ts';
 import { admitMachines } from '#conductor/http/admit-machines.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
@@ -71,6 +72,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   webhookRoutes,
   tokenRoutes,
   conductorRoutes,
+  actionRoutes,
   agentRoutes,
   unbuiltRoutes,
 ];

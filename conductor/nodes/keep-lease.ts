@@ -29,20 +29,35 @@ export interface KeptLease {
   stop(): void;
 }
 
+type KeepContext = Pick<ConductorContext, 'db' | 'log'> & { readonly config: { readonly leaseMs: number } };
+
+/** Renews the lease on a node as `keepRenewed` says. */
+export function keepLease(context: KeepContext, lease: Lease, claimedAt: Moment): KeptLease {
+  const { nodeUuid } = lease;
+  const renew = () => renewLease(context.db, lease, context.config.leaseMs);
+  return keepRenewed(context, { what: `node ${nodeUuid}`, about: { node: nodeUuid }, renew }, claimedAt);
+}
+
+/** A lease as `keepRenewed` sees it. */
+export interface Renewable {
+  /** What it is on, for errors: `node 1be26c0b-…`. */
+  readonly what: string;
+  /** The same for the log. */
+  readonly about: Readonly<Record<string, string>>;
+  /** Prolongs it by the whole of its time; `false` when somebody else has it. */
+  readonly renew: () => Promise<boolean>;
+}
+
 /**
  * Renews a lease every third of its time, and gives it up when that has not been possible for the whole of it. Its time
  * runs from before the database was asked, so that here it is over before it is over there.
  */
-export function keepLease(
-  context: Pick<ConductorContext, 'db' | 'log'> & { readonly config: { readonly leaseMs: number } },
-  lease: Lease,
-  claimedAt: Moment,
-): KeptLease {
+export function keepRenewed(context: Omit<KeepContext, 'db'>, lease: Renewable, claimedAt: Moment): KeptLease {
   const { leaseMs } = context.config;
   const lost = new AbortController();
   let renewedAt = claimedAt;
   const giveUp = (why: string): void => {
-    lost.abort(new AppError('lease_lost', `the lease on node ${lease.nodeUuid} ${why}`));
+    lost.abort(new AppError('lease_lost', `the lease on ${lease.what} ${why}`));
   };
   const check = (): void => {
     if (since(renewedAt) >= leaseMs) giveUp('could not be renewed in time');
@@ -55,13 +70,13 @@ export function keepLease(
     isAsking = true;
     const askedAt = moment();
     try {
-      if (await renewLease(context.db, lease, leaseMs)) {
+      if (await lease.renew()) {
         renewedAt = askedAt;
         clearTimeout(deadline);
         deadline = setTimeout(check, leaseMs - since(askedAt));
       } else giveUp('was taken over');
     } catch (error) {
-      context.log.error({ node: lease.nodeUuid, err: error }, 'lease not renewed');
+      context.log.error({ ...lease.about, err: error }, 'lease not renewed');
     } finally {
       isAsking = false;
     }

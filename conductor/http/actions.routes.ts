@@ -1,0 +1,203 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { originOf } from '#conductor/http/links.ts';
+import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
+import { isUuid } from '#conductor/nodes/node-store.ts';
+import { readActionLog } from '#conductor/sites/actions/action-logs.ts';
+import { getAction, listActions } from '#conductor/sites/actions/action-store.ts';
+import { controlAction } from '#conductor/sites/actions/control-action.ts';
+import { createAction } from '#conductor/sites/actions/create-action.ts';
+import { readSiteStatuses } from '#conductor/sites/actions/site-statuses.ts';
+import {
+  viewActionInFull,
+  viewActionNodes,
+  viewActionStep,
+  viewActions,
+  viewPlan,
+} from '#conductor/sites/actions/view-action.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['site actions'];
+const path = '/api/v1.0/actions';
+const onePath = `${path}/{action}`;
+const stepPath = `${onePath}/steps/{step}`;
+const maximumPage = 1000;
+const usualPage = 100;
+
+const ActionParams = z.object({ action: z.string() });
+const StepParams = ActionParams.extend({ step: z.string() });
+const verbosity = z
+  .enum(['0', '1', '2', '3', '4', '5'], { error: 'must be 0 to 5: how much of what has happened is told' })
+  .default('1')
+  .transform(Number);
+const Verbosity = z.strictObject({ verbosity });
+
+const ActionRequest = z.strictObject({
+  name: z.string({ error: 'must be the name of an action' }),
+  parameters: z.record(z.string(), z.unknown(), { error: 'must be an object' }).nullish(),
+});
+
+const create = createRoute({
+  method: 'post',
+  path,
+  tags,
+  summary: 'Start a site action: deploy_site, update_site, relabel_nodes, verify_site',
+  request: { body: jsonBody(ActionRequest), query: z.strictObject({ 'allow-intermediate-commits': queryFlag }) },
+  responses: {
+    ...answers(200, 'dry_run: the groups in their order, with their nodes; nothing is started'),
+    ...answers(201, 'the action, and its address in Location'),
+  },
+});
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: 'List site actions, the newest first',
+  request: {
+    query: z.strictObject({
+      verbosity,
+      limit: z.coerce.number({ error: 'must be a number' }).int().min(1).max(maximumPage).default(usualPage),
+      marker: z.string().optional(),
+    }),
+  },
+  responses: answers(200, 'a list of actions; marker is the id of the last one of the page before'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: onePath,
+  tags,
+  summary: 'Show a site action with its steps, groups, notes, validations and commands',
+  request: { params: ActionParams, query: Verbosity },
+  responses: answers(200, 'the action'),
+});
+
+const showNodes = createRoute({
+  method: 'get',
+  path: `${onePath}/nodes`,
+  tags,
+  summary: 'List the nodes of a site action with what became of them',
+  request: {
+    params: ActionParams,
+    query: z.strictObject({
+      group: z.string().optional(),
+      status: z.enum(['not_started', 'prepared', 'success', 'failure']).optional(),
+      working: queryFlag,
+    }),
+  },
+  responses: answers(200, 'nodes'),
+});
+
+const control = createRoute({
+  method: 'post',
+  path: `${onePath}/control/{verb}`,
+  tags,
+  summary: 'Pause, unpause or stop a site action',
+  request: { params: ActionParams.extend({ verb: z.string() }) },
+  responses: answers(202, 'noted; the action follows at its next beat'),
+});
+
+const showStep = createRoute({
+  method: 'get',
+  path: stepPath,
+  tags,
+  summary: 'Show a step of a site action with its notes',
+  request: { params: StepParams, query: Verbosity.extend({ try: z.string().optional() }) },
+  responses: answers(200, 'the step'),
+});
+
+const showLogs = createRoute({
+  method: 'get',
+  path: `${stepPath}/logs`,
+  tags,
+  summary: 'Show what has happened in a step, a line each',
+  request: { params: StepParams, query: z.strictObject({ try: z.string().optional() }) },
+  responses: answers(200, 'text'),
+});
+
+const siteStatuses = createRoute({
+  method: 'get',
+  path: '/api/v1.0/site_statuses',
+  tags,
+  summary: "Show every node's provision and power state",
+  request: { query: z.strictObject({ filters: z.string().optional() }) },
+  responses: answers(200, 'nodes_provision_status and machines_powerstate, or those that filters names'),
+});
+
+/** Steps run once: what Shipyard numbers from 1 has one try here. */
+function refuseOtherTries(given: string | undefined): void {
+  if (given === undefined || given === '1') return;
+  throw new AppError('not_found', `try: there is no try ${given}; a step is tried once, and goes on where it was`);
+}
+
+/** `/api/v1.0/actions` and `/api/v1.0/site_statuses`, in Shipyard's manner (airship.md §4). */
+export function actionRoutes(context: ConductorContext): ApiApp {
+  const { db } = context;
+  const app = newApiApp();
+
+  app.openapi(create, async (c) => {
+    const { name, parameters } = c.req.valid('json');
+    const marker = c.req.header('X-Context-Marker');
+    const made = await createAction(context, {
+      name,
+      parameters: parameters ?? {},
+      allowIntermediateCommits: c.req.valid('query')['allow-intermediate-commits'],
+      ...(marker !== undefined && isUuid(marker) ? { contextMarker: marker } : {}),
+      caller: c.get('caller'),
+    });
+    if ('plan' in made) return c.json(viewPlan(made.plan), 200);
+    c.header('Location', `${originOf(c)}${path}/${made.action.id}`);
+    return c.json(await viewActionInFull(context, made.action, 1), 201);
+  });
+
+  app.openapi(list, async (c) => {
+    const query = c.req.valid('query');
+    const rows = await listActions(db, { limit: query.limit, before: query.marker });
+    return c.json(await viewActions(context, rows, query.verbosity));
+  });
+
+  app.openapi(show, async (c) => {
+    const action = await getAction(db, c.req.valid('param').action);
+    return c.json(await viewActionInFull(context, action, c.req.valid('query').verbosity));
+  });
+
+  app.openapi(showNodes, async (c) => {
+    const { id } = await getAction(db, c.req.valid('param').action);
+    return c.json({ nodes: await viewActionNodes(context, id, c.req.valid('query')) });
+  });
+
+  app.openapi(control, async (c) => {
+    const { action, verb } = c.req.valid('param');
+    await controlAction(context, action, { verb, caller: c.get('caller') });
+    return c.body(null, 202);
+  });
+
+  app.openapi(showStep, async (c) => {
+    const { action, step } = c.req.valid('param');
+    const query = c.req.valid('query');
+    refuseOtherTries(query.try);
+    return c.json(await viewActionStep(context, await getAction(db, action), { step, verbosity: query.verbosity }));
+  });
+
+  app.openapi(showLogs, async (c) => {
+    const { action, step } = c.req.valid('param');
+    refuseOtherTries(c.req.valid('query').try);
+    const found = await viewActionStep(context, await getAction(db, action), { step, verbosity: 0 });
+    return c.text(await readActionLog(context, { actionId: action, name: found.id }));
+  });
+
+  app.openapi(siteStatuses, async (c) => c.json(await readSiteStatuses(context, c.req.valid('query').filters)));
+
+  for (const each of ['/api/v1.0/workflows', '/api/v1.0/workflows/:workflow']) {
+    app.all(each, () => {
+      throw new AppError(
+        'not_supported',
+        `workflows: there is no workflow engine behind actions; look at ${path} and its steps`,
+      );
+    });
+  }
+  return app;
+}

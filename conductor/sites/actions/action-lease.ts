@@ -1,0 +1,113 @@
+import { and, eq, isNull, or, sql } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** The right to run one site action for a while; times are the database's. */
+export interface ActionLease {
+  readonly actionId: string;
+  readonly holder: string;
+  /** Fencing token: a claim by anybody else makes it stale, and so all that would be recorded under it. */
+  readonly token: number;
+}
+
+export interface ClaimedAction {
+  readonly lease: ActionLease;
+  readonly action: SiteActionRow;
+  /** Whose lease had run out: somebody died, or was away for too long. */
+  readonly takenFrom?: string;
+  /** The database's time of the claim; milliseconds since 1970. */
+  readonly claimedAtMs: number;
+}
+
+/** What the operator wants of an action, and how far it has gone, as the row has it now. */
+export type ActionWish = Pick<SiteActionRow, 'wanted' | 'state'>;
+
+const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
+
+/** The action's row, as long as the lease is this one. */
+const isHeld = ({ actionId, holder, token }: ActionLease) =>
+  and(eq(siteActions.id, actionId), eq(siteActions.holder, holder), eq(siteActions.token, token));
+
+/** Claims the open action, if there is one that nobody runs. */
+export async function claimAction(
+  db: Queryable,
+  { holder, leaseMs }: { readonly holder: string; readonly leaseMs: number },
+): Promise<ClaimedAction | undefined> {
+  const isFree = or(isNull(siteActions.holder), sql`${siteActions.expiresAt} < now()`);
+  const [found] = await db
+    .select({ id: siteActions.id, holder: siteActions.holder, token: siteActions.token })
+    .from(siteActions)
+    .where(and(isNull(siteActions.endedAt), isFree));
+  if (!found) return undefined;
+  const claimed = await db
+    .update(siteActions)
+    .set({
+      holder,
+      token: sql`${siteActions.token} + 1`,
+      expiresAt: expiry(leaseMs),
+      startedAt: sql`coalesce(${siteActions.startedAt}, now())`,
+    })
+    // as it was found: of two that come at once one gets it
+    .where(and(eq(siteActions.id, found.id), eq(siteActions.token, found.token), isNull(siteActions.endedAt), isFree))
+    .returning();
+  const [action] = claimed;
+  if (!action?.expiresAt) return undefined;
+  return {
+    lease: { actionId: action.id, holder, token: action.token },
+    action,
+    claimedAtMs: action.expiresAt.getTime() - leaseMs,
+    ...(found.holder === null ? {} : { takenFrom: found.holder }),
+  };
+}
+
+/** Prolongs the lease; `false` when it is lost. */
+export async function renewAction(db: Queryable, lease: ActionLease, leaseMs: number): Promise<boolean> {
+  const rows = await db
+    .update(siteActions)
+    .set({ expiresAt: expiry(leaseMs) })
+    .where(isHeld(lease))
+    .returning({ token: siteActions.token });
+  return rows.length > 0;
+}
+
+export async function releaseAction(db: Queryable, lease: ActionLease): Promise<void> {
+  await db.update(siteActions).set({ holder: null, expiresAt: null }).where(isHeld(lease));
+}
+
+/** @throws AppError `lease_lost` when another conductor has claimed the action since. */
+export async function readWish(db: Queryable, lease: ActionLease): Promise<ActionWish> {
+  const [row] = await db
+    .select({ wanted: siteActions.wanted, state: siteActions.state })
+    .from(siteActions)
+    .where(isHeld(lease));
+  return row ?? lost(lease);
+}
+
+/**
+ * Locks the action's row, so that whatever the transaction records is fenced.
+ * @throws AppError `lease_lost` when another conductor has claimed the action since.
+ */
+export async function holdAction(tx: Transaction, lease: ActionLease): Promise<ActionWish> {
+  const [row] = await tx
+    .select({ wanted: siteActions.wanted, state: siteActions.state })
+    .from(siteActions)
+    .where(isHeld(lease))
+    .for('update');
+  return row ?? lost(lease);
+}
+
+function lost({ actionId }: ActionLease): never {
+  throw new AppError('lease_lost', `the lease on site action ${actionId} was taken over by another conductor`);
+}
+
+/** At start: leases that this conductor's former life (or, on an exclusive database, anybody) left behind are void. */
+export async function releaseStaleActions(
+  db: Queryable,
+  { holder, exclusive }: { readonly holder: string; readonly exclusive: boolean },
+): Promise<void> {
+  await db
+    .update(siteActions)
+    .set({ holder: null, expiresAt: null })
+    .where(and(isNull(siteActions.endedAt), exclusive ? sql`true` : eq(siteActions.holder, holder)));
+}

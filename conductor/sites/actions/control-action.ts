@@ -1,0 +1,49 @@
+import { eq } from 'drizzle-orm';
+import type { Caller } from '#conductor/auth/caller.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { addCommand, tellRunners } from '#conductor/sites/actions/action-store.ts';
+import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export const controlVerbs = ['pause', 'unpause', 'stop'] as const;
+type ControlVerb = (typeof controlVerbs)[number];
+
+const wantedBy = { pause: 'pause', unpause: 'run', stop: 'stop' } as const;
+
+/**
+ * Notes what the operator wants of an action; whoever runs it follows at its next beat (airship.md §4.3). Pause: nothing
+ * new is begun, and nodes at work end their phase. Stop: nodes at work are broken off, and the action ends.
+ * @throws AppError `not_found` (the action, then the verb), `conflict` in a state that has no such verb.
+ */
+export async function controlAction(
+  { db, log }: Pick<ConductorContext, 'db' | 'log'>,
+  id: string,
+  { verb, caller }: { readonly verb: string; readonly caller: Caller },
+): Promise<void> {
+  const user = caller.user ?? null;
+  await db.transaction(async (tx) => {
+    const [action] = await tx.select().from(siteActions).where(eq(siteActions.id, id)).for('update');
+    if (!action) throw new AppError('not_found', `Action ${id} could not be found.`);
+    const command = controlVerbs.find((each) => each === verb);
+    if (!command) {
+      throw new AppError('not_found', `There is no control '${verb}'; must be one of ${controlVerbs.join(', ')}`);
+    }
+    refuseWrongState(action, command);
+    await tx.update(siteActions).set({ wanted: wantedBy[command] }).where(eq(siteActions.id, id));
+    await addCommand(tx, { actionId: id, command, user });
+    await addNotes(tx, id, [{ verbosity: 2, text: `${command} was asked for${user === null ? '' : ` by ${user}`}` }]);
+    await tellRunners(tx);
+  });
+  log.info({ action: id, verb, user }, 'site action controlled');
+}
+
+function refuseWrongState({ id, name, state, wanted, endedAt }: SiteActionRow, verb: ControlVerb): void {
+  const refuse = (why: string): never => {
+    throw new AppError('conflict', `Unable to ${verb} action ${id} (${name}): it ${why}`);
+  };
+  if (endedAt !== null) refuse(`has ended (${state})`);
+  if (wanted === 'stop') refuse('is stopping already');
+  if (verb === 'pause' && wanted === 'pause') refuse('is paused already');
+  if (verb === 'unpause' && wanted !== 'pause') refuse('is not paused');
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import type { Caller } from '#conductor/auth/caller.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import {
+  type ActionName,
+  type SiteActionRow,
+  siteActionCommands,
+  siteActionSteps,
+  siteActions,
+} from '#conductor/db/schema/site-action.ts';
+import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
+import { findOpenAction, tellRunners } from '#conductor/sites/actions/action-store.ts';
+import {
+  type ActionParameters,
+  actionTable,
+  readActionName,
+  readActionParameters,
+} from '#conductor/sites/actions/action-table.ts';
+import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
+import { newUlid } from '#conductor/sites/actions/ulid.ts';
+import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
+import { findRevisionByRole, listTaggedRevisions } from '#conductor/sites/revisions/revision-store.ts';
+import type { Site } from '#conductor/sites/site.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import { planSite } from '#conductor/sites/strategy/plan-site.ts';
+import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface ActionRequest {
+  readonly name: string;
+  readonly parameters: JsonObject;
+  /** The query flag: the same as the parameter. */
+  readonly allowIntermediateCommits?: boolean | undefined;
+  readonly contextMarker?: string | undefined;
+  readonly caller: Caller;
+}
+
+/** What a dry run answers: nothing was made. */
+export interface ActionPlan {
+  readonly name: ActionName;
+  readonly revisionId: number;
+  readonly faults: readonly SiteFault[];
+  readonly run: SiteRun;
+}
+
+type CreateContext = ConductorContext & { readonly checkSiteRevision?: typeof checkRevision };
+
+/** What has been found out before an action is made. */
+interface Checked {
+  readonly name: ActionName;
+  readonly parameters: ActionParameters;
+  readonly allowIntermediateCommits: boolean;
+  readonly revisionId: number;
+  readonly between: readonly number[];
+  readonly site: Site;
+  readonly faults: readonly SiteFault[];
+}
+
+/**
+ * Makes a site action, once all that can be said against it has been looked at (airship.md §4.1); whoever is free runs it.
+ * @throws AppError `invalid_argument` (name, parameters, no committed documents, faults of documents), `conflict` (another
+ * action is under way, commits that nobody has looked at lie between), `not_supported`.
+ */
+export async function createAction(
+  context: CreateContext,
+  request: ActionRequest,
+): Promise<{ readonly action: SiteActionRow } | { readonly plan: ActionPlan }> {
+  const checked = await checkRequest(context, request);
+  const { name, revisionId, site, faults } = checked;
+  if (checked.parameters.dry_run) return { plan: { name, revisionId, faults, run: planSite(site) } };
+  const action = await insertAction(context, request, checked);
+  context.log.info({ action: action.id, name, revision: revisionId, user: action.user }, 'site action created');
+  return { action };
+}
+
+async function checkRequest(context: CreateContext, request: ActionRequest): Promise<Checked> {
+  const { db } = context;
+  const name = readActionName(request.name);
+  const { unbuilt, isTrueUp } = actionTable[name];
+  if (unbuilt !== undefined) throw new AppError('not_supported', unbuilt);
+  const parameters = readActionParameters(name, request.parameters);
+  if (!parameters.dry_run) {
+    const open = await findOpenAction(db);
+    if (open) throw anotherIsOpen(name, open);
+  }
+  const committed = await findRevisionByRole(db, 'committed');
+  if (!committed) {
+    throw new AppError('invalid_argument', 'No committed configdocs: upload documents and commit them first', {
+      details: { reason: 'NoCommittedConfigdocs' },
+    });
+  }
+  const between = intermediateCommits(await listTaggedRevisions(db), committed.id);
+  const allowIntermediateCommits =
+    request.allowIntermediateCommits === true || parameters['allow-intermediate-commits'] === true;
+  if (isTrueUp && between.length > 0 && !allowIntermediateCommits) throw commitsBetween(between, committed.id);
+  const { site, faults } = await (context.checkSiteRevision ?? checkRevision)(context, committed.id);
+  if (!site) {
+    const errors = faults.filter(({ level }) => level === 'Error').length;
+    const message = `The documents of revision ${committed.id} have faults: ${errors}`;
+    throw new AppError('invalid_argument', message, { details: { reason: 'InvalidConfigurationDocuments', faults } });
+  }
+  refuseUnknownNodes(site, parameters, committed.id);
+  return { name, parameters, allowIntermediateCommits, revisionId: committed.id, between, site, faults };
+}
+
+function anotherIsOpen(name: ActionName, open: Pick<SiteActionRow, 'id' | 'name' | 'state'>): AppError {
+  return new AppError(
+    'conflict',
+    `${name} not started: ${open.name} ${open.id} is under way (${open.state}), and one site action runs at a time`,
+    { details: { reason: 'ActionUnderWay', action: open.id } },
+  );
+}
+
+function commitsBetween(between: readonly number[], current: number): AppError {
+  const which = between.length === 1 ? `revision ${between[0]}` : `revisions ${between.join(', ')}`;
+  return new AppError(
+    'conflict',
+    `Intermediate commit detected: ${which} between the last site action and revision ${current}; look at what would ` +
+      'change (diff of last-site-action and committed), then give allow-intermediate-commits=true',
+    { details: { reason: 'IntermediateCommits', revisions: between } },
+  );
+}
+
+function refuseUnknownNodes(site: Site, { target_nodes: names = [] }: ActionParameters, revisionId: number): void {
+  const unknown = names.filter((name) => !site.nodes.has(name));
+  if (unknown.length === 0) return;
+  throw new AppError(
+    'invalid_argument',
+    `parameters.target_nodes: not in the documents of revision ${revisionId}: ${unknown.join(', ')}`,
+  );
+}
+
+async function insertAction(context: CreateContext, request: ActionRequest, checked: Checked): Promise<SiteActionRow> {
+  const { db, clock } = context;
+  const { name, revisionId, allowIntermediateCommits } = checked;
+  const user = request.caller.user ?? null;
+  const insert = () =>
+    db.transaction(async (tx) => {
+      const [action] = await tx
+        .insert(siteActions)
+        .values({
+          id: newUlid(clock.now()),
+          name,
+          parameters: request.parameters,
+          revisionId,
+          user,
+          contextMarker: request.contextMarker ?? randomUUID(),
+          allowIntermediateCommits,
+          validations: [...checked.faults],
+        })
+        .returning();
+      if (!action) throw new AppError('internal', 'a site action was inserted and not answered');
+      const actionId = action.id;
+      const steps = actionTable[name].steps.map((step, index) => ({ actionId, position: index + 1, name: step }));
+      await tx.insert(siteActionSteps).values(steps);
+      await tx.insert(siteActionCommands).values({ actionId, command: 'invoke', user });
+      await addNotes(tx, actionId, firstNotes(checked));
+      await tellRunners(tx);
+      return action;
+    });
+  try {
+    return await refusingDuplicates(insert, () => `${name} not started: another site action is under way`);
+  } catch (error) {
+    // of two that came at once the database has taken the other one
+    const open = error instanceof AppError && error.code === 'conflict' ? await findOpenAction(db) : undefined;
+    throw open ? anotherIsOpen(name, open) : error;
+  }
+}
+
+function firstNotes({ revisionId, between, name }: Checked): Note[] {
+  const notes: Note[] = [{ verbosity: 1, text: `Configdoc revision ${revisionId}` }];
+  if (between.length > 0 && actionTable[name].isTrueUp) {
+    const text = `the check for intermediate commits is skipped, as asked; there are: revision ${between.join(', ')}`;
+    notes.push({ verbosity: 1, text });
+  }
+  return notes;
+}

@@ -1,0 +1,66 @@
+import type { Note } from '#conductor/sites/actions/note-store.ts';
+import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { Decision, GroupRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
+
+const step = 'baremetal_nodes';
+const namedNodes = 20;
+
+/** `n1, n2, n3 and 17 more` */
+export function nameNodes(names: readonly string[]): string {
+  const more = names.length - namedNodes;
+  return names.slice(0, namedNodes).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+export function countNodes(count: number): string {
+  return count === 1 ? '1 node' : `${count} nodes`;
+}
+
+/** `control-nodes [Critical]`, as Shipyard's report has it. */
+export function titleGroup({ definition }: Pick<GroupRun, 'definition'>): string {
+  return `${definition.name}${definition.critical ? ' [Critical]' : ''}`;
+}
+
+/** What became of nodes, for people. Pure. */
+export function noteOutcomes(before: SiteRun, outcomes: ReadonlyMap<string, NodeOutcome>): Note[] {
+  return [...outcomes].flatMap(([subject, outcome]): Note[] => {
+    const phase = before.nodes.get(subject)?.work?.phase;
+    if (phase === undefined || outcome.state === 'working') return [];
+    if (outcome.state === 'failed') return [{ step, subject, verbosity: 1, text: `${phase} failed: ${outcome.error}` }];
+    const text = phase === 'prepare' ? 'is prepared' : 'is deployed';
+    const { remark } = outcome;
+    return [
+      remark === undefined
+        ? { step, subject, verbosity: 4, text }
+        : { step, subject, verbosity: 3, text: `${text}: ${remark}` },
+    ];
+  });
+}
+
+/** What was decided, for people. Pure. */
+export function noteDecisions(run: SiteRun, decisions: readonly Decision[]): Note[] {
+  const groups = new Map(run.groups.map((group) => [group.definition.name, group]));
+  return decisions.flatMap((decision): Note[] => {
+    const group = groups.get(decision.group);
+    return group ? [noteDecision(group, decision)] : [];
+  });
+}
+
+function noteDecision(group: GroupRun, decision: Decision): Note {
+  const subject = group.definition.name;
+  if (decision.kind === 'enter stage') {
+    const { stage } = decision;
+    const text = stage === 'prepared' ? 'prepared' : `${stage}; ${countNodes(group.members.length)} in the group`;
+    return { step, subject, verbosity: stage === 'prepared' ? 3 : 2, text };
+  }
+  if (decision.kind === 'end group') {
+    const { stage, reason } = decision;
+    const text = `Group ${titleGroup(group)} ended with stage: ${stage}${reason === undefined ? '' : `: ${reason}`}`;
+    return { step, subject, verbosity: 1, text };
+  }
+  if (decision.kind === 'begin') {
+    const text = `${decision.phase} begins on ${countNodes(decision.nodes.length)}: ${nameNodes(decision.nodes)}`;
+    return { step, subject, verbosity: 3, text };
+  }
+  const text = `broken off on ${countNodes(decision.nodes.length)}: ${nameNodes(decision.nodes)}: ${decision.reason}`;
+  return { step, subject, verbosity: 2, text };
+}

@@ -1,0 +1,49 @@
+import { and, asc, eq, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import type { Queryable } from '#conductor/db/open.ts';
+import { type SiteActionNoteRow, siteActionNotes } from '#conductor/db/schema/site-action.ts';
+import { storableJson } from '#conductor/db/storable-json.ts';
+import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
+
+/** What has happened, for people. */
+export interface Note {
+  /** Absent = the action as a whole. */
+  readonly step?: ActionStepName;
+  /** A group or a node. */
+  readonly subject?: string;
+  /** 1 = what everybody must know … 5 = every detail (airship.md §4.6). */
+  readonly verbosity: 1 | 2 | 3 | 4 | 5;
+  readonly text: string;
+}
+
+/** Appends the notes, in one statement. */
+export async function addNotes(db: Queryable, actionId: string, notes: readonly Note[]): Promise<void> {
+  if (notes.length === 0) return;
+  await db.execute(sql`
+    insert into site_action_notes (action_id, step, subject, verbosity, text)
+    select ${actionId}::text, step, subject, verbosity, text
+    from jsonb_to_recordset(${JSON.stringify(storableJson(notes))}::text::jsonb)
+      as note(step text, subject text, verbosity integer, text text)`);
+}
+
+/**
+ * In the order in which they were written.
+ * @param step of one step; null = of the action as a whole; absent = all
+ */
+export function listNotes(
+  db: Queryable,
+  actionIds: readonly string[],
+  { verbosity, step }: { readonly verbosity: number; readonly step?: string | null },
+): Promise<SiteActionNoteRow[]> {
+  return db
+    .select()
+    .from(siteActionNotes)
+    .where(
+      and(inArray(siteActionNotes.actionId, [...actionIds]), lte(siteActionNotes.verbosity, verbosity), ofStep(step)),
+    )
+    .orderBy(asc(siteActionNotes.id));
+}
+
+function ofStep(step: string | null | undefined): SQL | undefined {
+  if (step === undefined) return undefined;
+  return step === null ? isNull(siteActionNotes.step) : eq(siteActionNotes.step, step);
+}

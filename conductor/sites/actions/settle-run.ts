@@ -1,0 +1,107 @@
+import type { SiteActionRow } from '#conductor/db/schema/site-action.ts';
+import { applyDecisions } from '#conductor/sites/strategy/apply-decisions.ts';
+import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
+import type { Decision, GroupRun, NodeRun, PhaseTimeouts, SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export const stopReason = 'the action was stopped';
+
+export interface Settled {
+  readonly run: SiteRun;
+  /** Those that were taken, in order. */
+  readonly decisions: readonly Decision[];
+  /** Nothing is at work, and nothing will be. */
+  readonly isOver: boolean;
+}
+
+/** Whoever decides answers nothing once its decisions are taken: more rounds are a fault of its. */
+const maximumRounds = 100;
+
+/**
+ * Takes every decision that can be taken now. Paused: none that begins something. Stopped: what is at work is broken off,
+ * and groups that were begun end as failures once it is at rest; the others stay as they are. Pure.
+ * @throws AppError `internal` when the strategy never comes to an end, or stands still before it.
+ */
+export function settleRun(
+  run: SiteRun,
+  options: {
+    readonly wanted: SiteActionRow['wanted'];
+    /** Milliseconds since 1970. */
+    readonly now: number;
+    readonly timeouts: PhaseTimeouts;
+  },
+): Settled {
+  const { wanted, now, timeouts } = options;
+  if (wanted === 'stop') return stopRun(run, now);
+  const taken: Decision[] = [];
+  let settled = run;
+  for (let round = 0; ; round += 1) {
+    const decisions = decide(settled, now, timeouts, { paused: wanted === 'pause' });
+    if (decisions.length === 0) break;
+    if (round === maximumRounds) throw new AppError('internal', `decide on groups: no end after ${round} rounds`);
+    settled = applyDecisions(settled, decisions, now);
+    taken.push(...decisions);
+  }
+  const isAtRest = workingNodes(settled).length === 0;
+  const isOver = isAtRest && hasEnded(settled);
+  if (isAtRest && !isOver && wanted === 'run') {
+    const open = settled.groups.filter(({ stage }) => stage !== 'success' && stage !== 'failure');
+    const names = open.map(({ definition, stage }) => `${definition.name} (${stage})`).join(', ');
+    throw new AppError('internal', `decide on groups: nothing is at work, and these have not ended: ${names}`);
+  }
+  return { run: settled, decisions: taken, isOver };
+}
+
+export type WorkingNode = NodeRun & Required<Pick<NodeRun, 'work'>>;
+
+/** Nodes at work, by name. */
+export function workingNodes(run: SiteRun): [name: string, node: WorkingNode][] {
+  return [...run.nodes].filter((entry): entry is [string, WorkingNode] => entry[1].work !== undefined);
+}
+
+/** A group that has begun and not ended. */
+function isUnderWay({ stage }: GroupRun): boolean {
+  return stage === 'preparing' || stage === 'prepared' || stage === 'deploying';
+}
+
+function stopRun(run: SiteRun, now: number): Settled {
+  const working = workingNodes(run);
+  const decisions = working.length > 0 ? breakOff(working) : endGroups(run);
+  return { run: applyDecisions(run, decisions, now), decisions, isOver: working.length === 0 };
+}
+
+function breakOff(working: readonly [string, WorkingNode][]): Decision[] {
+  const left = working.filter(([, { work }]) => work.cancelling === undefined);
+  return [...Map.groupBy(left, ([, { work }]) => work.group)].map(([group, nodes]) => ({
+    kind: 'cancel',
+    group,
+    nodes: nodes.map(([name]) => name),
+    reason: stopReason,
+  }));
+}
+
+function endGroups(run: SiteRun): Decision[] {
+  return run.groups.filter(isUnderWay).map(({ definition, reason }) => ({
+    kind: 'end group',
+    group: definition.name,
+    stage: 'failure',
+    reason: reason ?? stopReason,
+    misses: [],
+  }));
+}
+
+/** A pause counts for no limit: groups under way get its length added. Pure. */
+export function prolongPhases(run: SiteRun, pausedMs: number): SiteRun {
+  const later = (at: number | undefined) => (at === undefined ? undefined : at + pausedMs);
+  const groups = run.groups.map((group): GroupRun => {
+    if (!isUnderWay(group)) return group;
+    const { prepareStartedAt: prepare, deployStartedAt: deploy, ...rest } = group;
+    const [prepareStartedAt, deployStartedAt] = [later(prepare), later(deploy)];
+    return {
+      ...rest,
+      ...(prepareStartedAt === undefined ? {} : { prepareStartedAt }),
+      ...(deployStartedAt === undefined ? {} : { deployStartedAt }),
+    };
+  });
+  return { ...run, groups };
+}
