@@ -30,7 +30,7 @@ export function applyOutcomes(run: SiteRun, outcomes: ReadonlyMap<string, NodeOu
  */
 export function nodeAfter(node: NodeRun, outcome: NodeOutcome): NodeRun {
   if (!node.work || outcome.state === 'working') return node;
-  if (outcome.state === 'failed') return { status: 'failure', reason: node.work.cancelling ?? outcome.error };
+  if (outcome.state === 'failed') return { status: 'failure', reason: outcome.error };
   const status = node.work.phase === 'prepare' ? 'prepared' : 'success';
   return { status, ...(outcome.remark === undefined ? {} : { reason: outcome.remark }) };
 }

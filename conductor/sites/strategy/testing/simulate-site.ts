@@ -9,7 +9,9 @@ export interface Simulation {
   readonly timeouts?: PhaseTimeouts;
   readonly beatMs?: number;
   /** Sees each beat: the run as it was stored, and what was decided on it. */
-  readonly watch?: (run: SiteRun, decisions: readonly Decision[]) => void;
+  readonly watch?: (run: SiteRun, decisions: readonly Decision[], now: number) => void;
+  /** The conductor dies there before its decisions are recorded; the next one reads the run from the database. */
+  readonly diesAt?: (beat: number) => boolean;
 }
 
 export interface Simulated {
@@ -25,15 +27,19 @@ const patience = 100_000;
 /** Runs a site to its end without a machine: nodes do as told, beat by beat. @throws Error when it does not end */
 export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simulated {
   const { timeouts = { prepare: 1800, deploy: 3600 }, beatMs = 1000 } = simulation;
-  const outcome = simulation.outcome ?? (() => ({ state: 'done' as const }));
+  const outcome: NonNullable<Simulation['outcome']> = simulation.outcome ?? (() => ({ state: 'done' }));
   const log: string[] = [];
   const begun: { node: string; phase: NodePhase; group: string }[] = [];
   const restsAt = new Map<string, number>();
   let run = start;
   for (let beat = 0; beat < patience; beat += 1) {
     const now = beat * beatMs;
+    if (simulation.diesAt?.(beat) === true) {
+      decide(run, now, timeouts);
+      run = structuredClone(run);
+    }
     const decisions = decide(run, now, timeouts);
-    simulation.watch?.(run, decisions);
+    simulation.watch?.(run, decisions, now);
     run = applyDecisions(run, decisions, now);
     for (const decision of decisions) {
       log.push(describe(decision));
@@ -48,7 +54,7 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
     for (const [name, { work }] of run.nodes) {
       if (!work || (work.cancelling === undefined && beat < (restsAt.get(name) ?? 0))) continue;
       const { state } = outcome(name, work.phase);
-      if (work.cancelling !== undefined) outcomes.set(name, { state: 'failed', error: 'broken off' });
+      if (work.cancelling !== undefined) outcomes.set(name, { state: 'failed', error: work.cancelling });
       else outcomes.set(name, state === 'done' ? { state } : { state, error: `${work.phase} of ${name} failed` });
     }
     run = applyOutcomes(run, outcomes);

@@ -1,0 +1,206 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
+import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
+import { judge } from '#conductor/sites/strategy/judge.ts';
+import { planSite } from '#conductor/sites/strategy/plan-site.ts';
+import { reportSite } from '#conductor/sites/strategy/report.ts';
+import type { GroupDefinition, NodePhase, SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import { type Simulation, simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
+
+/** Any site, with groups that overlap and depend on each other, and any fate of its nodes. */
+
+const nodeNames = Array.from({ length: 8 }, (_, index) => `n${index}`);
+const rarely = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined, freq: 1 });
+
+const anyGroup = fc.record({
+  critical: fc.boolean(),
+  depends_on: fc.array(fc.nat({ max: 5 }), { maxLength: 2 }),
+  // none is everybody, a stranger is nobody
+  members: fc.subarray([...nodeNames, 'stranger']),
+  success_criteria: rarely(
+    fc.record(
+      {
+        percent_successful_nodes: fc.nat({ max: 100 }),
+        minimum_successful_nodes: fc.nat({ max: 3 }),
+        maximum_failed_nodes: fc.nat({ max: 2 }),
+      },
+      { requiredKeys: [] },
+    ),
+  ),
+  max_parallel_nodes: rarely(fc.integer({ min: 1, max: 3 })),
+  deploy_as_prepared: rarely(fc.boolean()),
+  prepare_timeout: rarely(fc.integer({ min: 1, max: 4 })),
+  deploy_timeout: rarely(fc.integer({ min: 1, max: 4 })),
+});
+
+const anySite = fc
+  .record({ groups: fc.array(anyGroup, { maxLength: 6 }), maxParallelGroups: fc.integer({ min: 1, max: 4 }) })
+  .map(({ groups, maxParallelGroups }) => {
+    const definitions = groups.map(({ depends_on: dependencies, members, ...more }, index): GroupDefinition => {
+      const given = Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined));
+      return {
+        critical: false,
+        ...given,
+        name: `g${index}`,
+        depends_on: dependencies.filter((each) => each < index).map((each) => `g${each}`),
+        selectors: [{ node_names: members }],
+      };
+    });
+    const nodes = new Map(nodeNames.map((name) => [name, { name, tags: [], labels: {} }]));
+    return planSite({ nodes, strategy: { name: 's', groups: definitions, max_parallel_groups: maxParallelGroups } });
+  });
+
+const fate = fc.record({ state: fc.constantFrom('done' as const, 'failed' as const), beats: fc.nat({ max: 6 }) });
+const anyFates = fc
+  .array(fc.tuple(fate, fate), { minLength: nodeNames.length, maxLength: nodeNames.length })
+  .map((fates) => (node: string, phase: NodePhase) => {
+    const [prepare, deploy] = fates[nodeNames.indexOf(node)] ?? [];
+    return (phase === 'prepare' ? prepare : deploy) ?? { state: 'done' as const };
+  });
+
+const timeouts = { prepare: 5, deploy: 5 };
+const groupIn = (run: SiteRun, name: string) => {
+  const group = run.groups.find(({ definition }) => definition.name === name);
+  if (!group) throw new Error(`no group ${name}`);
+  return group;
+};
+
+const assertAll = (check: (start: SiteRun, simulation: Simulation) => void) => {
+  fc.assert(
+    fc.property(anySite, anyFates, (start, outcome) => check(start, { outcome, timeouts })),
+    { numRuns: 300 },
+  );
+};
+
+test('every run ends, with nothing at work', () => {
+  assertAll((start, simulation) => {
+    const { run } = simulateSite(start, simulation);
+    expect(hasEnded(run)).toBe(true);
+    expect([...run.nodes.values()].filter(({ work }) => work)).toEqual([]);
+    expect(reportSite(run).outcome).not.toBe('unfinished');
+  });
+});
+
+test('never a node twice in a phase, deployed only when prepared, by a group that has it', () => {
+  assertAll((start, simulation) => {
+    const { begun } = simulateSite(start, simulation);
+    const seen = new Set<string>();
+    for (const { node, phase, group } of begun) {
+      expect(seen).not.toContain(`${phase} ${node}`);
+      expect(phase === 'prepare' || seen.has(`prepare ${node}`)).toBe(true);
+      expect(groupIn(start, group).members).toContain(node);
+      seen.add(`${phase} ${node}`);
+    }
+  });
+});
+
+test('a group is begun only when all that it depends on have succeeded, and fails when one of them has failed', () => {
+  assertAll((start, simulation) => {
+    const { run } = simulateSite(start, {
+      ...simulation,
+      watch: (stored, decisions) => {
+        const after = applyDecisions(stored, decisions, 0);
+        for (const { definition, stage } of after.groups) {
+          const stages = definition.depends_on.map((name) => groupIn(after, name).stage);
+          const allowed = stages.includes('failure')
+            ? stage === 'failure'
+            : stage === 'not_started' || stages.every((each) => each === 'success');
+          expect(allowed).toBe(true);
+        }
+      },
+    });
+    for (const { definition, stage, reason } of run.groups) {
+      const failed = definition.depends_on.filter((name) => groupIn(run, name).stage === 'failure');
+      // at once with the first of them
+      expect(failed.length === 0 || failed.some((name) => reason?.includes(name))).toBe(true);
+      expect(stage === 'failure').toBe(reason !== undefined);
+    }
+  });
+});
+
+test('no more groups and nodes at work than allowed', () => {
+  assertAll((start, simulation) => {
+    simulateSite(start, {
+      ...simulation,
+      watch: (stored, decisions) => {
+        const after = applyDecisions(stored, decisions, 0);
+        const active = after.groups.filter(({ stage }) => ['preparing', 'prepared', 'deploying'].includes(stage));
+        expect(active.length).toBeLessThanOrEqual(start.maxParallelGroups);
+        for (const { definition } of active) {
+          const working = [...after.nodes.values()].filter(({ work }) => work?.group === definition.name).length;
+          expect(working).toBeLessThanOrEqual(definition.max_parallel_nodes ?? nodeNames.length);
+        }
+        // nothing runs on behind the back of a group that has ended
+        const names = new Set(active.map(({ definition }) => definition.name));
+        expect([...after.nodes.values()].filter(({ work }) => work && !names.has(work.group))).toEqual([]);
+      },
+    });
+  });
+});
+
+test('a group’s end agrees with its criteria over all its members, as they stand when it ends', () => {
+  assertAll((start, simulation) => {
+    simulateSite(start, {
+      ...simulation,
+      watch: (stored, decisions) => {
+        for (const decision of decisions) {
+          if (decision.kind !== 'end group' || decision.reason?.startsWith('due to')) continue;
+          const { definition, members, stage } = groupIn(stored, decision.group);
+          if (stage !== 'deploying') continue;
+          const succeeded = members.filter((name) => stored.nodes.get(name)?.status === 'success').length;
+          const misses = judge(definition.success_criteria, { members: members.length, succeeded });
+          expect(decision.misses).toEqual(misses);
+          const timedOut = groupIn(stored, decision.group).reason !== undefined;
+          expect(decision.stage).toBe(misses.length > 0 || timedOut ? 'failure' : 'success');
+        }
+      },
+    });
+  });
+});
+
+test('decisions that are applied never come again; the same run is decided the same', () => {
+  assertAll((start, simulation) => {
+    simulateSite(start, {
+      ...simulation,
+      watch: (stored, decisions, now) => {
+        expect(decide(structuredClone(stored), now, timeouts)).toEqual(decisions);
+        expect(decide(applyDecisions(stored, decisions, now), now, timeouts)).toEqual([]);
+      },
+    });
+  });
+});
+
+test('killed anywhere, again and again, and begun again from what is stored: the same end', () => {
+  fc.assert(
+    fc.property(
+      anySite,
+      anyFates,
+      fc.array(fc.boolean(), { minLength: 60, maxLength: 60 }),
+      (start, outcome, deaths) => {
+        const simulation = { outcome, timeouts };
+        const diesAt = (beat: number) => deaths[beat] ?? false;
+        expect(simulateSite(start, { ...simulation, diesAt })).toEqual(simulateSite(start, simulation));
+      },
+    ),
+  );
+});
+
+test('paused: nothing is begun and no time runs out; what is at work rests, and then nothing is left to decide', () => {
+  assertAll((start, { outcome }) => {
+    let run = applyDecisions(start, decide(start, 0, timeouts), 0);
+    for (let round = 0; round < 20; round += 1) {
+      const decisions = decide(run, 1_000_000, timeouts, { paused: true });
+      expect(decisions.filter(({ kind }) => kind === 'begin' || kind === 'cancel')).toEqual([]);
+      run = applyDecisions(run, decisions, 1_000_000);
+      const ended = [...run.nodes].flatMap(([name, { work }]) => {
+        if (!work) return [];
+        const { state = 'done' } = outcome?.(name, work.phase) ?? {};
+        return [[name, state === 'done' ? { state } : { state, error: 'x' }] as const];
+      });
+      run = applyOutcomes(run, new Map(ended));
+    }
+    expect(decide(run, 1_000_000, timeouts, { paused: true })).toEqual([]);
+    expect([...run.nodes.values()].filter(({ work }) => work)).toEqual([]);
+  });
+});
