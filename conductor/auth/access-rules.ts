@@ -219,6 +219,32 @@ const ofSiteActions: AccessRule[] = scoped('none', [
   ['GET', '/api/v1.0/site_statuses', 'baton:site_status:get', readEverywhere],
 ]);
 
+const airship = '/api/v1.0';
+const revision = `${airship}/revisions/{revision}`;
+
+/** What describes a whole site, and what is asked of one. */
+const ofSites: AccessRule[] = scoped('none', [
+  ['GET', `${airship}/configdocs`, 'baton:configdocs:get', readEverywhere],
+  ['POST', `${airship}/configdocs/{collection}`, 'baton:configdocs:create', administer],
+  ['GET', `${airship}/configdocs/{collection}`, 'baton:configdocs:get', readEverywhere],
+  ['POST', `${airship}/commitconfigdocs`, 'baton:configdocs:commit', administer],
+  ['GET', `${airship}/revisions`, 'baton:revision:get', readEverywhere],
+  ['GET', revision, 'baton:revision:get', readEverywhere],
+  ['GET', `${revision}/documents`, 'baton:revision:get', readEverywhere],
+  ['GET', `${revision}/diff/{other}`, 'baton:revision:get', readEverywhere],
+  ['GET', `${revision}/deepdiff/{other}`, 'baton:revision:get', readEverywhere],
+  ['GET', `${revision}/tags`, 'baton:revision:get', readEverywhere],
+  ['DELETE', `${revision}/tags`, 'baton:revision:tag', administer],
+  ['GET', `${revision}/tags/{tag}`, 'baton:revision:get', readEverywhere],
+  ['POST', `${revision}/tags/{tag}`, 'baton:revision:tag', administer],
+  ['DELETE', `${revision}/tags/{tag}`, 'baton:revision:tag', administer],
+  ['POST', `${airship}/rollback/{revision}`, 'baton:revision:rollback', administer],
+  ['GET', `${airship}/credentials`, 'baton:credential:get', readEverywhere],
+  ['GET', `${airship}/credentials/{credential}`, 'baton:credential:get', readEverywhere],
+  ['PUT', `${airship}/credentials/{credential}`, 'baton:credential:set', administer],
+  ['DELETE', `${airship}/credentials/{credential}`, 'baton:credential:delete', administer],
+]);
+
 /**
  * What has to do without: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
  * Heartbeats and reports carry the boot's own token instead.
@@ -231,6 +257,8 @@ const openToStrangers: AccessRule[] = [
   ['GET', '/docs/{file}'],
   ['GET', '/healthz'],
   ['GET', '/readyz'],
+  ['GET', '/versions'],
+  ['GET', '/api/v1.0/health'],
   ['GET', '/v1/lookup'],
   ['POST', '/v1/heartbeat/{node}'],
   ['POST', '/v1/progress/{node}'],
@@ -258,5 +286,6 @@ export const accessRules: readonly AccessRule[] = [
   ...ofAllocations,
   ...ofNobodysNodes,
   ...ofSiteActions,
+  ...ofSites,
   ...openToStrangers,
 ];

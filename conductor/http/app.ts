@@ -4,14 +4,18 @@ import { actionRoutes } from '#conductor/http/actions.routes.ts';
 import { admitCallers } from '#conductor/http/admit-callers.ts';
 import { admitMachines } from '#conductor/http/admit-machines.ts';
 import { agentRoutes } from '#conductor/http/agent.routes.ts';
+import { airshipRoutes } from '#conductor/http/airship.routes.ts';
 import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocations.routes.ts';
 import { answerUnrouted } from '#conductor/http/answer-unrouted.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { describeApi } from '#conductor/http/api-document.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
 import { chassisRoutes } from '#conductor/http/chassis.routes.ts';
+import { commitConfigdocsRoutes } from '#conductor/http/commit-configdocs.routes.ts';
 import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
+import { configdocsRoutes } from '#conductor/http/configdocs.routes.ts';
 import { consoleRoutes } from '#conductor/http/console.routes.ts';
+import { credentialRoutes } from '#conductor/http/credentials.routes.ts';
 import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
 import { docsRoutes } from '#conductor/http/docs.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
@@ -32,6 +36,8 @@ import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
 import { observeRequests } from '#conductor/http/observe-requests.ts';
 import { portgroupRoutes } from '#conductor/http/portgroups.routes.ts';
 import { portRoutes } from '#conductor/http/ports.routes.ts';
+import { revisionTagRoutes } from '#conductor/http/revision-tags.routes.ts';
+import { revisionRoutes } from '#conductor/http/revisions.routes.ts';
 import { rootRoutes } from '#conductor/http/root.routes.ts';
 import { shardRoutes } from '#conductor/http/shards.routes.ts';
 import { refuseUnstorableText } from '#conductor/http/storable-text.ts';
@@ -74,6 +80,12 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   conductorRoutes,
   actionRoutes,
   agentRoutes,
+  airshipRoutes,
+  configdocsRoutes,
+  commitConfigdocsRoutes,
+  revisionRoutes,
+  revisionTagRoutes,
+  credentialRoutes,
   unbuiltRoutes,
 ];
 

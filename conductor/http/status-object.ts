@@ -22,7 +22,12 @@ export interface StatusObject {
   readonly status: 'Success' | 'Failure';
   readonly message: string;
   readonly reason: string;
-  readonly details: { readonly errorCount: number; readonly messageList: readonly StatusMessage[] };
+  readonly details: {
+    readonly errorCount: number;
+    readonly messageList: readonly StatusMessage[];
+    /** Ours: of a site's documents, where the answer is about one. */
+    readonly revision?: number;
+  };
   readonly code: number;
   readonly retry?: true;
 }
@@ -34,6 +39,7 @@ export interface StatusParts {
   /** One word, for programs; default: that of the code, `NotFound`. */
   readonly reason?: string | undefined;
   readonly faults?: readonly SiteFault[] | undefined;
+  readonly revision?: number | undefined;
   /** The same request may succeed later. */
   readonly retry?: boolean | undefined;
 }
@@ -58,7 +64,8 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 /** A failure without messages of its own has one that repeats it: clients print the list. */
-export function statusObject({ status, code, message, reason, faults = [], retry }: StatusParts): StatusObject {
+export function statusObject(parts: StatusParts): StatusObject {
+  const { status, code, message, reason, faults = [], revision, retry } = parts;
   const messages = faults.map(validationMessage);
   const isBare = status === 'Failure' && messages.length === 0;
   const messageList: StatusMessage[] = isBare ? [{ message, error: true, kind: 'SimpleMessage' }] : messages;
@@ -69,7 +76,11 @@ export function statusObject({ status, code, message, reason, faults = [], retry
     status,
     message,
     reason: reason ?? reasons[code] ?? 'Error',
-    details: { errorCount: messageList.filter(({ error }) => error).length, messageList },
+    details: {
+      errorCount: messageList.filter(({ error }) => error).length,
+      messageList,
+      ...(revision === undefined ? {} : { revision }),
+    },
     code,
     ...(retry === true ? { retry } : {}),
   };

@@ -1,0 +1,46 @@
+import type { Context } from 'hono';
+import { stringify } from 'yaml';
+import { z } from 'zod';
+import type { ApiEnv } from '#conductor/http/api-app.ts';
+import { looseBoolean } from '#conductor/nodes/node-fields.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What all of Airship's paths begin with here: Shipyard's, Deckhand's and Drydock's in one. */
+export const airshipPath = '/api/v1.0';
+
+/** `?force`, `?force=true`. */
+export const airshipFlag = z.union([z.literal('').transform(() => true), looseBoolean]).optional();
+
+const largestId = 2 ** 31 - 1;
+
+/** A revision's number in a path; 0 stands for "nothing" where it may. */
+export const revisionNumber = z.coerce
+  .number({ error: 'must be the number of a revision' })
+  .int('must be a whole number')
+  .min(0, 'must be 0 or more')
+  .max(largestId, 'is no revision: it is too large');
+
+/** The body of a request as text. @throws AppError `invalid_argument` unless it is UTF-8 that can be stored. */
+export async function readText(c: Context<ApiEnv>): Promise<string> {
+  const text = decodeText(await c.req.arrayBuffer());
+  if (text.includes('\0')) throw new AppError('invalid_argument', "body: the character U+0000 can't be stored");
+  return text;
+}
+
+function decodeText(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new AppError('invalid_argument', 'body: it must be text in UTF-8', { cause });
+  }
+}
+
+/** Documents as YAML, one after another, or as a JSON list for who asks for that. */
+export function answerDocuments(c: Context<ApiEnv>, documents: readonly unknown[]): Response {
+  if (c.req.header('accept')?.includes('application/json')) return c.json(documents);
+  return answerYaml(c, documents.map((document) => `---\n${stringify(document)}`).join(''));
+}
+
+export function answerYaml(c: Context<ApiEnv>, text: string): Response {
+  return c.body(text, 200, { 'Content-Type': 'application/x-yaml; charset=utf-8' });
+}

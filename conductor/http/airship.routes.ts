@@ -1,0 +1,46 @@
+import { createRoute } from '@hono/zod-openapi';
+import { sql } from 'drizzle-orm';
+import type { ConductorContext } from '#conductor/context.ts';
+import { inTime } from '#conductor/db/in-time.ts';
+import { airshipPath } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers } from '#conductor/http/query-values.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
+
+const tags = ["site health (Airship's)"];
+const pingTimeoutMs = 2_000;
+
+const versions = createRoute({
+  method: 'get',
+  path: '/versions',
+  tags,
+  summary: "List the versions of Airship's interfaces that are served",
+  responses: answers(200, 'one'),
+});
+
+const health = createRoute({
+  method: 'get',
+  path: `${airshipPath}/health`,
+  tags,
+  summary: 'Say whether the conductor can serve',
+  responses: { ...answers(204, 'it can'), 503: { description: 'it can not' } },
+});
+
+/** `/versions` and `/api/v1.0/health` (airship.md §4). */
+export function airshipRoutes({ db, log, stopping }: Pick<ConductorContext, 'db' | 'log' | 'stopping'>): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(versions, (c) => c.json({ 'v1.0': { path: airshipPath, status: 'stable' } }));
+
+  app.openapi(health, async (c) => {
+    try {
+      await inTime(db.execute(sql`select 1`), pingTimeoutMs, { code: 'timeout', message: 'ask the database' });
+      return c.body(null, stopping.aborted ? 503 : 204);
+    } catch (error) {
+      log.warn({ err: error, outcome: errorCode(error) }, 'the database does not answer');
+      return c.body(null, 503);
+    }
+  });
+
+  return app;
+}

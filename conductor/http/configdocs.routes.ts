@@ -1,0 +1,140 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { airshipFlag, airshipPath, answerYaml, readText } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers } from '#conductor/http/query-values.ts';
+import { answerStatus } from '#conductor/http/status-object.ts';
+import { parseDocumentsInTurns } from '#conductor/sites/documents/parse-documents.ts';
+import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { chooseVersions, compareVersions, readRole } from '#conductor/sites/revisions/compare-versions.ts';
+import { findCollectionText } from '#conductor/sites/revisions/find-collection.ts';
+import { bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
+import { type CollectionUpload, uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ["site documents (Airship's)"];
+const path = `${airshipPath}/configdocs`;
+
+const CollectionParams = z.object({
+  collection: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'must be up to 128 letters, digits and . _ -, the first no mark'),
+});
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: 'List the collections of documents, and what is new in one version against another',
+  request: {
+    query: z.strictObject({
+      'base-version': z.string().optional().describe('default committed'),
+      'diff-version': z.string().optional().describe('default buffer'),
+      versions: z.string().optional().describe("Shipyard's: committed,buffer; two with a comma between, in any order"),
+      version: z.string().optional().describe("what Shipyard's documentation calls `versions`"),
+    }),
+  },
+  responses: answers(200, 'a list, one entry per collection, with base_status and new_status'),
+});
+
+const upload = createRoute({
+  method: 'post',
+  path: `${path}/{collection}`,
+  tags,
+  summary: 'Put a collection of documents into the buffer',
+  request: {
+    params: CollectionParams,
+    query: z.strictObject({
+      buffermode: z
+        .string()
+        .toLowerCase()
+        .pipe(z.enum(bufferModes, { error: `must be one of ${bufferModes.join(', ')}` }))
+        .default('rejectoncontents'),
+      'empty-collection': airshipFlag.describe('the collection goes; the body is empty'),
+    }),
+    body: { content: { 'application/x-yaml': { schema: z.string() } } },
+  },
+  responses: { ...answers(201, 'a Status with what is wrong with the site'), ...answers(200, 'it said so before') },
+});
+
+const show = createRoute({
+  method: 'get',
+  path: `${path}/{collection}`,
+  tags,
+  summary: 'Show a collection as it was uploaded, byte for byte',
+  request: {
+    params: CollectionParams,
+    query: z.strictObject({
+      version: z.string().optional().describe('default: the buffer, or else what is committed'),
+    }),
+  },
+  responses: answers(200, 'YAML'),
+});
+
+/** `/api/v1.0/configdocs` (airship.md §5). */
+export function configdocsRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+  const { db } = context;
+
+  app.openapi(list, async (c) => {
+    const query = c.req.valid('query');
+    const versions = query.versions ?? query.version;
+    const pair = chooseVersions({ versions, base: query['base-version'], diff: query['diff-version'] });
+    return c.json(await compareVersions(db, pair));
+  });
+
+  app.openapi(upload, async (c) => {
+    const { buffermode: mode, 'empty-collection': isEmpty = false } = c.req.valid('query');
+    const content = await readUpload(await readText(c), isEmpty);
+    const { collection } = c.req.valid('param');
+    const user = c.get('caller').user;
+    const { revision, isNew } = await uploadCollection(db, { collection, mode, content, user });
+    const { faults } = revision ? await checkRevision(context, revision.id) : { faults: [] };
+    const errors = faults.filter(({ level }) => level === 'Error').length;
+    const id = revision?.id ?? 0;
+    return answerStatus(c, {
+      status: errors > 0 ? 'Failure' : 'Success',
+      code: isNew ? 201 : 200,
+      message: isNew
+        ? `Collection ${collection} is in the buffer: revision ${id}; ${tellErrors(errors)}.`
+        : `Nothing has changed: revision ${id} says so already; ${tellErrors(errors)}.`,
+      reason: 'Validation',
+      faults,
+      revision: id,
+    });
+  });
+
+  app.openapi(show, async (c) => {
+    const { version } = c.req.valid('query');
+    const role = version === undefined ? undefined : readRole('version', version);
+    return answerYaml(c, await findCollectionText(db, c.req.valid('param').collection, role));
+  });
+
+  return app;
+}
+
+/** @throws AppError `invalid_argument` with the faults of each document. */
+async function readUpload(text: string, isEmpty: boolean): Promise<CollectionUpload['content']> {
+  const { documents, faults } = await parseDocumentsInTurns(text);
+  const errors = faults.filter(({ level }) => level === 'Error');
+  if (errors.length > 0) {
+    const details = { faults, reason: 'InvalidDocuments' };
+    throw new AppError('invalid_argument', `The documents can't be used: ${tellErrors(errors.length)}.`, { details });
+  }
+  if (isEmpty && documents.length > 0) {
+    throw new AppError('invalid_argument', 'empty-collection: the body has documents; leave out one or the other');
+  }
+  if (!isEmpty && documents.length === 0) {
+    throw new AppError(
+      'invalid_argument',
+      'body: it has no documents; to take the collection away, add empty-collection=true',
+    );
+  }
+  return isEmpty ? undefined : { text, documents };
+}
+
+function tellErrors(count: number): string {
+  if (count === 0) return 'no errors';
+  return count === 1 ? '1 error' : `${count} errors`;
+}

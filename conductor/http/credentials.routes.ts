@@ -1,0 +1,121 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { airshipFlag, airshipPath } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { apiTime } from '#conductor/nodes/node-view.ts';
+import {
+  deleteCredential,
+  findCredential,
+  type ListedCredential,
+  listCredentials,
+  putCredential,
+} from '#conductor/sites/credentials/credential-store.ts';
+import { findCredentialUsers } from '#conductor/sites/credentials/credential-users.ts';
+import { credentialName } from '#conductor/sites/documents/upload-faults.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ["site credentials (Baton's own)"];
+const path = `${airshipPath}/credentials`;
+const onePath = `${path}/{credential}`;
+
+const CredentialParams = z.object({
+  credential: z.string().regex(credentialName, 'must be up to 255 letters, digits and . _ -, the first no mark'),
+});
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: 'List the credentials that documents may name, without their passwords',
+  responses: answers(200, 'credentials'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: onePath,
+  tags,
+  summary: 'Show a credential, without its password',
+  request: { params: CredentialParams },
+  responses: answers(200, 'the credential'),
+});
+
+const put = createRoute({
+  method: 'put',
+  path: onePath,
+  tags,
+  summary: 'Store user and password of BMCs under a name; nobody is told the password again',
+  request: {
+    params: CredentialParams,
+    body: jsonBody(
+      z.strictObject({
+        username: z.string().max(255, 'must have 255 characters at most'),
+        password: z.string().max(1024, 'must have 1024 characters at most'),
+      }),
+    ),
+  },
+  responses: { ...answers(200, 'it was replaced'), ...answers(201, 'it is new') },
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: onePath,
+  tags,
+  summary: 'Forget a credential',
+  request: {
+    params: CredentialParams,
+    query: z.strictObject({ force: airshipFlag.describe('also one that documents name') }),
+  },
+  responses: { ...answers(204, 'gone'), 409: { description: 'documents name it' } },
+});
+
+/** `/api/v1.0/credentials`. */
+export function credentialRoutes(context: Pick<ConductorContext, 'db' | 'secrets'>): ApiApp {
+  const app = newApiApp();
+  const { db } = context;
+
+  app.openapi(list, async (c) => c.json({ credentials: (await listCredentials(db)).map(view) }));
+
+  app.openapi(show, async (c) => c.json(await getView(context, c.req.valid('param').credential)));
+
+  app.openapi(put, async (c) => {
+    const { credential } = c.req.valid('param');
+    const isNew = await putCredential(context, credential, c.req.valid('json'), c.get('caller').user);
+    return c.json(await getView(context, credential), isNew ? 201 : 200);
+  });
+
+  app.openapi(remove, async (c) => {
+    const { credential } = c.req.valid('param');
+    if (c.req.valid('query').force !== true) await refuseUsed(context, credential);
+    if (!(await deleteCredential(db, credential))) throw unknown(credential);
+    return c.body(null, 204);
+  });
+
+  return app;
+}
+
+async function getView({ db }: Pick<ConductorContext, 'db'>, name: string) {
+  const found = await findCredential(db, name);
+  if (!found) throw unknown(name);
+  return view(found);
+}
+
+/** @throws AppError `conflict` naming the first documents that name it. */
+async function refuseUsed({ db }: Pick<ConductorContext, 'db'>, name: string): Promise<void> {
+  const users = await findCredentialUsers(db, name);
+  if (users.length === 0) return;
+  const more = users.length > 3 ? ` and ${users.length - 3} more` : '';
+  throw new AppError(
+    'conflict',
+    `Credential ${name} is named by ${users.slice(0, 3).join(', ')}${more}; change the documents first, or delete it with force=true.`,
+  );
+}
+
+function view({ name, username, updatedBy, updatedAt }: ListedCredential) {
+  return { name, username, updated_by: updatedBy, updated_at: apiTime(updatedAt) };
+}
+
+function unknown(name: string): AppError {
+  return new AppError('not_found', `Credential ${name} could not be found.`);
+}

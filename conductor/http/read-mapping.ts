@@ -1,0 +1,26 @@
+import { parse } from 'yaml';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { isMapping } from '#conductor/sites/documents/site-document.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * A small body in YAML or JSON; none at all is an empty mapping.
+ * @throws AppError `invalid_argument` for anything else.
+ */
+export function readMapping(text: string): JsonObject {
+  const wrong = (cause?: unknown): AppError =>
+    new AppError('invalid_argument', 'body: it must be a mapping, as JSON or YAML', { cause });
+  const value = parseYaml(text, wrong) ?? {};
+  // what YAML has beyond JSON would not be kept as it is
+  const plain: unknown = JSON.parse(JSON.stringify(value));
+  if (!isMapping(plain) || /\\u(0000|d[89a-f])/i.test(JSON.stringify(plain))) throw wrong();
+  return plain;
+}
+
+function parseYaml(text: string, wrong: (cause: unknown) => AppError): unknown {
+  try {
+    return parse(text, { maxAliasCount: 100 }) as unknown;
+  } catch (error) {
+    throw wrong(error);
+  }
+}

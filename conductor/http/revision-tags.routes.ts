@@ -1,0 +1,108 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { airshipPath, readText, revisionNumber } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers } from '#conductor/http/query-values.ts';
+import { readMapping } from '#conductor/http/read-mapping.ts';
+import { removeTag, removeTags, setTag } from '#conductor/sites/revisions/hand-tags.ts';
+import { getRevision, listTags } from '#conductor/sites/revisions/revision-store.ts';
+import { viewTags } from '#conductor/sites/revisions/revision-view.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ["site revisions (Airship's)"];
+const path = `${airshipPath}/revisions/{revision}/tags`;
+const onePath = `${path}/{tag}`;
+
+const RevisionParams = z.object({ revision: revisionNumber });
+const TagParams = z.object({
+  revision: revisionNumber,
+  tag: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be up to 64 letters, digits and . _ -'),
+});
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: "List a revision's tags",
+  request: { params: RevisionParams },
+  responses: answers(200, 'tag → its data'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: onePath,
+  tags,
+  summary: "Show a revision's tag",
+  request: { params: TagParams },
+  responses: answers(200, 'tag → its data'),
+});
+
+const set = createRoute({
+  method: 'post',
+  path: onePath,
+  tags,
+  summary: 'Tag a revision, or give its tag other data',
+  request: {
+    params: TagParams,
+    body: { content: { 'application/x-yaml': { schema: z.record(z.string(), z.unknown()) } } },
+  },
+  responses: answers(201, 'tag → its data'),
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: onePath,
+  tags,
+  summary: "Remove a revision's tag",
+  request: { params: TagParams },
+  responses: answers(204, 'gone'),
+});
+
+const removeAll = createRoute({
+  method: 'delete',
+  path,
+  tags,
+  summary: "Remove a revision's tags, but for those that Baton sets",
+  request: { params: RevisionParams },
+  responses: answers(204, 'gone'),
+});
+
+/** `/api/v1.0/revisions/{revision}/tags` (Deckhand, airship.md §5). */
+export function revisionTagRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(list, async (c) => {
+    const { id } = await getRevision(db, c.req.valid('param').revision);
+    return c.json(viewTags(await listTags(db, id)));
+  });
+
+  app.openapi(show, async (c) => {
+    const { revision, tag } = c.req.valid('param');
+    const { id } = await getRevision(db, revision);
+    const found = (await listTags(db, id)).filter((row) => row.tag === tag);
+    if (found.length === 0) throw new AppError('not_found', `Revision ${id} has no tag ${tag}.`);
+    return c.json(viewTags(found));
+  });
+
+  app.openapi(set, async (c) => {
+    const { revision, tag } = c.req.valid('param');
+    const data: JsonObject = readMapping(await readText(c));
+    await setTag(db, { revisionId: revision, tag, data, user: c.get('caller').user });
+    return c.json({ [tag]: data }, 201);
+  });
+
+  app.openapi(remove, async (c) => {
+    const { revision, tag } = c.req.valid('param');
+    await removeTag(db, revision, tag);
+    return c.body(null, 204);
+  });
+
+  app.openapi(removeAll, async (c) => {
+    await removeTags(db, c.req.valid('param').revision);
+    return c.body(null, 204);
+  });
+
+  return app;
+}

@@ -1,0 +1,181 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import type { SiteRevisionRow } from '#conductor/db/schema/site.ts';
+import { airshipPath, answerDocuments, revisionNumber } from '#conductor/http/airship-values.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import { originOf } from '#conductor/http/links.ts';
+import { answers } from '#conductor/http/query-values.ts';
+import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
+import { compareCollections } from '#conductor/sites/revisions/compare-versions.ts';
+import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
+import {
+  getRevision,
+  listCollections,
+  listRevisionDocuments,
+  listRevisions,
+  listTags,
+  readContent,
+} from '#conductor/sites/revisions/revision-store.ts';
+import { viewListedRevision, viewRevision } from '#conductor/sites/revisions/revision-view.ts';
+import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
+
+const tags = ["site revisions (Airship's)"];
+const path = `${airshipPath}/revisions`;
+const onePath = `${path}/{revision}`;
+
+const RevisionParams = z.object({ revision: revisionNumber });
+const PairParams = z.object({ revision: revisionNumber, other: revisionNumber });
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: "List revisions of the site's documents",
+  request: {
+    query: z.strictObject({
+      tag: z
+        .union([z.string().transform((tag) => [tag]), z.array(z.string())])
+        .optional()
+        .describe('only those that have it; of several, all'),
+      sort: z.enum(['id', 'createdAt'], { error: 'must be id or createdAt' }).optional(),
+      order: z.enum(['asc', 'desc'], { error: 'must be asc or desc' }).default('asc'),
+    }),
+  },
+  responses: answers(200, 'count and results, each with its collections (buckets), the names of its tags, its roles'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: onePath,
+  tags,
+  summary: 'Show a revision',
+  request: { params: RevisionParams },
+  responses: answers(200, 'the revision; its tags with their data'),
+});
+
+const documents = createRoute({
+  method: 'get',
+  path: `${onePath}/documents`,
+  tags,
+  summary: "Show a revision's documents",
+  request: {
+    params: RevisionParams,
+    query: z.strictObject({
+      schema: z.string().optional(),
+      'metadata.name': z.string().optional(),
+      'status.bucket': z.string().optional().describe('only of this collection'),
+    }),
+  },
+  responses: answers(200, 'YAML, or a list with Accept: application/json'),
+});
+
+const diff = createRoute({
+  method: 'get',
+  path: `${onePath}/diff/{other}`,
+  tags,
+  summary: 'Tell which collections two revisions have differently; 0 = nothing at all',
+  request: { params: PairParams },
+  responses: answers(200, 'collection → created, modified, deleted or unmodified, from the older to the newer'),
+});
+
+const deepDiff = createRoute({
+  method: 'get',
+  path: `${onePath}/deepdiff/{other}`,
+  tags,
+  summary: 'Tell every document and value that changes from one revision to the other; 0 = nothing at all',
+  request: { params: PairParams },
+  responses: answers(200, 'document_added, document_deleted, document_changed; each with count and details'),
+});
+
+const rollback = createRoute({
+  method: 'post',
+  path: `${airshipPath}/rollback/{revision}`,
+  tags,
+  summary: 'Put what an old revision says into the buffer; 0 = nothing at all',
+  request: { params: RevisionParams },
+  responses: answers(201, 'the new revision'),
+});
+
+/** `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */
+export function revisionRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(list, async (c) => {
+    const { tag = [], order } = c.req.valid('query');
+    const rows = await listRevisions(db, tag);
+    const collections = await listCollections(db);
+    const tagsOf = Map.groupBy(await listTags(db), ({ revisionId }) => revisionId);
+    const roles = await readRoles(db);
+    const url = `${originOf(c)}${path}`;
+    const results = rows.map((row) => {
+      const of = { collections: collections.get(row.id) ?? [], tags: tagsOf.get(row.id) ?? [] };
+      return viewListedRevision(row, { ...of, roles, url });
+    });
+    if (order === 'desc') results.reverse();
+    return c.json({ count: results.length, next: null, prev: null, results });
+  });
+
+  app.openapi(show, async (c) => {
+    const row = await getRevision(db, c.req.valid('param').revision);
+    return c.json(await viewOne(db, c, row));
+  });
+
+  app.openapi(documents, async (c) => {
+    const { schema, 'metadata.name': name, 'status.bucket': collection } = c.req.valid('query');
+    const { id } = await getRevision(db, c.req.valid('param').revision);
+    const found = await listRevisionDocuments(db, id, collection);
+    const chosen = found.filter(
+      (document) =>
+        (schema === undefined || document.schema === schema) && (name === undefined || document.name === name),
+    );
+    return answerDocuments(
+      c,
+      chosen.map((document) => ({ ...plainDocument(document), status: { bucket: document.collection, revision: id } })),
+    );
+  });
+
+  app.openapi(diff, async (c) => {
+    const { revision, other } = c.req.valid('param');
+    const [older, newer] = revision < other ? [revision, other] : [other, revision];
+    await requireRevisions(db, [older, newer]);
+    return c.json(Object.fromEntries(compareCollections(await readContent(db, older), await readContent(db, newer))));
+  });
+
+  app.openapi(deepDiff, async (c) => {
+    const { revision, other } = c.req.valid('param');
+    await requireRevisions(db, [revision, other]);
+    const [before, after] = [await listRevisionDocuments(db, revision), await listRevisionDocuments(db, other)];
+    const { added, removed, changed } = compareDocuments(before, after);
+    return c.json({
+      document_added: { count: added.length, details: added },
+      document_deleted: { count: removed.length, details: removed },
+      document_changed: { count: changed.length, details: changed },
+    });
+  });
+
+  app.openapi(rollback, async (c) => {
+    const row = await rollBack(db, c.req.valid('param').revision, c.get('caller').user);
+    return c.json(await viewOne(db, c, row), 201);
+  });
+
+  return app;
+}
+
+async function viewOne(db: Queryable, c: Context<ApiEnv>, row: SiteRevisionRow) {
+  const collections = [...(await readContent(db, row.id)).keys()];
+  const url = `${originOf(c)}${path}`;
+  return viewRevision(row, { collections, tags: await listTags(db, row.id), roles: await readRoles(db), url });
+}
+
+function plainDocument({ schema, metadata, data }: SiteDocument) {
+  return { schema, metadata, data };
+}
+
+/** @throws AppError `not_found`; 0 is none and stands for an empty one. */
+async function requireRevisions(db: Queryable, ids: readonly number[]): Promise<void> {
+  for (const id of ids) if (id !== 0) await getRevision(db, id);
+}

@@ -1,0 +1,120 @@
+import type { Queryable } from '#conductor/db/open.ts';
+import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
+import { parseRole, type RevisionRole, revisionRoles } from '#conductor/sites/revisions/revision-roles.ts';
+import { type RevisionContent, readContent } from '#conductor/sites/revisions/revision-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export type CollectionChange = 'unmodified' | 'modified' | 'created' | 'deleted';
+
+/** Two of a site's versions, each by its role. */
+export interface VersionPair {
+  readonly base: RevisionRole;
+  readonly diff: RevisionRole;
+  /** Those that the caller named, and that so have to be there. */
+  readonly named: readonly RevisionRole[];
+}
+
+/** A collection in two versions, as Shipyard lists it. */
+export interface CollectionRow {
+  readonly collection_name: string;
+  readonly base_version: RevisionRole;
+  /** 0 = there is none. */
+  readonly base_revision: number;
+  readonly base_status: 'present' | 'not present';
+  readonly new_version: RevisionRole;
+  readonly new_revision: number;
+  readonly new_status: CollectionChange;
+}
+
+const choices = `must be one of ${revisionRoles.join(', ')}`;
+
+/**
+ * Which two are meant: the seed's `base-version` and `diff-version`, or Shipyard's `versions=a,b`, which it puts in order.
+ * Pure.
+ * @throws AppError `invalid_argument` naming the parameter and what would be right.
+ */
+export function chooseVersions(query: {
+  readonly versions?: string | undefined;
+  readonly base?: string | undefined;
+  readonly diff?: string | undefined;
+}): VersionPair {
+  if (query.versions !== undefined) {
+    if (query.base !== undefined || query.diff !== undefined) {
+      throw new AppError('invalid_argument', 'versions: it does not go together with base-version and diff-version');
+    }
+    const names = query.versions.split(',').map((name) => readRole('versions', name.trim()));
+    const [base, diff, ...more] = revisionRoles.filter((role) => names.includes(role));
+    if (!base || !diff || more.length > 0 || names.length !== 2) {
+      throw new AppError(
+        'invalid_argument',
+        `versions: it must be two different ones with a comma between; each ${choices}`,
+      );
+    }
+    return { base, diff, named: [base, diff] };
+  }
+  const base = query.base === undefined ? 'committed' : readRole('base-version', query.base);
+  const diff = query.diff === undefined ? 'buffer' : readRole('diff-version', query.diff);
+  if (base === diff) {
+    throw new AppError(
+      'invalid_argument',
+      `diff-version: it is ${diff}, as base-version is; ${choices}, and two different ones`,
+    );
+  }
+  return {
+    base,
+    diff,
+    named: [...(query.base === undefined ? [] : [base]), ...(query.diff === undefined ? [] : [diff])],
+  };
+}
+
+/** @throws AppError `invalid_argument` naming the parameter and what would be right. */
+export function readRole(parameter: string, text: string): RevisionRole {
+  const role = parseRole(text);
+  if (!role) throw new AppError('invalid_argument', `${parameter}: '${text}' ${choices}`);
+  return role;
+}
+
+/**
+ * The revision of a version; of an empty buffer the committed one; 0 when there is none and nobody named it.
+ * @throws AppError `not_found`.
+ */
+export function resolveVersion(roles: ReadonlyMap<RevisionRole, number>, role: RevisionRole, isNamed: boolean): number {
+  const id = roles.get(role) ?? (role === 'buffer' ? roles.get('committed') : undefined);
+  if (id === undefined && isNamed && role !== 'buffer') {
+    throw new AppError('not_found', `There is no revision of version ${role} yet.`);
+  }
+  return id ?? 0;
+}
+
+/** Every collection that either has. @throws AppError `not_found`. */
+export async function compareVersions(db: Queryable, { base, diff, named }: VersionPair): Promise<CollectionRow[]> {
+  const roles = await readRoles(db);
+  const baseId = resolveVersion(roles, base, named.includes(base));
+  const diffId = resolveVersion(roles, diff, named.includes(diff));
+  const before = await readContent(db, baseId);
+  const after = await readContent(db, diffId);
+  return [...compareCollections(before, after)].map(([collection, change]) => ({
+    collection_name: collection,
+    base_version: base,
+    base_revision: baseId,
+    base_status: before.has(collection) ? 'present' : 'not present',
+    new_version: diff,
+    new_revision: diffId,
+    new_status: change,
+  }));
+}
+
+/** By name of the collection. Pure. */
+export function compareCollections(
+  before: RevisionContent,
+  after: RevisionContent,
+): ReadonlyMap<string, CollectionChange> {
+  const names = [...new Set([...before.keys(), ...after.keys()])].sort((a, b) => a.localeCompare(b));
+  return new Map(names.map((name) => [name, changeOf(before.get(name), after.get(name))]));
+}
+
+function changeOf(before: string | undefined, after: string | undefined): CollectionChange {
+  if (before === undefined) return 'created';
+  if (after === undefined) return 'deleted';
+  return before === after ? 'unmodified' : 'modified';
+}

@@ -1,0 +1,15 @@
+import type { Queryable } from '#conductor/db/open.ts';
+import { together } from '#conductor/db/together.ts';
+import { type RevisionRole, revisionRoles } from '#conductor/sites/revisions/revision-roles.ts';
+import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
+
+/** The revision of each role that one has. */
+export async function readRoles(db: Queryable): Promise<ReadonlyMap<RevisionRole, number>> {
+  const found = await together(revisionRoles.map((role) => findRevisionByRole(db, role)));
+  return new Map(
+    revisionRoles.flatMap((role, index) => {
+      const revision = found[index];
+      return revision ? [[role, revision.id] as const] : [];
+    }),
+  );
+}
