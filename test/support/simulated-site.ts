@@ -1,0 +1,78 @@
+import { stringify } from 'yaml';
+import { seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
+import {
+  type SimulatedNode,
+  type SimulatedNodeOptions,
+  startSimulatedNode,
+} from '#test/simulators/node/simulated-node.ts';
+
+/** A node of a site's documents. */
+export interface SiteMember {
+  readonly name: string;
+  readonly rack: string;
+  readonly tags: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface SimulatedSite {
+  /** By the name of the node. */
+  readonly machines: ReadonlyMap<string, SimulatedNode>;
+  /** Profile and nodes, as YAML. */
+  readonly documents: string;
+  close(): Promise<void>;
+}
+
+/** The account of every simulated BMC, and the name that documents have for it. */
+export const bmcCredential = { name: 'bmc', account: { username: 'admin', password: 'simulated' } } as const;
+
+/** Documents' usual metadata. */
+export function siteDocument(schema: string, name: string, data: unknown): string {
+  const layeringDefinition = { abstract: false, layer: 'site' };
+  const metadata = { schema: 'metadata/Document/v1', name, layeringDefinition, storagePolicy: 'cleartext' };
+  return stringify({ schema, metadata, data });
+}
+
+/** The five groups of seed 000. */
+export function seedStrategyDocument(): string {
+  const { groups } = seedStrategy;
+  return siteDocument('shipyard/DeploymentStrategy/v1', 'deployment-strategy', { groups });
+}
+
+/** Simulated machines and the documents that describe them. */
+export async function startSimulatedSite(
+  members: readonly SiteMember[],
+  options: Pick<SimulatedNodeOptions, 'conductorUrl'> & Partial<SimulatedNodeOptions>,
+): Promise<SimulatedSite> {
+  const started = await Promise.all(
+    members.map(async (member, index) => {
+      const hex = index.toString(16).padStart(4, '0');
+      const mac = `52:54:00:05:${hex.slice(0, 2)}:${hex.slice(2)}`;
+      return [member.name, await startSimulatedNode({ ...options, mac })] as const;
+    }),
+  );
+  const machines = new Map(started);
+  const profile = siteDocument('drydock/HostProfile/v1', 'simulated', {
+    oob: { type: 'redfish', credential: bmcCredential.name },
+    // BIOS: the simulated ramdisk has no firmware to put a boot entry into
+    boot_mode: 'bios',
+    platform: {
+      image: 'http://images.example/demo.raw',
+      checksum: 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+    },
+  });
+  const nodes = members.map(({ name, rack, tags, labels = {} }) =>
+    siteDocument('drydock/BaremetalNode/v1', name, {
+      host_profile: 'simulated',
+      oob: { address: machines.get(name)?.bmc.address },
+      metadata: { rack, tags, owner_data: labels },
+      interfaces: { eth0: { mac: machines.get(name)?.mac, pxe: true } },
+    }),
+  );
+  return {
+    machines,
+    documents: [profile, ...nodes].join('---\n'),
+    close: async () => {
+      await Promise.all(started.map(([, machine]) => machine.close()));
+    },
+  };
+}
