@@ -167,7 +167,13 @@ describe('tables match their folders', () => {
       [...kind.opening, ...kind.sorted, ...kind.closing, ...kind.cleanup].map(key),
     );
     // what follows a step, what stands in another's place, and what an operator may list
-    const others = ['deploy.reboot_ramdisk', 'deploy.gather_steps', 'deploy.fake_deploy', ...reservedStepNames];
+    const others = [
+      'deploy.reboot_ramdisk',
+      'deploy.gather_steps',
+      'deploy.run_plugin_task',
+      'deploy.fake_deploy',
+      ...reservedStepNames,
+    ];
     expect(new Set([...wanted, ...others])).toEqual(new Set(conductorSteps.map(key)));
     expect(new Set(conductorSteps.map(key)).size).toBe(conductorSteps.length);
   });

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import type { ProbedPartition } from '#agent/storage/block-device.ts';
 import { withMounted } from '#agent/storage/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Run, RunResult } from '#shared/process/run.ts';
+import type { Run, RunOptions, RunResult } from '#shared/process/run.ts';
 
 /** A deployed system, mounted, with the kernel's file systems below it. */
 export interface DeployedSystem {
   readonly root: string;
-  /** Runs one of the system's own programs in it. */
-  readonly run: (command: string, args: readonly string[]) => Promise<RunResult>;
+  /** Runs one of the system's own programs in it; for at most 10 minutes, if `options` don't say otherwise. */
+  readonly run: (command: string, args: readonly string[], options?: RunOptions) => Promise<RunResult>;
   /** The first of `commands` that the system has; `undefined` when it has none. */
   readonly find: (commands: readonly string[]) => Promise<string | undefined>;
 }
@@ -48,10 +48,15 @@ export async function withDeployedSystem<T>(
     }
     return use({
       root,
-      run: (command, args) =>
+      run: (command, args, options = {}) =>
         run('chroot', [root, command, ...args], {
           timeoutMs: commandTimeoutMs,
-          env: { PATH: searchPath.map((folder) => `/${folder}`).join(':'), LC_ALL: 'C.UTF-8' },
+          ...options,
+          env: {
+            PATH: searchPath.map((folder) => `/${folder}`).join(':'),
+            LC_ALL: 'C.UTF-8',
+            ...options.env,
+          },
         }),
       find: async (commands) => {
         for (const command of commands) if (await isProgram(root, command)) return command;

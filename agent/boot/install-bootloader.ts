@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
-import { bootDisksOf } from '#agent/boot/boot-disks.ts';
 import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
 import type { NewBootEntry } from '#agent/boot/efibootmgr.ts';
+import { type DeployedDisk, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
 import { findEsp } from '#agent/boot/find-esp.ts';
 import { findLoaders } from '#agent/boot/find-loaders.ts';
 import { configureGrub, installBiosGrub, installEfiGrub, requireConfiguration } from '#agent/boot/grub.ts';
@@ -10,14 +10,10 @@ import { readBootMode } from '#agent/boot/read-boot-mode.ts';
 import { spreadEsp } from '#agent/boot/spread-esp.ts';
 import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
 import type { AgentContext } from '#agent/context.ts';
-import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
-import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { withMounted } from '#agent/storage/mount.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
-import { probePartitions } from '#agent/storage/probe-partitions.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Parameters of `image.install_bootloader` (agent-protocol.md §4.1). */
@@ -33,11 +29,7 @@ export interface BootloaderParams {
 type Context = Pick<AgentContext, 'run' | 'log' | 'node' | 'writtenImage' | 'imagePolicy'>;
 
 /** What is to boot: the device that the image is on, and the disks that firmware knows it by. */
-interface Target {
-  readonly device: BlockDevice;
-  readonly disks: readonly BlockDevice[];
-  readonly isRaid: boolean;
-  readonly partitions: readonly ProbedPartition[];
+interface Target extends DeployedDisk {
   /** Its boot loader is made here; a whole-disk image, the only kind on RAID, brings its own configuration. */
   readonly isPartitionImage: boolean;
   /** Of the root file system, where the conductor knows it. */
@@ -67,15 +59,7 @@ async function findTarget(context: Context, params: BootloaderParams): Promise<T
   if (params.prep_boot_part_uuid) {
     throw new AppError('not_supported', 'boot loaders on PReP partitions (prep_boot_part_uuid) are not supported');
   }
-  const { run } = context;
-  await assembleForNode(run, context.node);
-  await waitForUdev(run);
-  const devices = await listBlockDevices(run);
-  // the disk of this boot's image; after an agent restart, the one that the hints choose
-  const name = context.writtenImage.current?.device;
-  const device = devices.find((each) => each.name === name) ?? chooseRootDevice(devices, context.node);
-  const disks = bootDisksOf(device, devices);
-  const isRaid = disks[0] !== device;
+  const deployed = await findDeployedDisk(context);
   const isDiskId = !params.root_uuid || params.root_uuid.startsWith('0x');
   if (isDiskId && params.efi_system_part_uuid) {
     throw new AppError(
@@ -84,11 +68,8 @@ async function findTarget(context: Context, params: BootloaderParams): Promise<T
     );
   }
   return {
-    device,
-    disks,
-    isRaid,
-    partitions: await probePartitions(run, device.name),
-    isPartitionImage: !isDiskId && !isRaid,
+    ...deployed,
+    isPartitionImage: !isDiskId && !deployed.isRaid,
     rootUuid: isDiskId ? undefined : (params.root_uuid ?? undefined),
   };
 }

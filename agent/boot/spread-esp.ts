@@ -64,6 +64,18 @@ async function ensureArray(run: Run, holders: readonly BootPartition[], hasFiles
   return device;
 }
 
+/** The array of the EFI system partitions of these disks, once `spreadEsp` has made it. */
+export async function findSpreadEsp(run: Run, disks: readonly BlockDevice[]): Promise<string | undefined> {
+  const partitions = new Set(disks.flatMap((disk) => disk.partitions.map(({ name }) => name)));
+  const arrays = await readArrays(run);
+  const isEsp = (array: MdArray): boolean =>
+    array.active &&
+    array.level === 'raid1' &&
+    array.metadata === '1.0' &&
+    array.members.every((name) => partitions.has(name));
+  return arrays.find(isEsp)?.device;
+}
+
 function isEspOf(array: MdArray, members: readonly string[]): boolean {
   return (
     array.active &&

@@ -1,7 +1,7 @@
 const mask = '******';
 
-/** Keys of step arguments and of what stands in them (`image_server_password`, `image_request_authorization` …). */
-const secretKey = /configdrive|password|token|secret|authorization|private_key/i;
+/** Keys of step arguments and of what stands in them (`image_server_password`, `image_request_authorization` …); a plugin's files are long. */
+const secretKey = /configdrive|password|token|secret|authorization|private_key|^plugin_files$/i;
 
 /** Lists whose entries hold under one key what may be a secret: injected files (keys, tokens), BIOS settings. */
 const secretInEntries: readonly { readonly list: RegExp; readonly key: string }[] = [

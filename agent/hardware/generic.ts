@@ -12,6 +12,7 @@ import { eraseDevicesExpress } from '#agent/steps/deploy-erase-devices-express.t
 import { eraseDevicesMetadata } from '#agent/steps/deploy-erase-devices-metadata.ts';
 import { erasePstoreStep } from '#agent/steps/deploy-erase-pstore.ts';
 import { injectFilesStep } from '#agent/steps/deploy-inject-files.ts';
+import { runPluginTaskStep } from '#agent/steps/deploy-run-plugin-task.ts';
 import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
 import { applyRaidConfiguration } from '#agent/steps/raid-apply-configuration.ts';
 import { createRaidConfiguration } from '#agent/steps/raid-create-configuration.ts';
@@ -32,6 +33,7 @@ export const genericHardwareManager: HardwareManager = {
       { step: cleanUefiNvram, priority: 0 },
       { step: writeImageStep, priority: 0 },
       { step: injectFilesStep, priority: 0 },
+      { step: runPluginTaskStep, priority: 0 },
       { step: applyRaidConfiguration, priority: 0 },
       { step: applyBiosConfiguration, priority: 0 },
       { step: factoryResetBios, priority: 0 },

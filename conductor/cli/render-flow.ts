@@ -1,4 +1,5 @@
 import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
+import { stepTitle } from '#conductor/flows/planned-step.ts';
 import { Progress } from '#shared/wire/progress.ts';
 
 const marks: Readonly<Record<string, string>> = {
@@ -58,14 +59,16 @@ function renderStep(step: FlowStepView, now: Date, width: number): string[] {
   return step.error ? [first, `      ${step.error}`] : [first];
 }
 
-/** `deploy.write_image`, `power.power_off (clean-up)`. */
+/** `deploy.write_image`, `power.power_off (clean-up)`, `plugin ntp: task 2 (post_deployment/100)`. */
 export function stepName(step: FlowStepView): string {
-  return `${step.interface}.${step.step}${step.phase === 'cleanup' ? ' (clean-up)' : ''}`;
+  return `${stepTitle(step)}${step.phase === 'cleanup' ? ' (clean-up)' : ''}`;
 }
+
+const asked: ReadonlySet<string> = new Set(['template', 'request', 'plugin']);
 
 function remark(step: FlowStepView, now: Date): string {
   // where the plan is not as it always is
-  if (step.state === 'pending') return step.origin === 'template' || step.origin === 'request' ? step.reason : '';
+  if (step.state === 'pending') return asked.has(step.origin) ? step.reason : '';
   const busy = step.state === 'running' || step.state === 'waiting';
   if (!busy) return '';
   const progress = progressOf(step);

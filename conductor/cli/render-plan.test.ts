@@ -11,6 +11,7 @@ const step = {
   in_band: true,
   args: { raid_config: {} },
   reboot_requested: false,
+  plugin: null,
   abortable: true,
   reason: 'template CUSTOM_RAID1 gives it priority 90',
   predicted_seconds: 12.34,

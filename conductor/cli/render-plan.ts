@@ -1,5 +1,6 @@
 import { cell, table } from '#conductor/cli/print.ts';
 import { formatBytes, formatDuration } from '#conductor/cli/render-flow.ts';
+import { stepTitle } from '#conductor/flows/planned-step.ts';
 import type { PlanView } from '#conductor/flows/view-plan.ts';
 
 /** A plan as tables: the steps with the reason for each one's place, what is destroyed, what it comes to. Pure. */
@@ -7,7 +8,7 @@ export function renderPlan(plan: PlanView): string {
   const steps = plan.steps.map((step) => [
     String(step.position),
     step.priority > 0 ? String(step.priority) : '',
-    `${step.interface}.${step.step}`,
+    stepTitle(step),
     step.in_band ? 'agent' : '',
     duration(step.predicted_seconds),
     `${step.reason}${step.reboot_requested ? ' (then reboots)' : ''}`,
@@ -26,7 +27,7 @@ export function renderPlan(plan: PlanView): string {
 function argsPart(plan: PlanView): string[] {
   const rows = plan.steps
     .filter(({ args }) => typeof args === 'object' && args !== null && Object.keys(args).length > 0)
-    .map((step) => [`  ${step.position}`, `${step.interface}.${step.step}`, cell(step.args)]);
+    .map((step) => [`  ${step.position}`, stepTitle(step), cell(step.args)]);
   return rows.length === 0 ? [] : [`arguments:\n${table(rows)}`];
 }
 

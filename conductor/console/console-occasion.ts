@@ -3,6 +3,7 @@ import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
+import { stepTitle } from '#conductor/flows/planned-step.ts';
 
 /** During what a console is opened: it ends with it. */
 export interface ConsoleOccasion {
@@ -23,7 +24,12 @@ export async function readConsoleOccasion(db: Queryable, nodeUuid: string): Prom
     .where(and(eq(flows.nodeUuid, nodeUuid), isNull(flows.endedAt)));
   const [step] = flow
     ? await db
-        .select({ uuid: flowSteps.uuid, interface: flowSteps.interface, step: flowSteps.step })
+        .select({
+          uuid: flowSteps.uuid,
+          interface: flowSteps.interface,
+          step: flowSteps.step,
+          plugin: flowSteps.plugin,
+        })
         .from(flowSteps)
         .where(and(eq(flowSteps.flowUuid, flow.uuid), inArray(flowSteps.state, ['running', 'waiting'])))
     : [];
@@ -31,7 +37,7 @@ export async function readConsoleOccasion(db: Queryable, nodeUuid: string): Prom
     session,
     flowUuid: flow?.uuid,
     stepUuid: step?.uuid,
-    stepName: step && `${step.interface}.${step.step}`,
+    stepName: step && stepTitle(step),
   };
 }
 

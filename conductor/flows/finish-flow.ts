@@ -8,6 +8,7 @@ import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { insertFlow, insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
+import { stepTitle } from '#conductor/flows/planned-step.ts';
 import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
 import { countFlow, countStep } from '#conductor/metrics/count-flow.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
@@ -25,19 +26,19 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 export async function failStep(context: ConductorContext, record: StepRecord, error: unknown): Promise<void> {
   const { lease, flow, step } = record;
   const options = { conductor: context.config.conductorName, now: context.clock.now() };
-  context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: nameOf(step), err: error }, 'step failed');
+  context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: stepTitle(step), err: error }, 'step failed');
   await context.db.transaction(async (tx) => {
     await holdStep(tx, record);
     await recordStepEvent(tx, step, 'failed', { ...options, error: errorChain(error) });
     await tellWebhooks(tx, lease.nodeUuid, {
       type: 'node.step_failed',
-      data: { flow: flow.uuid, kind: flow.kind, step: nameOf(step), error: errorChain(error) },
+      data: { flow: flow.uuid, kind: flow.kind, step: stepTitle(step), error: errorChain(error) },
     });
     if (step.phase === 'cleanup') return;
     await startCleanup(tx, flow, {
       ...options,
       state: 'failing',
-      error: `${flow.kind} step ${nameOf(step)} failed: ${errorChain(error)}`,
+      error: `${flow.kind} step ${stepTitle(step)} failed: ${errorChain(error)}`,
     });
   });
   context.checkpoint('recorded');
@@ -120,7 +121,7 @@ export async function finishFlow(
     const node = await leaveWaitingState(context, tx, kind, await getNode(tx, work.node.uuid));
     const broken = work.steps.find((step) => step.phase === 'main' && step.state === 'failed');
     if (broken && !isCleaningUp(work.flow.state)) {
-      throw new AppError('internal', `flow ${work.flow.uuid} would succeed with failed step ${nameOf(broken)}`);
+      throw new AppError('internal', `flow ${work.flow.uuid} would succeed with failed step ${stepTitle(broken)}`);
     }
     if (isCleaningUp(work.flow.state)) await endInFailure(context, tx, { ...work, node });
     else await endInSuccess(context, tx, { ...work, node });
@@ -170,7 +171,7 @@ async function endInFailure(
   const cleanup = steps.filter((step) => step.phase === 'cleanup' && step.state === 'failed');
   const lastError = [
     flow.error ?? 'unknown failure',
-    ...cleanup.map((step) => `clean-up step ${nameOf(step)} failed too: ${step.error ?? ''}`),
+    ...cleanup.map((step) => `clean-up step ${stepTitle(step)} failed too: ${step.error ?? ''}`),
   ].join('; ');
   const aborted = flow.state === 'aborting';
   await endFlow(context, tx, flow, { state: aborted ? 'aborted' : 'failed' });
@@ -200,8 +201,4 @@ async function leaveWaitingState(
   return resume && nextProvisionState(node.provisionState, resume)
     ? applyEvent(tx, node, resume, { conductor: context.config.conductorName })
     : node;
-}
-
-function nameOf(step: Pick<FlowStepRow, 'interface' | 'step'>): string {
-  return `${step.interface}.${step.step}`;
 }

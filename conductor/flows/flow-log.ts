@@ -15,7 +15,7 @@ export type FlowEvent = (typeof flowEventNames)[number];
 export type FlowStepPhase = 'main' | 'cleanup';
 
 /** Who put a step into the plan. */
-export type FlowStepOrigin = 'core' | 'driver' | 'agent' | 'template' | 'request';
+export type FlowStepOrigin = 'core' | 'driver' | 'agent' | 'template' | 'request' | 'plugin';
 
 const nextStates: Record<FlowStepState, Partial<Record<FlowEvent, FlowStepState>>> = {
   pending: { started: 'running', skipped: 'skipped' },

@@ -4,6 +4,7 @@ import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
+import { type PluginTaskRef, stepTitle } from '#conductor/flows/planned-step.ts';
 
 /** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. Times are ISO 8601. */
 export interface FlowView {
@@ -34,6 +35,8 @@ export interface FlowStepView {
   readonly step: string;
   readonly priority: number;
   readonly origin: string;
+  /** The plugin's task that it is; null = none. */
+  readonly plugin: PluginTaskRef | null;
   /** Why it stands there: `template CUSTOM_RAID1 gives it priority 90`. */
   readonly reason: string;
   readonly in_band: boolean;
@@ -97,7 +100,7 @@ function adviceStep(step: FlowStepRow, now: Date): AdviceStep {
   const startedAt = step.startedAt?.getTime() ?? now.getTime();
   const until = step.runAgain ? step.retryUntil : step.waitUntil;
   return {
-    name: `${step.interface}.${step.step}`,
+    name: stepTitle(step),
     error: step.error,
     waitingFor: step.waitingFor,
     waitedMs: now.getTime() - startedAt,
@@ -119,6 +122,7 @@ function viewStep(step: FlowStepRow): FlowStepView {
     step: step.step,
     priority: step.priority,
     origin: step.origin,
+    plugin: step.plugin,
     reason: step.reason,
     in_band: step.inBand,
     state: step.state,

@@ -13,6 +13,7 @@ import {
 import { checkReservedArgs, reservedInterface } from '#conductor/flows/reserved-steps.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
+import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
 
 /** Who asks for a step: `template CUSTOM_RAID1` or `the request`. */
 interface Asker {
@@ -66,8 +67,9 @@ function askersOf(facts: PlanFacts): { readonly asker: Asker; readonly steps: re
       owners.set(stepKey(step), name);
     }
   }
+  const requested = facts.requested.filter(({ plugin }) => plugin === undefined);
   const seen = new Set<string>();
-  for (const step of facts.requested) {
+  for (const step of requested) {
     if (seen.has(stepKey(step)))
       throw new AppError('invalid_argument', `deploy_steps: ${stepKey(step)} stands there twice`);
     seen.add(stepKey(step));
@@ -77,7 +79,7 @@ function askersOf(facts: PlanFacts): { readonly asker: Asker; readonly steps: re
       asker: { origin: 'template', name: `template ${name}` } as const,
       steps,
     })),
-    { asker: { origin: 'request', name: 'the request' }, steps: facts.requested },
+    { asker: { origin: 'request', name: 'the request' }, steps: requested },
   ];
 }
 
@@ -88,6 +90,9 @@ function applyRequest(
   { asker, step }: { readonly asker: Asker; readonly step: RequestedStep },
 ): void {
   refuseCoreOverride(kind, asker, step);
+  if (stepKey(step) === stepKey(pluginTaskStep)) {
+    throw refused(asker, `${stepKey(step)} can't be asked for: it runs the tasks of a site's plugins`);
+  }
   const reserved = reservedInterface(step.step, { inDeploy: true });
   const key = reserved ? `${reserved}.${step.step}` : stepKey(step);
   const known = merged.get(key);

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#conductor/db/schema/node.ts';
-import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
+import { type PlannedStep, stepKey, stepTitle } from '#conductor/flows/planned-step.ts';
 import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
@@ -7,6 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { chooseRaidDisks, isRaidCandidate } from '#shared/raid/choose-raid-disks.ts';
 import { isSoftwareRaid } from '#shared/raid/software-raid.ts';
 import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
 
 /** A disk whose contents the plan ends, as the inventory knows it. */
 export interface DestroyedDisk {
@@ -97,12 +98,12 @@ export function planDestroys(
     if (destroyer === undefined) continue;
     try {
       const { hit, after, warning } = destroyer(step, situation, machine.node);
-      for (const name of hit) by.set(name, (by.get(name) ?? new Set()).add(stepKey(step)));
+      for (const name of hit) by.set(name, (by.get(name) ?? new Set()).add(stepTitle(step)));
       if (warning !== undefined) warnings.add(warning);
       situation = after;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      warnings.add(`Which disks ${stepKey(step)} overwrites can't be told: ${error.message}.`);
+      warnings.add(`Which disks ${stepTitle(step)} overwrites can't be told: ${error.message}.`);
     }
   }
   const destroyed = machine.disks.flatMap((disk) => {
@@ -115,10 +116,18 @@ export function planDestroys(
 /** Steps of a ramdisk's own hardware managers and scripts may do anything. */
 function warnOfUnknown(steps: readonly PlannedStep[]): string[] {
   const isKnown = (key: string): boolean => harmless.has(key) || Object.hasOwn(destroyers, key);
-  const unknown = new Set(steps.filter((step) => step.inBand).map(stepKey));
-  return [...unknown]
-    .filter((key) => !isKnown(key))
-    .map((key) => `What ${key} does to the disks is not known: it is a step of this ramdisk's own.`);
+  const inBand = steps.filter((step) => step.inBand);
+  const scripts = inBand.filter((step) => stepKey(step) === stepKey(pluginTaskStep));
+  const plugins = new Set(scripts.flatMap(({ plugin }) => plugin?.plugin ?? []));
+  const unknown = new Set(inBand.filter((step) => !scripts.includes(step)).map(stepKey));
+  return [
+    ...[...unknown]
+      .filter((key) => !isKnown(key))
+      .map((key) => `What ${key} does to the disks is not known: it is a step of this ramdisk's own.`),
+    ...(plugins.size > 0
+      ? [`What the scripts of plugins do to the disks is not known: ${[...plugins].join(', ')}.`]
+      : []),
+  ];
 }
 
 function writeImage(step: PlannedStep, before: Situation, node: NodeFields): Reach {

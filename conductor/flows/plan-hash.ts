@@ -13,13 +13,14 @@ export function planHash(
     destroyedSerials = [],
   }: { readonly digest: (text: string) => string; readonly destroyedSerials?: readonly string[] },
 ): string {
-  const rows = steps.map(({ interface: stepInterface, step, priority, args, inBand, rebootRequested }) => [
+  const rows = steps.map(({ interface: stepInterface, step, priority, args, inBand, rebootRequested, plugin }) => [
     stepInterface,
     step,
     priority,
     sorted(args),
     inBand,
     rebootRequested,
+    ...(plugin ? [sorted(plugin)] : []),
   ]);
   return digest(JSON.stringify([sorted(subject), rows, ...(destroyedSerials.length > 0 ? [destroyedSerials] : [])]));
 }

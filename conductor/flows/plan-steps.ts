@@ -1,6 +1,7 @@
 import { checkArgsInfo } from '#conductor/flows/check-step-args.ts';
 import type { FlowKind } from '#conductor/flows/flow-kinds.ts';
 import { mergeSteps } from '#conductor/flows/merge-steps.ts';
+import { placePluginSteps } from '#conductor/flows/place-plugin-steps.ts';
 import {
   type PlanFacts,
   type PlannedStep,
@@ -10,6 +11,7 @@ import {
   type RequestedStep,
   rebootAfter,
   stepKey,
+  stepTitle,
 } from '#conductor/flows/planned-step.ts';
 import { checkReservedArgs, reservedInterface } from '#conductor/flows/reserved-steps.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -51,7 +53,7 @@ function byPriority(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     .sort((a, b) => b.priority - a.priority || rank(b) - rank(a));
   // what an earlier ramdisk offered at a wrong place must not keep a new one from booting
   for (const step of steps) if (!facts.isStale || step.origin !== 'agent') checkWindow(kind, step);
-  return steps;
+  return placePluginSteps(kind, facts, steps);
 }
 
 function rank(step: PlannedStep): number {
@@ -132,9 +134,11 @@ const needsAgent = new Set(['boot_ramdisk', 'reboot_ramdisk', 'write_image', 'te
 
 /** The same plan for a machine that boots no ramdisk: in-band steps are refused, the core ones left out. */
 function withoutAgent(plan: readonly PlannedStep[], why: string, isFake = false): PlannedStep[] {
-  const inBand = plan.filter((step) => step.inBand && step.origin !== 'core' && step.origin !== 'agent');
+  const inBand = plan.filter(
+    (step) => step.plugin ?? (step.inBand && step.origin !== 'core' && step.origin !== 'agent'),
+  );
   if (inBand.length > 0) {
-    throw new AppError('invalid_argument', `${inBand.map(stepKey).join(', ')}: no agent runs there, for ${why}`);
+    throw new AppError('invalid_argument', `${inBand.map(stepTitle).join(', ')}: no agent runs there, for ${why}`);
   }
   const instead = plannedCore(
     isFake

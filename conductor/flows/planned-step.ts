@@ -30,7 +30,7 @@ export interface PluginTaskRef {
   /** The stage as `tasks.yaml` has it: `post_deployment/100`. */
   readonly place: string;
   /** Seconds, where the conductor and not the task's own process is to be stopped by it. */
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
 }
 
 /** `plugin ntp: task 2 (post_deployment/100)` */
@@ -139,9 +139,11 @@ export function plannedDriver(step: OfferedDriverStep, reason: string): PlannedS
 }
 
 /** What brings the ramdisk back after a step that reboots. */
-export function rebootAfter(step: Pick<PlannedStep, 'interface' | 'step' | 'priority'>): PlannedStep {
+export function rebootAfter(
+  step: Pick<PlannedStep, 'interface' | 'step' | 'priority'> & { readonly plugin?: PluginTaskRef | null },
+): PlannedStep {
   return plannedCore(
     { interface: 'deploy', step: 'reboot_ramdisk', priority: step.priority },
-    `${stepKey(step)} wants a reboot`,
+    `${stepTitle(step)} wants a reboot`,
   );
 }

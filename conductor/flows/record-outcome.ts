@@ -7,7 +7,7 @@ import { together } from '#conductor/db/together.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { listSteps, recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
-import { type PlannedStep, rebootAfter } from '#conductor/flows/planned-step.ts';
+import { type PlannedStep, rebootAfter, stepTitle } from '#conductor/flows/planned-step.ts';
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import { countStep } from '#conductor/metrics/count-flow.ts';
@@ -44,7 +44,7 @@ export async function recordOutcome(
   });
   context.checkpoint('recorded');
   const { node, flow, step } = record;
-  const fields = { node: node.uuid, flow: flow.uuid, step: `${step.interface}.${step.step}` };
+  const fields = { node: node.uuid, flow: flow.uuid, step: stepTitle(step) };
   if (answer === 'waits') context.log.info({ ...fields, reason: 'reason' in outcome && outcome.reason }, 'step waits');
   else {
     context.log.info(fields, 'step succeeded');
@@ -79,7 +79,7 @@ export async function holdStep(tx: Transaction, { lease, flow, step }: StepRecor
     .where(isHeld(lease))
     .for('update', { of: nodeLeases });
   const unchanged = current?.endedAt === null && isCleaningUp(current.flowState) === isCleaningUp(flow.state);
-  if (!unchanged) throw new AppError('lease_lost', `step ${step.interface}.${step.step} was ended by somebody else`);
+  if (!unchanged) throw new AppError('lease_lost', `${stepTitle(step)} was ended by somebody else`);
 }
 
 async function recordSuccess(
@@ -130,7 +130,7 @@ function isRamdiskBoot({ interface: stepInterface, step }: FlowStepRow): boolean
 }
 
 function asPlanned(step: FlowStepRow): PlannedStep {
-  const { interface: stepInterface, args, priority, origin, inBand, abortable, rebootRequested, reason } = step;
+  const { interface: stepInterface, args, priority, origin, inBand, abortable, rebootRequested, reason, plugin } = step;
   return {
     interface: stepInterface,
     step: step.step,
@@ -141,6 +141,7 @@ function asPlanned(step: FlowStepRow): PlannedStep {
     abortable,
     rebootRequested,
     reason,
+    ...(plugin ? { plugin } : {}),
   };
 }
 

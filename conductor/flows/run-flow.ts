@@ -12,6 +12,7 @@ import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { listSteps, prolongWaits, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { leaveToOthers } from '#conductor/flows/leave-to-others.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
+import { stepTitle } from '#conductor/flows/planned-step.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
 import { type NodeWork, readWork } from '#conductor/flows/read-work.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
@@ -74,7 +75,7 @@ export async function runFlow(
       continue;
     }
     if (!knowsStep(action.step, flowKinds[flow.kind])) {
-      const unknown = `step ${action.step.interface}.${action.step.step}`;
+      const unknown = `step ${stepTitle(action.step)}`;
       if (await leaveToOthers(context, { lease, node, flow, unknown })) return 'not known here';
     }
     if ((await actOnSteps(work, action, steps)) === 'waits') return 'done';
@@ -251,6 +252,6 @@ async function recordStart(
 }
 
 function logStarted(context: ConductorContext, flow: FlowRow, step: FlowStepRow): void {
-  const name = `${step.interface}.${step.step}`;
+  const name = stepTitle(step);
   context.log.info({ node: flow.nodeUuid, flow: flow.uuid, step: name }, 'step started');
 }

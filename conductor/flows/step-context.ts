@@ -7,7 +7,7 @@ import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
-import type { PlannedStep } from '#conductor/flows/planned-step.ts';
+import { type PlannedStep, stepTitle } from '#conductor/flows/planned-step.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { type Hide, hideSecrets } from '#conductor/secrets/hide-secrets.ts';
 import { nodeSecretTexts, openStepArgs } from '#conductor/secrets/node-secrets.ts';
@@ -81,7 +81,7 @@ export async function loadStepContext(
   const { db } = context;
   const session = work.session ?? undefined;
   const hide = hideSecrets(() => nodeSecretTexts(context.secrets, node, step.args));
-  const about = { node: node.uuid, flow: work.flow.uuid, step: `${step.interface}.${step.step}` };
+  const about = { node: node.uuid, flow: work.flow.uuid, step: stepTitle(step) };
   return {
     ...context,
     log: context.log.child(about),

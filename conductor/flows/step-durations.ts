@@ -2,35 +2,39 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Queryable } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
-import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
+import { type PlannedStep, stepKey, stepTitle } from '#conductor/flows/planned-step.ts';
 
 /** The last runs of a step, on whatever node, that its prediction is made from. */
 const lastRuns = 50;
 
-const Medians = z.array(z.object({ interface: z.string(), step: z.string(), median: z.number() }));
+const Medians = z.array(z.object({ title: z.string(), median: z.number() }));
+
+/** What is timed together: runs of a step; of a plugin's task, those of that task. */
+type TimedStep = Parameters<typeof stepTitle>[0];
 
 /**
- * How long each of these steps usually takes: the median of its last successful runs, in seconds; steps that have never
- * run are absent.
+ * How long each of these steps usually takes: the median of its last successful runs, in seconds, by its title; steps that
+ * have never run are absent.
  */
-export async function typicalSeconds(
-  db: Queryable,
-  steps: readonly { readonly interface: string; readonly step: string }[],
-): Promise<Map<string, number>> {
-  const wanted = [...new Map(steps.map((each) => [stepKey(each), each])).values()];
+export async function typicalSeconds(db: Queryable, steps: readonly TimedStep[]): Promise<Map<string, number>> {
+  const wanted = [...new Map(steps.map((each) => [stepTitle(each), each])).values()];
   if (wanted.length === 0) return new Map();
-  const pairs = wanted.map((each) => sql`(${each.interface}::text, ${each.step}::text)`);
+  const pairs = wanted.map(
+    (each) =>
+      sql`(${stepTitle(each)}::text, ${each.interface}::text, ${each.step}::text, ${each.plugin?.plugin ?? null}::text, ${each.plugin?.task ?? null}::int)`,
+  );
   // an index answers each step's last runs; a window over the whole table would read years of them
   const answer: unknown = await db.execute(sql`
-    select wanted.interface, wanted.step, percentile_cont(0.5) within group (order by runs.seconds)::float8 as median
-    from (values ${sql.join(pairs, sql`, `)}) as wanted(interface, step)
+    select wanted.title, percentile_cont(0.5) within group (order by runs.seconds)::float8 as median
+    from (values ${sql.join(pairs, sql`, `)}) as wanted(title, interface, step, plugin, task)
     cross join lateral (
       select extract(epoch from ended_at - started_at) as seconds from flow_steps
       where interface = wanted.interface and step = wanted.step and state = 'succeeded' and ended_at is not null
+        and plugin ->> 'plugin' is not distinct from wanted.plugin and (plugin ->> 'task')::int is not distinct from wanted.task
       order by ended_at desc limit ${lastRuns}
     ) as runs
-    group by wanted.interface, wanted.step`);
-  return new Map(Medians.parse(rowsOf(answer)).map((row) => [stepKey(row), row.median]));
+    group by wanted.title`);
+  return new Map(Medians.parse(rowsOf(answer)).map((row) => [row.title, row.median]));
 }
 
 /** `hold` and `wait`: as long as the operator says, which others' runs tell nothing of. */
@@ -40,10 +44,10 @@ export function takesAnyTime(step: Pick<PlannedStep, 'interface' | 'step' | 'inB
 
 /** What `typicalSeconds` means for a plan, rests not counted; null = not known. */
 export function predictSeconds(
-  steps: readonly Pick<PlannedStep, 'interface' | 'step' | 'inBand'>[],
+  steps: readonly Pick<PlannedStep, 'interface' | 'step' | 'inBand' | 'plugin'>[],
   typical: ReadonlyMap<string, number>,
 ): { readonly total: number | null; readonly each: readonly (number | null)[] } {
-  const each = steps.map((step) => (takesAnyTime(step) ? null : (typical.get(stepKey(step)) ?? null)));
+  const each = steps.map((step) => (takesAnyTime(step) ? null : (typical.get(stepTitle(step)) ?? null)));
   const isKnown = steps.every((step, index) => takesAnyTime(step) || each[index] !== null);
   return { total: isKnown ? each.reduce<number>((sum, seconds) => sum + (seconds ?? 0), 0) : null, each };
 }

@@ -1,7 +1,7 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
-import type { PlannedStep } from '#conductor/flows/planned-step.ts';
+import type { PlannedStep, PluginTaskRef } from '#conductor/flows/planned-step.ts';
 import { readPlan } from '#conductor/flows/read-plan.ts';
 import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
@@ -45,6 +45,8 @@ interface PlannedStepView {
   readonly args: unknown;
   readonly reboot_requested: boolean;
   readonly abortable: boolean;
+  /** The plugin's task that it is; null = none. */
+  readonly plugin: PluginTaskRef | null;
   readonly reason: string;
   readonly predicted_seconds: number | null;
 }
@@ -106,6 +108,7 @@ function viewStep(step: PlannedStep, position: number, seconds: number | null): 
     args: maskDocument(step.args),
     reboot_requested: step.rebootRequested,
     abortable: step.abortable,
+    plugin: step.plugin ?? null,
     reason: step.reason,
     predicted_seconds: seconds,
   };

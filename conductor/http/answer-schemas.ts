@@ -150,6 +150,18 @@ const allocationFields: Record<AllocationField, z.ZodType> = {
 };
 const Allocation = z.strictObject({ ...allocationFields, links }).partial();
 
+const plugin = z
+  .strictObject({
+    plugin: z.string(),
+    version: z.string(),
+    task: whole,
+    stage: z.enum(['pre_deployment', 'post_deployment']),
+    place: z.string().meta({ description: 'The stage as tasks.yaml has it: post_deployment/100.' }),
+    timeout: z.number().optional(),
+  })
+  .nullable()
+  .meta({ description: 'The plugin’s task that the step is.' });
+
 const Flow: z.ZodType<FlowView> = z.strictObject({
   uuid,
   kind: z.string(),
@@ -171,6 +183,7 @@ const Flow: z.ZodType<FlowView> = z.strictObject({
       step: z.string(),
       priority: whole,
       origin: z.string(),
+      plugin,
       reason: z.string().meta({ description: 'Why it stands there.' }),
       in_band: z.boolean(),
       state: z.string(),
@@ -214,6 +227,7 @@ const Plan: z.ZodType<PlanView> = z.strictObject({
       args: z.unknown(),
       reboot_requested: z.boolean(),
       abortable: z.boolean(),
+      plugin,
       reason: z.string(),
       predicted_seconds: seconds,
     }),

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { stepTitle } from '#conductor/flows/planned-step.ts';
 import { type MetricName, metricTable } from '#conductor/metrics/metric-table.ts';
 
 type LabelOf<Name extends MetricName> = (typeof metricTable)[Name]['labels'][number];
@@ -13,7 +14,7 @@ type Instrument<Name extends MetricName> = (typeof metricTable)[Name]['kind'] ex
 export type Metrics = { readonly [Name in MetricName]: Instrument<Name> } & {
   readonly registry: Registry;
   /** A step's label: agents bring steps of their own, whose number nobody bounds but this. */
-  stepLabel(step: { readonly interface: string; readonly step: string }): string;
+  stepLabel(step: Parameters<typeof stepTitle>[0]): string;
 };
 
 /** More different steps than these are `other`. */
@@ -31,7 +32,7 @@ export function createMetrics(): Metrics {
   });
   const steps = new Set<string>();
   const stepLabel: Metrics['stepLabel'] = (step) => {
-    const label = `${step.interface}.${step.step}`;
+    const label = stepTitle(step);
     if (!steps.has(label) && steps.size >= maximumStepLabels) return 'other';
     steps.add(label);
     return label;

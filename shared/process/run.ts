@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -17,6 +18,8 @@ export interface RunOptions {
   readonly okExitCodes?: readonly number[];
   /** Gets standard output line by line as it comes; the result has none then, and of stderr the last 64 KiB. */
   readonly onStdoutLine?: (line: string) => void;
+  /** Gets standard error line by line as it comes, beside what the result and an error have of it. */
+  readonly onStderrLine?: (line: string) => void;
   /**
    * The program gets a process group of its own, all of which is killed when it ends, is stopped or takes too long: for
    * scripts, whose own children would go on otherwise.
@@ -56,6 +59,7 @@ export const run: Run = async (command, args, options = {}) => {
   const { onStdoutLine } = options;
   const stdout = onStdoutLine ? tellLines(child.stdout, onStdoutLine) : collect(child.stdout);
   const stderr = collect(child.stderr, onStdoutLine ? 64 * 1024 : Number.POSITIVE_INFINITY);
+  if (options.onStderrLine) tellLines(child.stderr, options.onStderrLine);
   // a program that exits without reading its input closes the pipe; its exit code tells whether that was right
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? '');
@@ -166,16 +170,20 @@ const maxLineLength = 1024 * 1024;
 
 function tellLines(stream: Readable, onLine: (line: string) => void): () => string {
   let rest = '';
-  stream.setEncoding('utf8');
-  stream.on('data', (text: string) => {
-    const lines = (rest + text).split('\n');
+  // others may read the same stream as bytes
+  const decoder = new StringDecoder('utf8');
+  stream.on('data', (bytes: Buffer) => {
+    const lines = (rest + decoder.write(bytes)).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) onLine(line);
     if (rest.length < maxLineLength) return;
     onLine(rest);
     rest = '';
   });
-  stream.once('end', () => rest && onLine(rest));
+  stream.once('end', () => {
+    rest += decoder.end();
+    if (rest) onLine(rest);
+  });
   return () => '';
 }
 

@@ -26,3 +26,11 @@ export const PluginTaskArgs = z.strictObject({
     .describe("the plugin's files by path, in base64"),
 });
 export type PluginTaskArgs = z.infer<typeof PluginTaskArgs>;
+
+/** `deploy.sh`, `lib/common.sh`: below the plugin's folder, and written in one way only. */
+export function isPluginPath(path: string): boolean {
+  const parts = path.split('/');
+  return (
+    path.length <= 255 && !/[\\\0]/.test(path) && parts.every((part) => part !== '' && part !== '.' && part !== '..')
+  );
+}

@@ -10,6 +10,7 @@ export function stepView(more: Partial<FlowStepView>): FlowStepView {
     step: 'deploy',
     priority: 100,
     origin: 'core',
+    plugin: null,
     reason: '',
     in_band: false,
     state: 'pending',

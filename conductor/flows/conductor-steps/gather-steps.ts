@@ -75,7 +75,8 @@ async function stillToRun(context: StepContext, plan: readonly PlannedStep[]): P
   const steps = await context.ask(listSteps(context.db, context.flow.uuid));
   const through = new Set(steps.filter((step) => isEnded(step.state)).map(stepKey));
   through.add(stepKey(context.step));
-  return plan.filter((step) => !through.has(stepKey(step)));
+  // none of the plugins' tasks stands before the boot, whatever the step that it is has done there
+  return plan.filter((step) => step.plugin !== undefined || !through.has(stepKey(step)));
 }
 
 export const gatherSteps: ConductorStep = {

@@ -14,6 +14,7 @@ import { rebootRamdisk } from '#conductor/flows/conductor-steps/reboot-ramdisk.t
 import { releaseInstance } from '#conductor/flows/conductor-steps/release-instance.ts';
 import { powerOn, reboot } from '#conductor/flows/conductor-steps/requested-power.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import { runPluginTask } from '#conductor/flows/conductor-steps/run-plugin-task.ts';
 import { switchToTenantNetwork } from '#conductor/flows/conductor-steps/switch-to-tenant-network.ts';
 import { tearDownAgent } from '#conductor/flows/conductor-steps/tear-down-agent.ts';
 import { verifyPower } from '#conductor/flows/conductor-steps/verify-power.ts';
@@ -30,6 +31,7 @@ export const conductorSteps: readonly ConductorStep[] = [
   bootRamdisk,
   fakeDeploy,
   writeImage,
+  runPluginTask,
   prepareInstanceBoot,
   tearDownAgent,
   switchToTenantNetwork,
@@ -71,7 +73,10 @@ function findConductorStep(step: NamedStep, kind: FlowKind): Pick<ConductorStep,
   const known = conductorSteps.find(isIt) ?? (step.inBand ? undefined : driverSteps.find(isIt));
   // an agent may call its steps as it likes: in a list of its own, `write_image` is the agent's
   const isOurs =
-    !step.inBand || step.origin === 'core' || [...kind.sorted, ...kind.opening].some((each) => each.step === step.step);
+    !step.inBand ||
+    step.origin === 'core' ||
+    (step.origin === 'plugin' && known === runPluginTask) ||
+    [...kind.sorted, ...kind.opening].some((each) => each.step === step.step);
   if (known && isOurs) return known;
   // a core step has a part of the conductor's own: the agent alone can't do it
   return step.inBand && step.origin !== 'core' ? runAgentStep : undefined;

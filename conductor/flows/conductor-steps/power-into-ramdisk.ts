@@ -31,7 +31,9 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
 }
 
 export function waitForAgent(context: StepContext, reason: string): ConductorStepOutcome {
-  return { kind: 'wait', reason, timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: 30_000 };
+  const ownTimeout = context.step.plugin?.timeout;
+  const timeoutMs = ownTimeout === undefined ? context.config.callbackTimeoutMs : ownTimeout * 1000;
+  return { kind: 'wait', reason, timeoutMs, checkEveryMs: Math.min(30_000, timeoutMs / 2) };
 }
 
 /** The agent has called in since the machine was powered on. */

@@ -69,7 +69,8 @@ function bootFromDisk(context: StepContext): Promise<ConductorStepOutcome> {
   return bootFrom(context, 'disk');
 }
 
-async function bootFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<ConductorStepOutcome> {
+/** Sets what the machine boots from, from now on. @throws AppError as the BMC does */
+export async function bootFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<ConductorStepOutcome> {
   await context.bmc().management.setBootDevice(device, {
     persistent: true,
     bootMode: bootModeOf(context.node),

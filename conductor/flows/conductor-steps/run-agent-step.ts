@@ -171,10 +171,11 @@ function ownResult(result: unknown): unknown {
 
 function wait(context: StepContext, reason: string): ConductorStepOutcome {
   const { stepTimeoutMs, callbackTimeoutMs } = context.config;
+  const ownTimeout = context.step.plugin?.timeout;
   return {
     kind: 'wait',
     reason,
-    timeoutMs: stepTimeoutMs,
+    timeoutMs: ownTimeout === undefined ? stepTimeoutMs : Math.min(stepTimeoutMs, ownTimeout * 1000),
     // an agent that is lost must be noticed, though nothing comes from it
     checkEveryMs: Math.min(checkEveryMs, callbackTimeoutMs / 2),
   };

@@ -58,7 +58,10 @@ const Environment = z.record(
 
 const parameters = {
   shell: z.strictObject({
-    cmd: Text.min(1, 'it must not be empty').max(65_536),
+    cmd: Text.min(1, 'it must not be empty').max(
+      4096,
+      'it must be 4096 characters at most: longer ones belong into a script',
+    ),
     timeout: Timeout,
     cwd: Text.min(1, 'it must not be empty').max(1024).optional(),
     env: Environment.optional(),

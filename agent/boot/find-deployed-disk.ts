@@ -1,0 +1,35 @@
+import { bootDisksOf } from '#agent/boot/boot-disks.ts';
+import type { AgentContext } from '#agent/context.ts';
+import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
+import type { BlockDevice, ProbedPartition } from '#agent/storage/block-device.ts';
+import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { probePartitions } from '#agent/storage/probe-partitions.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+
+/** What the image is on. */
+export interface DeployedDisk {
+  readonly device: BlockDevice;
+  /** The disks that firmware knows it by. */
+  readonly disks: readonly BlockDevice[];
+  readonly isRaid: boolean;
+  readonly partitions: readonly ProbedPartition[];
+}
+
+/**
+ * The disk of this boot's image; after a restart of the agent, or a reboot, the one that the hints choose.
+ * @throws AppError `not_found` naming the disks, where the hints choose none
+ */
+export async function findDeployedDisk({
+  run,
+  node,
+  writtenImage,
+}: Pick<AgentContext, 'run' | 'node' | 'writtenImage'>): Promise<DeployedDisk> {
+  await assembleForNode(run, node);
+  await waitForUdev(run);
+  const devices = await listBlockDevices(run);
+  const name = writtenImage.current?.device;
+  const device = devices.find((each) => each.name === name) ?? chooseRootDevice(devices, node);
+  const disks = bootDisksOf(device, devices);
+  return { device, disks, isRaid: disks[0] !== device, partitions: await probePartitions(run, device.name) };
+}

@@ -1,0 +1,75 @@
+import { access, constants } from 'node:fs/promises';
+import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
+import { type DeployedDisk, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
+import { findEsp } from '#agent/boot/find-esp.ts';
+import { findSpreadEsp } from '#agent/boot/spread-esp.ts';
+import type { AgentContext } from '#agent/context.ts';
+import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+
+type Context = Pick<AgentContext, 'run' | 'node' | 'writtenImage'>;
+
+/**
+ * Finds the system that was deployed, whatever boot it was in, and mounts it as for a boot loader while `use` works in it:
+ * on a disk or on software RAID, from a whole-disk or a partition image, its EFI system partition at /boot/efi.
+ * @throws AppError `not_found` without a Linux system or a shell in it, `not_supported` on LVM, `storage_error`; else what
+ * `use` throws
+ */
+export async function inDeployedSystem<T>(
+  context: Context,
+  use: (system: DeployedSystem, device: string) => Promise<T>,
+): Promise<T> {
+  const { run } = context;
+  const disk = await findDeployedDisk(context);
+  const root = await findRoot(context, disk);
+  const esp = await findEspDevice(context, disk);
+  try {
+    return await withDeployedSystem(run, root, esp, async (system) => {
+      await requireShell(system);
+      return use(system, disk.device.name);
+    });
+  } finally {
+    await waitForUdev(run);
+  }
+}
+
+async function findRoot({ run, node, writtenImage }: Context, disk: DeployedDisk): Promise<string> {
+  const { device, partitions } = disk;
+  const written = writtenImage.current?.device === device.name ? writtenImage.current.rootUuid : null;
+  // of a whole-disk image it is the disk's identifier, which tells no file system
+  const uuid = written === null || written.startsWith('0x') ? node.instance_info['image_rootfs_uuid'] : written;
+  try {
+    const root = await findRootFileSystem(run, partitions, typeof uuid === 'string' && uuid !== '' ? uuid : undefined);
+    return root.name;
+  } catch (cause) {
+    const lvm = partitions.filter(({ fsType }) => fsType === 'LVM2_member').map(({ name }) => name);
+    if (errorCode(cause) !== 'not_found' || lvm.length === 0) throw cause;
+    throw new AppError(
+      'not_supported',
+      `tasks can't run in a system whose root file system is on LVM (${lvm.join(', ')}): the ramdisk has no LVM`,
+      { cause },
+    );
+  }
+}
+
+/** `undefined` for an image without one. */
+async function findEspDevice({ run }: Context, { device, disks, isRaid, partitions }: DeployedDisk) {
+  if (isRaid) return findSpreadEsp(run, disks);
+  try {
+    const esp = findEsp(device.name, partitions);
+    return esp.fsType === 'vfat' ? esp.name : undefined;
+  } catch (error) {
+    if (errorCode(error) === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** Links are followed as the system would: `/bin/sh` may lead to `/bin/busybox`. */
+async function requireShell({ root }: DeployedSystem): Promise<void> {
+  try {
+    await access(await resolveInside(root, 'bin/sh'), constants.X_OK);
+  } catch (cause) {
+    throw new AppError('not_found', 'the deployed system has no shell: there is no program /bin/sh in it', { cause });
+  }
+}

@@ -1,0 +1,91 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { AgentContext } from '#agent/context.ts';
+import { runScript, writtenDevice } from '#agent/custom/run-script.ts';
+import { inDeployedSystem } from '#agent/plugin/in-deployed-system.ts';
+import { killInside } from '#agent/plugin/kill-inside.ts';
+import { placePluginFiles } from '#agent/plugin/place-plugin-files.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import type { StepOutcome } from '#shared/steps/define-step.ts';
+import type { PluginTaskArgs } from '#shared/wire/plugin-task.ts';
+
+/** In the deployed system, on the empty /run that is mounted there: nothing of it stays on the disk. */
+const folderInside = '/run/baton-plugin';
+
+/** Goes to the folder first; `$0` and `$1`, so that neither is read as shell text but the command itself. */
+const inFolder = 'cd "$0" && exec /bin/sh -c "$1"';
+
+/**
+ * Runs a task's command with the plugin's files: before the image is written in the ramdisk, afterwards in the deployed
+ * system, which is found and mounted anew for each task.
+ * @throws AppError telling the command and where it ran; its cause has the end of what it wrote to standard error.
+ */
+export async function runPluginTask(context: AgentContext, task: PluginTaskArgs): Promise<StepOutcome> {
+  const isPre = task.stage.startsWith('pre_deployment');
+  try {
+    return isPre ? await runInRamdisk(context, task) : await runInside(context, task);
+  } catch (cause) {
+    const where = isPre ? 'in the ramdisk' : 'in the deployed system';
+    throw new AppError(errorCode(cause), `run ${JSON.stringify(task.cmd.slice(0, 200))} ${where}`, { cause });
+  }
+}
+
+async function runInRamdisk(context: AgentContext, task: PluginTaskArgs): Promise<StepOutcome> {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-plugin-'));
+  try {
+    await placePluginFiles(folder, task.plugin_files ?? {});
+    return await runScript(context, {
+      name: titleOf(task),
+      argv: ['/bin/sh', '-c', inFolder, resolve(folder, task.cwd ?? '.'), task.cmd],
+      timeout: task.timeout,
+      env: environment(task, context, writtenDevice(context)),
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function runInside(context: AgentContext, task: PluginTaskArgs): Promise<StepOutcome> {
+  return inDeployedSystem(context, async (system, device) => {
+    const folder = join(system.root, folderInside);
+    await mkdir(folder, { recursive: true });
+    await placePluginFiles(folder, task.plugin_files ?? {});
+    try {
+      return await runScript(
+        { ...context, run: system.run },
+        {
+          name: titleOf(task),
+          argv: ['/bin/sh', '-c', inFolder, resolve(folderInside, task.cwd ?? '.'), task.cmd],
+          timeout: task.timeout,
+          env: { HOME: '/root', ...environment(task, context, device) },
+        },
+      );
+    } finally {
+      const left = await killInside(system.root);
+      if (left > 0)
+        context.log.warn({ processes: left }, 'killed what the task had left running in the deployed system');
+    }
+  });
+}
+
+function environment(
+  task: PluginTaskArgs,
+  { node }: Pick<AgentContext, 'node'>,
+  device: string | null,
+): Readonly<Record<string, string>> {
+  return {
+    ...task.env,
+    BATON_NODE_UUID: node.uuid,
+    BATON_NODE_NAME: task.node_name ?? '',
+    BATON_PLUGIN: task.plugin,
+    BATON_PLUGIN_VERSION: task.version,
+    BATON_TASK: String(task.task),
+    BATON_STAGE: task.stage,
+    BATON_ROOT_DEVICE: device ?? '',
+  };
+}
+
+function titleOf({ plugin, task, stage }: PluginTaskArgs): string {
+  return `plugin ${plugin}: task ${task} (${stage})`;
+}
