@@ -239,10 +239,18 @@ const ofSites: AccessRule[] = scoped('none', [
   ['POST', `${revision}/tags/{tag}`, 'baton:revision:tag', administer],
   ['DELETE', `${revision}/tags/{tag}`, 'baton:revision:tag', administer],
   ['POST', `${airship}/rollback/{revision}`, 'baton:revision:rollback', administer],
+  // a POST that changes nothing
+  ['POST', `${airship}/nodefilter`, 'baton:site_design:get', readEverywhere],
+  ['GET', `${airship}/site/groups`, 'baton:site_design:get', readEverywhere],
   ['GET', `${airship}/credentials`, 'baton:credential:get', readEverywhere],
   ['GET', `${airship}/credentials/{credential}`, 'baton:credential:get', readEverywhere],
   ['PUT', `${airship}/credentials/{credential}`, 'baton:credential:set', administer],
   ['DELETE', `${airship}/credentials/{credential}`, 'baton:credential:delete', administer],
+  ['GET', `${airship}/plugins`, 'baton:plugin:get', readEverywhere],
+  ['POST', `${airship}/plugins`, 'baton:plugin:create', administer],
+  ['GET', `${airship}/plugins/order`, 'baton:plugin:get', readEverywhere],
+  ['GET', `${airship}/plugins/{name}/{version}`, 'baton:plugin:get', readEverywhere],
+  ['DELETE', `${airship}/plugins/{name}/{version}`, 'baton:plugin:delete', administer],
 ]);
 
 /**

@@ -24,6 +24,7 @@ import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
 import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeBootModeRoutes } from '#conductor/http/node-boot-mode.routes.ts';
+import { nodeFilterRoutes } from '#conductor/http/node-filter.routes.ts';
 import { nodeHistoryRoutes } from '#conductor/http/node-history.routes.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
 import { nodeManagementRoutes } from '#conductor/http/node-management.routes.ts';
@@ -35,6 +36,7 @@ import { nodeVifRoutes } from '#conductor/http/node-vifs.routes.ts';
 import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
 import { observeRequests } from '#conductor/http/observe-requests.ts';
 import { portgroupRoutes } from '#conductor/http/portgroups.routes.ts';
+import { pluginRoutes } from '#conductor/http/plugins.routes.ts';
 import { portRoutes } from '#conductor/http/ports.routes.ts';
 import { revisionTagRoutes } from '#conductor/http/revision-tags.routes.ts';
 import { revisionRoutes } from '#conductor/http/revisions.routes.ts';
@@ -86,6 +88,8 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   revisionRoutes,
   revisionTagRoutes,
   credentialRoutes,
+  pluginRoutes,
+  nodeFilterRoutes,
   unbuiltRoutes,
 ];
 

@@ -52,7 +52,7 @@ export function selectNodes(selectors: readonly Selector[], nodes: Iterable<Sele
 
 /** As `selectNodes`. All nodes are the index's own list, not a copy. */
 export function selectIndexed(selectors: readonly Selector[], index: NodeIndex): readonly string[] {
-  const chosen = selectors.map((selector) => positionsOf(selector, index));
+  const chosen = selectors.map((selector) => selectPositions(selector, index));
   if (chosen.length === 0 || chosen.includes(undefined)) return index.names;
   const [only = []] = chosen;
   const positions = chosen.length === 1 ? only : unite(chosen.map((each) => each ?? []));
@@ -60,7 +60,7 @@ export function selectIndexed(selectors: readonly Selector[], index: NodeIndex):
 }
 
 /** Ascending; `undefined` = the selector asks for nothing, which means all. */
-function positionsOf(selector: Selector, index: NodeIndex): readonly number[] | undefined {
+export function selectPositions(selector: Selector, index: NodeIndex): readonly number[] | undefined {
   const labels = selector.node_labels?.map(([key, value]) => labelKey(key, value));
   const criteria = [
     alternatives(index.byName, selector.node_names),

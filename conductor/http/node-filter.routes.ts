@@ -1,0 +1,87 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { airshipPath } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
+import type { Site } from '#conductor/sites/site.ts';
+import { parseDesignReference } from '#conductor/sites/strategy/design-reference.ts';
+import { filterNodes, readNodeFilter } from '#conductor/sites/strategy/node-filter.ts';
+import { planSite } from '#conductor/sites/strategy/plan-site.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ['site groups'];
+
+const NodeFilterBody = z.strictObject({
+  design_ref: z.union([z.string(), z.int()], {
+    error: 'must be a revision: its number, its role, or the address of its documents',
+  }),
+  /** Drydock's, or selectors: `readNodeFilter` tells what is wrong with it. */
+  node_filter: z.unknown().optional(),
+});
+
+const filter = createRoute({
+  method: 'post',
+  path: `${airshipPath}/nodefilter`,
+  tags,
+  summary: 'List the nodes of a design that a node filter, or selectors of a deployment strategy, choose',
+  request: { body: jsonBody(NodeFilterBody) },
+  responses: answers(200, 'a list of node names, in the order of the documents'),
+});
+
+const groups = createRoute({
+  method: 'get',
+  path: `${airshipPath}/site/groups`,
+  tags,
+  summary: 'Show the groups of a site in an order in which they can be deployed, with their nodes',
+  request: { query: z.strictObject({ version: z.string().default('committed') }) },
+  responses: answers(200, 'the strategy and its groups'),
+});
+
+/** What a site's documents choose and plan, before anything is done: `/api/v1.0/nodefilter`, `/api/v1.0/site/groups`. */
+export function nodeFilterRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(filter, async (c) => {
+    const { design_ref: reference, node_filter: nodeFilter } = c.req.valid('json');
+    const wanted = readNodeFilter(nodeFilter, 'node_filter');
+    const { site } = await readDesign(context, reference, 'design_ref');
+    return c.json(filterNodes(wanted, site.nodes.values()));
+  });
+
+  app.openapi(groups, async (c) => {
+    const { site, revision } = await readDesign(context, c.req.valid('query').version, 'version');
+    const plan = planSite(site);
+    return c.json({
+      revision,
+      strategy: site.strategy.name,
+      max_parallel_groups: plan.maxParallelGroups,
+      groups: plan.groups.map(({ definition, members }) => ({ ...definition, members })),
+    });
+  });
+
+  return app;
+}
+
+/** @throws AppError `invalid_argument` for what is no revision, or for one that is no site; `not_found` */
+async function readDesign(
+  context: ConductorContext,
+  reference: string | number,
+  field: string,
+): Promise<{ readonly site: Site; readonly revision: number }> {
+  const wanted = parseDesignReference(reference, field);
+  const revision = 'revision' in wanted ? wanted.revision : (await findRevisionByRole(context.db, wanted.role))?.id;
+  if (revision === undefined) throw new AppError('not_found', `${field}: there is no revision that is ${reference}`);
+  const { site, faults } = await checkRevision(context, revision);
+  if (site) return { site, revision };
+  const errors = faults.filter(({ level }) => level === 'Error').length;
+  throw new AppError(
+    'invalid_argument',
+    `${field}: the documents of revision ${revision} are no site: ${errors} faults`,
+    {
+      details: { faults, reason: 'InvalidDesign' },
+    },
+  );
+}
