@@ -1,5 +1,6 @@
 import type { ClientSettings } from '#conductor/cli/client-settings.ts';
 import { readFault } from '#conductor/cli/read-fault.ts';
+import { renderRefusal } from '#conductor/cli/render-status.ts';
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
 
 export type Json = Record<string, unknown>;
@@ -11,8 +12,12 @@ export interface Download {
 }
 
 export interface ApiClient {
-  /** `undefined` for 404 on GET; `{}` for an empty answer. @throws AppError with the server's own words. */
-  call(method: string, path: string, body?: unknown): Promise<Json | undefined>;
+  /**
+   * `undefined` for 404 on GET; `{}` for an empty answer.
+   * @param type of a body that is sent as it stands, `application/x-yaml`; absent = it is sent as JSON
+   * @throws AppError with the server's own words.
+   */
+  call(method: string, path: string, body?: unknown, type?: string): Promise<Json | undefined>;
   /** What is no JSON. @throws AppError with the server's own words. */
   download(path: string): Promise<Download>;
 }
@@ -26,22 +31,23 @@ const microversion = '1.96';
 export function createApiClient(settings: ClientSettings): ApiClient {
   const { url, authorization } = settings;
   let chosen: Promise<Fetch> | undefined;
-  const send = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+  const send = async (method: string, path: string, body?: unknown, type?: string): Promise<Answer> => {
     chosen ??= chooseFetch(settings);
     const fetch = await chosen;
     const headers = {
       'X-OpenStack-Ironic-API-Version': microversion,
-      'Content-Type': 'application/json',
+      'Content-Type': type ?? 'application/json',
       ...(authorization === undefined ? {} : { Authorization: authorization }),
     };
-    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const text = type === undefined ? JSON.stringify(body) : String(body);
+    const init = { method, headers, ...(body === undefined ? {} : { body: text }) };
     return fetch(`${url}${path}`, init).catch((cause: unknown) => {
       throw new AppError('unavailable', `reach the conductor at ${url} (BATON_URL)`, { cause });
     });
   };
   return {
-    call: async (method, path, body) => {
-      const answer = await send(method, path, body);
+    call: async (method, path, body, type) => {
+      const answer = await send(method, path, body, type);
       if (answer.status === 404 && method === 'GET') return undefined;
       const text = await answer.text();
       if (!answer.ok) throw refusal(answer.status, text, settings);
@@ -90,7 +96,7 @@ function credentialAdvice(authorization: string | undefined): string {
 }
 
 function refusal(status: number, text: string, { authorization }: ClientSettings): AppError {
-  const words = readFault(text) ?? `${status}: ${text}`;
+  const words = renderRefusal(text) ?? readFault(text) ?? `${status}: ${text}`;
   const message = status === 401 ? `${words}\n→ ${credentialAdvice(authorization)}` : words;
   return new AppError(codes[status] ?? (status >= 500 ? 'unavailable' : 'invalid_argument'), message);
 }

@@ -14,6 +14,7 @@ import { bashCompletion } from '#conductor/cli/completion.ts';
 import { conductorCommands } from '#conductor/cli/conductor-commands.ts';
 import { consoleCommands } from '#conductor/cli/console-commands.ts';
 import { createNodeCommand } from '#conductor/cli/create-node-command.ts';
+import { credentialCommands } from '#conductor/cli/credential-commands.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
 import { logCommands } from '#conductor/cli/log-commands.ts';
@@ -23,6 +24,8 @@ import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
 import { portCommands } from '#conductor/cli/port-commands.ts';
 import { powerCommands } from '#conductor/cli/power-commands.ts';
 import { print, table } from '#conductor/cli/print.ts';
+import { siteCommands } from '#conductor/cli/site-commands.ts';
+import { siteRevisionCommands } from '#conductor/cli/site-revision-commands.ts';
 import { stateCommands } from '#conductor/cli/state-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
 import { tokenCommands } from '#conductor/cli/token-commands.ts';
@@ -64,6 +67,9 @@ export const commands: readonly Command[] = [
   ...logCommands,
   ...consoleCommands,
   ...templateCommands,
+  ...siteCommands,
+  ...siteRevisionCommands,
+  ...credentialCommands,
   ...portCommands,
   ...conductorCommands,
   ...tokenCommands,

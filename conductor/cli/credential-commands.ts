@@ -1,0 +1,51 @@
+import type { Json } from '#conductor/cli/api-client.ts';
+import { readAssignments, toObject } from '#conductor/cli/assignments.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  flagOption,
+  pathOperand,
+} from '#conductor/cli/command.ts';
+import { forEachOperand } from '#conductor/cli/for-each.ts';
+import { cell, print, table } from '#conductor/cli/print.ts';
+
+const path = '/api/v1.0/credentials';
+
+async function list(context: CommandContext, input: CommandInput): Promise<void> {
+  const rows = ((await context.client.call('GET', path))?.['credentials'] ?? []) as Json[];
+  const columns = ['name', 'username', 'updated_by', 'updated_at'];
+  print(context, input, {
+    json: rows,
+    text: table([columns, ...rows.map((row) => columns.map((name) => cell(row[name])))]),
+  });
+}
+
+async function set(context: CommandContext, input: CommandInput): Promise<void> {
+  const body = toObject(await readAssignments(input.operands.slice(1)));
+  const stored = await context.client.call('PUT', `${path}/${pathOperand(input)}`, body);
+  print(context, input, { json: stored, text: `credential ${input.operands[0]} is stored\n` });
+}
+
+export const credentialCommands: readonly Command[] = [
+  {
+    words: 'credential set',
+    operands: ['NAME', 'FIELD=VALUE...'],
+    meaning: 'store user and password of BMCs under a name, which documents give: `oob: {credential: NAME}`',
+    details:
+      'username=admin password=@FILE (- = standard input): a password among the arguments can be read by others.',
+    run: set,
+  },
+  { words: 'credential list', meaning: 'credentials, without their passwords', run: list },
+  {
+    words: 'credential delete',
+    operands: ['NAME...'],
+    options: { force: { meaning: 'also those that documents name' } },
+    meaning: 'forget credentials',
+    run: (context, input) =>
+      forEachOperand(context, input, async (name, ident) => {
+        await context.client.call('DELETE', `${path}/${ident}${flagOption(input, 'force') ? '?force=true' : ''}`);
+        return { json: { deleted: name }, text: `credential ${name} deleted\n` };
+      }),
+  },
+];

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+
+const Message = z.object({
+  message: z.string(),
+  level: z.enum(['Error', 'Warning', 'Info']).optional(),
+  documents: z.array(z.object({ schema: z.string(), name: z.string() })).default([]),
+  path: z.string().nullish(),
+  kind: z.string().optional(),
+});
+type Message = z.infer<typeof Message>;
+
+/** What the API answers in place of a resource (airship.md §8). */
+const Status = z.object({
+  kind: z.literal('Status'),
+  status: z.string(),
+  message: z.string(),
+  details: z.object({ messageList: z.array(Message) }),
+});
+
+const levels = ['Error', 'Warning', 'Info'] as const;
+const mostLines = 200;
+
+/** A Status as people read it: its message, then a line for each fault. @returns `undefined` for anything else. */
+export function renderStatus(answer: unknown): string | undefined {
+  const parsed = Status.safeParse(answer);
+  if (!parsed.success) return undefined;
+  const { message, details } = parsed.data;
+  return [message, ...renderFaults(details.messageList)].join('\n');
+}
+
+/** The same of the text of a refusal. */
+export function renderRefusal(text: string): string | undefined {
+  try {
+    return renderStatus(JSON.parse(text));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** `  Error drydock/BaremetalNode/v1/n1, data.oob.type: …`: errors first, then by document as they came. Pure. */
+export function renderFaults(messages: readonly Message[]): string[] {
+  const faults = messages.filter(({ kind }) => kind === 'ValidationMessage');
+  const lines = levels.flatMap((level) => {
+    const ofLevel = faults.filter((fault) => (fault.level ?? 'Error') === level);
+    const byDocument = Map.groupBy(ofLevel, placeOf);
+    return [...byDocument].flatMap(([place, group]) => group.map((fault) => `  ${level} ${lineOf(place, fault)}`));
+  });
+  if (lines.length <= mostLines) return lines;
+  return [...lines.slice(0, mostLines), `  … and ${lines.length - mostLines} more`];
+}
+
+function placeOf({ documents: [document] }: Message): string {
+  return document ? `${document.schema}/${document.name}` : '';
+}
+
+function lineOf(place: string, { path, message }: Message): string {
+  const where = [place, path ?? ''].filter((part) => part !== '').join(', ');
+  return where === '' ? message : `${where}: ${message}`;
+}

@@ -1,0 +1,108 @@
+import type { Json } from '#conductor/cli/api-client.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  flagOption,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { print } from '#conductor/cli/print.ts';
+import { readCollection } from '#conductor/cli/read-collection.ts';
+import { renderStatus } from '#conductor/cli/render-status.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const configdocs = '/api/v1.0/configdocs';
+const commitPath = '/api/v1.0/commitconfigdocs';
+const yaml = 'application/x-yaml';
+
+const modeOption = {
+  value: 'append|replace|rejectoncontents',
+  meaning: 'what becomes of what the buffer holds already (default: refuse if there is any)',
+};
+
+function printStatus(context: CommandContext, input: CommandInput, status: Json): void {
+  print(context, input, { json: status, text: `${renderStatus(status) ?? ''}\n` });
+}
+
+/** A collection into the buffer, or only looked at. */
+async function send(
+  context: CommandContext,
+  input: CommandInput,
+  more: { readonly body: string; readonly query: Readonly<Record<string, string>> },
+): Promise<Json> {
+  const [collection = ''] = input.operands;
+  const mode = textOption(input, 'mode');
+  const query = new URLSearchParams({ ...(mode === undefined ? {} : { buffermode: mode }), ...more.query }).toString();
+  const path = `${configdocs}/${encodeURIComponent(collection)}${query === '' ? '' : `?${query}`}`;
+  return (await context.client.call('POST', path, more.body, yaml)) ?? {};
+}
+
+async function upload(context: CommandContext, input: CommandInput): Promise<void> {
+  const body = await readCollection(input.operands.slice(1));
+  printStatus(context, input, await send(context, input, { body, query: {} }));
+}
+
+async function remove(context: CommandContext, input: CommandInput): Promise<void> {
+  printStatus(context, input, await send(context, input, { body: '', query: { 'empty-collection': 'true' } }));
+}
+
+async function validate(context: CommandContext, input: CommandInput): Promise<void> {
+  const [collection, ...files] = input.operands;
+  if (collection !== undefined && files.length === 0) {
+    throw usageError('site validate: COLLECTION and FILES, as they would be uploaded; or neither, for the buffer');
+  }
+  const status =
+    collection === undefined
+      ? await context.client.call('POST', `${commitPath}?dryrun=true`)
+      : await send(context, input, { body: await readCollection(files), query: { dryrun: 'true' } });
+  printStatus(context, input, status ?? {});
+  if (status?.['status'] !== 'Success') throw new AppError('command_failed', 'the documents have errors');
+}
+
+async function commit(context: CommandContext, input: CommandInput): Promise<void> {
+  const isDryRun = flagOption(input, 'dry-run');
+  const query = new URLSearchParams({
+    ...(flagOption(input, 'force') ? { force: 'true' } : {}),
+    ...(isDryRun ? { dryrun: 'true' } : {}),
+  }).toString();
+  const status = (await context.client.call('POST', `${commitPath}${query === '' ? '' : `?${query}`}`)) ?? {};
+  printStatus(context, input, status);
+  if (isDryRun && status['status'] !== 'Success') throw new AppError('command_failed', 'the documents have errors');
+}
+
+export const siteCommands: readonly Command[] = [
+  {
+    words: 'site upload',
+    operands: ['COLLECTION', 'FILE|DIR...'],
+    options: { mode: modeOption },
+    meaning: 'put documents into the buffer, as a collection',
+    details:
+      'YAML; of a directory all .yaml and .yml files below it; - = standard input. The collection gets exactly these\n' +
+      'documents. What is wrong with the site then is printed and keeps them from being committed, not from being there.',
+    run: upload,
+  },
+  {
+    words: 'site remove',
+    operands: ['COLLECTION'],
+    options: { mode: modeOption },
+    meaning: 'take a collection away, in the buffer',
+    run: remove,
+  },
+  {
+    words: 'site validate',
+    operands: ['[COLLECTION]', '[FILE|DIR...]'],
+    options: { mode: modeOption },
+    meaning: 'tell what is wrong with the buffer, or would be with these files in it; nothing is stored',
+    run: validate,
+  },
+  {
+    words: 'site commit',
+    options: {
+      force: { meaning: 'with its errors' },
+      'dry-run': { meaning: 'only tell what would hinder it' },
+    },
+    meaning: 'commit the buffer: site actions work from what is committed last',
+    run: commit,
+  },
+];

@@ -1,0 +1,149 @@
+import { parseAllDocuments } from 'yaml';
+import type { Json } from '#conductor/cli/api-client.ts';
+import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  flagOption,
+  pathOperand,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { cell, print, table } from '#conductor/cli/print.ts';
+import { renderSiteDiff, type SiteDiff } from '#conductor/cli/render-site-diff.ts';
+
+const airship = '/api/v1.0';
+const versionValue = 'VERSION';
+const versionMeaning = 'buffer, committed, successful-site-action or last-site-action';
+
+/** `?base-version=committed`, of the options that were given. */
+function queryOf(input: CommandInput, ...names: readonly string[]): string {
+  const given = names.flatMap((name) => {
+    const text = textOption(input, name);
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  return given.length === 0 ? '' : `?${new URLSearchParams(Object.fromEntries(given)).toString()}`;
+}
+
+async function listCollections(context: CommandContext, query: string): Promise<readonly Json[]> {
+  return ((await context.client.call('GET', `${airship}/configdocs${query}`)) ?? []) as unknown as readonly Json[];
+}
+
+function titleOf({ version, revision }: { readonly version: unknown; readonly revision: unknown }): string {
+  return `${cell(version)} (${revision === 0 ? 'nothing' : `revision ${cell(revision)}`})`;
+}
+
+async function diff(context: CommandContext, input: CommandInput): Promise<void> {
+  const query = queryOf(input, 'base-version', 'diff-version');
+  const [row] = await listCollections(context, query);
+  if (!row) {
+    print(context, input, { json: {}, text: 'there are no documents\n' });
+    return;
+  }
+  const { base_revision: base, new_revision: young } = row;
+  const path = `${airship}/revisions/${cell(base)}/deepdiff/${cell(young)}`;
+  const changes = (await context.client.call('GET', path)) as unknown as SiteDiff;
+  const title = `${titleOf({ version: row['base_version'], revision: base })} → ${titleOf({ version: row['new_version'], revision: young })}\n`;
+  const text = renderSiteDiff(changes);
+  print(context, input, { json: changes, text: title + (text === '' ? 'no document is another\n' : text) });
+}
+
+async function revisions(context: CommandContext, input: CommandInput): Promise<void> {
+  const tag = textOption(input, 'tag');
+  const path = `${airship}/revisions?order=desc${tag === undefined ? '' : `&tag=${encodeURIComponent(tag)}`}`;
+  const rows = ((await context.client.call('GET', path))?.['results'] ?? []) as Json[];
+  const joined = (value: unknown): string => (value as readonly string[]).join(',') || '-';
+  const text = table([
+    ['id', 'created', 'by', 'kind', 'collections', 'tags', 'is'],
+    ...rows.map((row) => [
+      cell(row['id']),
+      cell(row['createdAt']).slice(0, 19),
+      cell(row['created_by']),
+      row['kind'] === 'rollback' ? `rollback to ${cell(row['rolled_back_to'])}` : cell(row['kind']),
+      joined(row['buckets']),
+      joined(row['tags']),
+      joined(row['roles']),
+    ]),
+  ]);
+  print(context, input, { json: rows, text });
+}
+
+async function show(context: CommandContext, input: CommandInput): Promise<void> {
+  const [collection] = input.operands;
+  const isRendered = flagOption(input, 'rendered');
+  if (isRendered && collection !== undefined) throw usageError('site show: --rendered is for the whole site');
+  if (collection === undefined && !isRendered) {
+    if (textOption(input, 'version') !== undefined)
+      throw usageError('site show: --version needs COLLECTION or --rendered');
+    const rows = await listCollections(context, '');
+    const cells = rows.map((row) => [cell(row['collection_name']), cell(row['base_status']), cell(row['new_status'])]);
+    print(context, input, { json: rows, text: table([['collection', 'committed', 'in the buffer'], ...cells]) });
+    return;
+  }
+  const path = isRendered ? 'renderedconfigdocs' : `configdocs/${pathOperand(input)}`;
+  const { content } = await context.client.download(`${airship}/${path}${queryOf(input, 'version')}`);
+  const text = new TextDecoder().decode(content);
+  const json = (): unknown[] => parseAllDocuments(text).map((document) => document.toJS() as unknown);
+  print(context, input, { json: input.document === undefined ? undefined : json(), text });
+}
+
+async function rollback(context: CommandContext, input: CommandInput): Promise<void> {
+  const made = (await context.client.call('POST', `${airship}/rollback/${pathOperand(input)}`)) ?? {};
+  const text = `revision ${cell(made['id'])} says what revision ${input.operands[0]} said; \`baton site commit\` commits it\n`;
+  print(context, input, { json: made, text });
+}
+
+async function tag(context: CommandContext, input: CommandInput): Promise<void> {
+  const [revision = '', name = '', ...fields] = input.operands;
+  const data = toObject(await readAssignments(fields));
+  const path = `${airship}/revisions/${encodeURIComponent(revision)}/tags/${encodeURIComponent(name)}`;
+  const isGoing = flagOption(input, 'remove');
+  const tagged = await (isGoing ? context.client.call('DELETE', path) : context.client.call('POST', path, data));
+  const text = isGoing
+    ? `revision ${revision} has no tag ${name} any more\n`
+    : `revision ${revision} is tagged ${name}\n`;
+  print(context, input, { json: tagged, text });
+}
+
+export const siteRevisionCommands: readonly Command[] = [
+  {
+    words: 'site diff',
+    options: {
+      'base-version': { value: versionValue, meaning: `default committed; ${versionMeaning}` },
+      'diff-version': { value: versionValue, meaning: `default buffer; ${versionMeaning}` },
+    },
+    meaning: 'every document and value that differs between two versions of the site',
+    run: diff,
+  },
+  {
+    words: 'site revisions',
+    options: { tag: { value: 'TAG', meaning: 'only those that have it' } },
+    meaning: 'all that the site was ever meant to be, the newest first',
+    run: revisions,
+  },
+  {
+    words: 'site show',
+    operands: ['[COLLECTION]'],
+    options: {
+      version: { value: versionValue, meaning: `default: the buffer, or else what is committed; ${versionMeaning}` },
+      rendered: { meaning: 'all documents, with profiles resolved' },
+    },
+    meaning: "the site's collections, or the documents of one as they were uploaded",
+    run: show,
+  },
+  {
+    words: 'site rollback',
+    operands: ['REVISION'],
+    meaning: 'put what an old revision said into the buffer; 0 = nothing at all',
+    run: rollback,
+  },
+  {
+    words: 'site tag',
+    operands: ['REVISION', 'TAG', '[FIELD=VALUE...]'],
+    options: { remove: { meaning: 'take the tag away' } },
+    meaning: 'tag a revision, for people to find it again',
+    details: assignmentHelp,
+    run: tag,
+  },
+];
