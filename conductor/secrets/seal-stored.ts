@@ -4,11 +4,13 @@ import { agentSessions } from '#conductor/db/schema/agent-session.ts';
 import { deployTemplateSteps } from '#conductor/db/schema/deploy-template.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { configDrives, nodes } from '#conductor/db/schema/node.ts';
+import { siteCredentials } from '#conductor/db/schema/site.ts';
 import { volumeTargets } from '#conductor/db/schema/volume.ts';
 import { webhooks } from '#conductor/db/schema/webhook.ts';
 import { templatePlace } from '#conductor/deploy-templates/template-secrets.ts';
 import { nodePlace } from '#conductor/secrets/node-secrets.ts';
 import { type DocumentPlace, resealDocument, resealText } from '#conductor/secrets/sealed-document.ts';
+import { credentialPlace } from '#conductor/sites/credentials/credential-store.ts';
 import { targetPlace } from '#conductor/volumes/target-secrets.ts';
 import { secretPlace } from '#conductor/webhooks/webhook-store.ts';
 import { type AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -60,6 +62,7 @@ const passes: readonly ((pass: Pass) => Promise<number>)[] = [
   (pass) => sealConfigDrives(pass),
   (pass) => sealTokens(pass),
   (pass) => sealWebhooks(pass),
+  (pass) => sealCredentials(pass),
 ];
 
 /** Runs through a table by its uuid, and counts the rows that were written. */
@@ -221,6 +224,24 @@ async function sealWebhooks({ context: { db, secrets }, text }: Pass): Promise<n
       .update(webhooks)
       .set({ secret: sealed })
       .where(and(eq(uuid, row.uuid), eq(secret, row.secret)));
+    written += 1;
+  }
+  return written;
+}
+
+async function sealCredentials({ context: { db, secrets }, text }: Pass): Promise<number> {
+  const { name, password } = siteCredentials;
+  let written = 0;
+  for (const row of await db
+    .select({ name, password })
+    .from(siteCredentials)
+    .where(notLike(password, `${secrets.prefix}%`))) {
+    const sealed = text(row.password, credentialPlace(row.name));
+    if (sealed === row.password) continue;
+    await db
+      .update(siteCredentials)
+      .set({ password: sealed })
+      .where(and(eq(name, row.name), eq(password, row.password)));
     written += 1;
   }
   return written;

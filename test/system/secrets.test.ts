@@ -48,6 +48,8 @@ const words = {
   template: canary('an argument in a template'),
   chap: canary('auth_password of a volume'),
   rescue: canary('rescue_password'),
+  credential: canary('the password of a credential'),
+  oldCredential: canary('the password that a credential had'),
   broken: canary('a password in a body that is no JSON'),
 };
 
@@ -122,6 +124,9 @@ function found(texts: readonly string[]): string[] {
   );
 }
 
+const nodeWithPassword = `schema: drydock/BaremetalNode/v1
+metadata: {name: n1}
+data: {oob: {type: redfish, account: root, password: ${words.broken}, credential: "${words.broken}!"}}`;
 const biosStep = (value: string, priority = 80) => ({
   interface: 'bios',
   step: 'apply_configuration',
@@ -178,11 +183,18 @@ async function enrolAll(): Promise<void> {
   ).toBe(201);
 }
 
+async function storeCredential(): Promise<void> {
+  const path = '/api/v1.0/credentials/rack-bmc';
+  expect(await ask('PUT', path, { username: 'admin', password: words.oldCredential })).toBe(201);
+  expect(await ask('PUT', path, { username: 'admin', password: words.credential })).toBe(200);
+}
+
 const waitFor = (state: string) => operator.waitForState('redfish', state, 20_000);
 
 describe('words that nobody may see', () => {
   test('are used, and repeated by BMCs and agents that fail', { timeout: 60_000 }, async () => {
     await enrolAll();
+    await storeCredential();
     const steps = [biosStep(words.bios), tellingStep];
     expect(await ask('POST', '/v1/nodes/redfish/plan', { target: 'active', deploy_steps: steps })).toBe(200);
     expect(await ask('POST', '/v1/nodes/redfish/plan', { target: 'active' })).toBe(200);
@@ -242,6 +254,10 @@ describe('words that nobody may see', () => {
       ['PUT', '/v1/nodes/fake/states/provision', { target: 'active', configdrive: `ftp://me:${words.broken}@h` }],
       ['POST', '/v1/volume/targets', { node_uuid: 'x', properties: { auth_password: words.broken } }],
       ['POST', '/v1/deploy_templates', { name: 'x', steps: [{ args: { password: words.broken } }] }],
+      ['PUT', '/api/v1.0/credentials/x', `{"username": "u", "password": "${words.broken}"`],
+      ['PUT', '/api/v1.0/credentials/x', { username: 'u', password: { a: words.broken } }],
+      ['PUT', '/api/v1.0/credentials/x', { username: 'u', passwort: words.broken }],
+      ['POST', '/api/v1.0/configdocs/x', nodeWithPassword],
     ];
     for (const [method, path, body] of bad) expect(await ask(method, path, body)).toBeGreaterThanOrEqual(400);
     expect(found(answers)).toEqual([]);
@@ -256,7 +272,7 @@ describe('words that nobody may see', () => {
 
   test('no row has one, neither while they are used nor after', async () => {
     dumps.push(...(await dumpDatabase()));
-    for (const table of ['agent_sessions: ', 'config_drives: ']) {
+    for (const table of ['agent_sessions: ', 'config_drives: ', 'site_credentials: ']) {
       const rows = dumps.filter((row) => row.startsWith(table));
       expect(rows.length).toBeGreaterThan(0);
       for (const row of rows) expect(row).toContain('sealed:v1:');
@@ -279,6 +295,7 @@ async function askEverything(): Promise<void> {
     ['driver', ['redfish', 'ipmi']],
     ['template', ['CUSTOM_TELLING']],
     ['setting', ['SetupPassword']],
+    ['credential', ['rack-bmc']],
   ]);
   for (const [path, methods] of Object.entries(paths as Record<string, object>)) {
     if (!('get' in methods)) continue;

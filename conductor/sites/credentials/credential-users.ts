@@ -1,5 +1,5 @@
 import type { Queryable } from '#conductor/db/open.ts';
-import { isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 
@@ -9,15 +9,17 @@ export async function findCredentialUsers(db: Queryable, credential: string): Pr
   const ids = new Set([roles.get('committed') ?? 0, roles.get('buffer') ?? 0]);
   const users = new Set<string>();
   for (const id of ids) {
-    const documents = await listRevisionDocuments(db, id);
-    for (const document of documents) if (names(document, credential)) users.add(`${document.schema} ${document.name}`);
+    for (const { schema, name, data } of await listRevisionDocuments(db, id)) {
+      if (usedSchemas.has(schema) && names(data, credential)) users.add(`${schema}/${name}`);
+    }
   }
   return [...users];
 }
 
-/** `data.oob.credential` of nodes and host profiles. */
-function names({ schema, data }: SiteDocument, credential: string): boolean {
-  if (!/^drydock\/(BaremetalNode|HostProfile)\/v1$/.test(schema) || !isMapping(data)) return false;
-  const { oob } = data;
-  return isMapping(oob) && oob['credential'] === credential;
+/** Whether `credential: NAME` stands anywhere in it. */
+function names(value: unknown, credential: string): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(
+    ([key, inner]) => (key === 'credential' && inner === credential) || names(inner, credential),
+  );
 }
