@@ -24,6 +24,8 @@ export interface ActionAnswer {
   readonly notes: readonly ActionNoteAnswer[];
   /** Only of one action, not in lists. */
   readonly groups?: readonly ActionGroupAnswer[];
+  /** Each node once, however many groups have it. */
+  readonly nodes_by_status?: Readonly<Record<NodeStatus, number>>;
   readonly validations?: readonly SiteFault[];
   readonly command_audit?: readonly {
     readonly command: string;

@@ -94,7 +94,7 @@ export async function viewActionInFull(
       steps.map((step) => viewStep(step, notes)),
       ofAction.map(viewNote),
     ),
-    groups: await viewGroups(db, id),
+    ...(await viewGroups(db, id)),
     validations: action.validations,
     command_audit: commands.map(({ command, user, at }) => ({ command, user, datetime: at.toISOString() })),
   };
@@ -132,12 +132,16 @@ export function dagId({ name }: Pick<SiteActionRow, 'name'>): string {
   return `baton_${name}`;
 }
 
-async function viewGroups(db: ConductorContext['db'], actionId: string): Promise<ActionGroupAnswer[]> {
+async function viewGroups(
+  db: ConductorContext['db'],
+  actionId: string,
+): Promise<Required<Pick<ActionAnswer, 'groups' | 'nodes_by_status'>>> {
   const groups = await listGroups(db, actionId);
-  if (groups.length === 0) return [];
   const nodes = new Map((await listActionNodes(db, actionId)).map((node) => [node.name, node]));
-  return groups.map(({ name, definition, members, stage, reason, misses, prepareStartedAt, endedAt }) => {
-    const counts: Record<NodeStatus, number> = { not_started: 0, prepared: 0, success: 0, failure: 0 };
+  const total = noNodes();
+  for (const { status } of nodes.values()) total[status] += 1;
+  const views = groups.map(({ name, definition, members, stage, reason, misses, prepareStartedAt, endedAt }) => {
+    const counts = noNodes();
     let working = 0;
     for (const member of members) {
       const node = nodes.get(member);
@@ -158,6 +162,11 @@ async function viewGroups(db: ConductorContext['db'], actionId: string): Promise
       ended_at: iso(endedAt),
     };
   });
+  return { groups: views, nodes_by_status: total };
+}
+
+function noNodes(): Record<NodeStatus, number> {
+  return { not_started: 0, prepared: 0, success: 0, failure: 0 };
 }
 
 /** @param wish only of this group, in this status, or at work */

@@ -29,29 +29,33 @@ export function reportSite(run: SiteRun): SiteReport {
   const groups = run.groups.map((group) => reportGroup(run, group));
   const nodes: Record<NodeStatus, string[]> = { not_started: [], prepared: [], success: [], failure: [] };
   for (const [name, { status }] of run.nodes) nodes[status].push(name);
-  const failed = groups.filter(({ stage }) => stage === 'failure');
-  const failedCritical = failed.filter(({ critical }) => critical).map(({ name }) => name);
-  const outcome = outcomeOf(groups, {
-    critical: failedCritical.length > 0,
-    any: failed.length + nodes.failure.length > 0,
-  });
-  return { groups, nodes, failedCritical, outcome, conclusion: conclusions[outcome] };
+  const failedCritical = groups.filter(({ stage, critical }) => critical && stage === 'failure');
+  const outcome = concludeGroups(groups, nodes.failure.length);
+  return {
+    groups,
+    nodes,
+    failedCritical: failedCritical.map(({ name }) => name),
+    outcome,
+    conclusion: conclusions[outcome],
+  };
 }
 
-const conclusions: Readonly<Record<SiteReport['outcome'], string>> = {
+/** The seed's last lines. */
+export const conclusions: Readonly<Record<SiteReport['outcome'], string>> = {
   unfinished: 'not finished',
   success: 'success',
   'success with failures': 'success with some nodes/groups failed',
   failure: 'failed due to critical group failed',
 };
 
-function outcomeOf(
-  groups: readonly GroupReport[],
-  failed: { readonly critical: boolean; readonly any: boolean },
+/** What a run comes to: any critical group that failed, by a dependency too, fails the whole. */
+export function concludeGroups(
+  groups: readonly Pick<GroupReport, 'stage' | 'critical'>[],
+  failedNodes: number,
 ): SiteReport['outcome'] {
-  if (failed.critical) return 'failure';
+  if (groups.some(({ stage, critical }) => critical && stage === 'failure')) return 'failure';
   if (groups.some(({ stage }) => stage !== 'success' && stage !== 'failure')) return 'unfinished';
-  return failed.any ? 'success with failures' : 'success';
+  return failedNodes > 0 || groups.some(({ stage }) => stage === 'failure') ? 'success with failures' : 'success';
 }
 
 function reportGroup(run: SiteRun, group: GroupRun): GroupReport {
