@@ -10,7 +10,7 @@ import type { Run } from '#shared/process/run.ts';
 const maxBytes = 32 * 1024 * 1024;
 
 /** Ironic's dict; `null` counts as absent. Keys in the order in which faults are told. */
-const Documents = z.strictObject({
+export const ConfigDriveDocuments = z.strictObject({
   meta_data: z.record(z.string(), z.unknown(), 'must be an object').nullish(),
   network_data: z.record(z.string(), z.unknown(), 'must be an object').nullish(),
   user_data: z
@@ -21,7 +21,6 @@ const Documents = z.strictObject({
     .nullish(),
   vendor_data: z.record(z.string(), z.unknown(), 'must be an object').nullish(),
 });
-type Documents = z.infer<typeof Documents>;
 
 export interface ConfigDriveNode {
   readonly uuid: string;
@@ -58,7 +57,7 @@ export async function buildConfigDrive(options: {
  * @throws AppError `invalid_argument` listing every fault with its field.
  */
 export function configDriveFiles(configDrive: unknown, node: ConfigDriveNode): Record<string, string> {
-  const parsed = Documents.safeParse(configDrive);
+  const parsed = ConfigDriveDocuments.safeParse(configDrive);
   if (!parsed.success) throw bad(parsed.error.issues.map(describeIssue).join('; '));
   const documents = parsed.data;
   const name = node.name ?? undefined;
@@ -151,7 +150,7 @@ function hostnameFrom(name: string): string {
 
 function describeIssue(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') {
-    return `it has unknown keys ${issue.keys.join(', ')}; keys are: ${Object.keys(Documents.shape).join(', ')}`;
+    return `it has unknown keys ${issue.keys.join(', ')}; keys are: ${Object.keys(ConfigDriveDocuments.shape).join(', ')}`;
   }
   const path = issue.path.join('.');
   return path === '' ? 'must be a string or an object' : `configdrive.${path} ${issue.message}`;

@@ -1,4 +1,4 @@
-import { Composer, type Document, isNode, LineCounter, type ParsedNode, Parser } from 'yaml';
+import { Composer, type Document, isNode, LineCounter, Parser } from 'yaml';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { uploadFaults } from '#conductor/sites/documents/upload-faults.ts';
@@ -82,7 +82,7 @@ function* parseEach(text: string, limits: DocumentLimits): Generator<void, Parse
   }
 }
 
-type Parsed = Document.Parsed<ParsedNode>;
+type Parsed = Document.Parsed;
 
 function* composeEach(text: string, lines: LineCounter): Generator<Parsed, undefined> {
   const options = {
@@ -92,7 +92,7 @@ function* composeEach(text: string, lines: LineCounter): Generator<Parsed, undef
     stringKeys: true,
     logLevel: 'silent', // else the library writes warnings to standard error; they stay in the document
   } as const;
-  yield* new Composer<ParsedNode>(options).compose(new Parser(lines.addNewLine).parse(text));
+  yield* new Composer(options).compose(new Parser(lines.addNewLine).parse(text));
   return undefined;
 }
 
@@ -187,6 +187,7 @@ function checkJson(
   if (budget.values < 0) throw new TooMuch('the upload has too many values, those that aliases stand for included');
   if (path.length > budget.depth) throw new TooMuch(tooDeep);
   if (typeof value === 'string' && value.includes('\u0000')) return { path, message: 'has a NUL character' };
+  if (typeof value === 'string' && !value.isWellFormed()) return { path, message: 'has half of a character' };
   if (typeof value === 'number' && !Number.isFinite(value)) {
     return { path, message: `is ${value}; it must be a number, or text in quotes` };
   }

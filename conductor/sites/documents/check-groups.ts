@@ -1,0 +1,120 @@
+import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
+import { fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
+import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import { indexNodes, type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
+import type { GroupDefinition, Selector, Strategy } from '#conductor/sites/strategy/site-run.ts';
+
+/**
+ * Groups and nodes beside each other: whom a group chooses, whether it can succeed at all, and who is in none. Pure.
+ * @param document of the strategy
+ */
+export function checkGroups(
+  { nodes, documents }: ReadNodes,
+  strategy: Strategy,
+  document: SiteDocument,
+  faults: SiteFault[],
+): void {
+  const index = indexNodes(nodes.values());
+  const grouped = new Set<string>();
+  for (const [place, group] of strategy.groups.entries()) {
+    const members = selectIndexed(group.selectors, index);
+    // by far the most usual case, and the costliest
+    if (grouped.size < nodes.size) for (const name of members) grouped.add(name);
+    faults.push(...groupFaults(document, { group, place, members: members.length }, index));
+  }
+  if (grouped.size === nodes.size) return;
+  for (const name of nodes.keys()) {
+    const node = documents.get(name);
+    if (!node || grouped.has(name)) continue;
+    const message = `is in no group of strategy ${strategy.name}: it will not be deployed`;
+    faults.push(fieldFault(node, ['metadata', 'name'], message, 'NodeWithoutGroup', 'Warning'));
+  }
+}
+
+function groupFaults(
+  document: SiteDocument,
+  { group, place, members }: { readonly group: GroupDefinition; readonly place: number; readonly members: number },
+  index: NodeIndex,
+): SiteFault[] {
+  const faults: SiteFault[] = [];
+  const path = ['data', 'groups', place];
+  for (const [nth, selector] of group.selectors.entries()) {
+    for (const { criterion, value, at, all } of unmatched(selector, index)) {
+      const message = `${value} is no node's${namesThereAre(value, all)}`;
+      faults.push(
+        fieldFault(document, [...path, 'selectors', nth, criterion, at], message, 'UnmatchedSelector', 'Warning'),
+      );
+    }
+  }
+  if (members === 0) {
+    const message = `of group ${group.name} choose no node: ${emptyReason(group.selectors, index)}`;
+    faults.push(fieldFault(document, [...path, 'selectors'], message, 'EmptyGroup', 'Warning'));
+  }
+  const needed = group.success_criteria?.minimum_successful_nodes ?? 0;
+  if (needed > members) {
+    const outcome = group.critical ? 'it is critical: the deploy could only fail' : 'it can only fail';
+    const message = `is ${needed}, and group ${group.name} has ${members} ${members === 1 ? 'node' : 'nodes'}; ${outcome}`;
+    const level = group.critical ? 'Error' : 'Warning';
+    faults.push(
+      fieldFault(
+        document,
+        [...path, 'success_criteria', 'minimum_successful_nodes'],
+        message,
+        'ImpossibleCriterion',
+        level,
+      ),
+    );
+  }
+  return faults;
+}
+
+interface Unmatched {
+  readonly criterion: 'node_names' | 'node_tags' | 'node_labels' | 'rack_names';
+  readonly value: string;
+  readonly at: number;
+  /** What there is instead. */
+  readonly all: readonly string[];
+}
+
+/** Values that nothing in the site has: mostly misspelt. */
+function unmatched(selector: Selector, index: NodeIndex): Unmatched[] {
+  const among = (
+    criterion: 'node_names' | 'node_tags' | 'rack_names',
+    table: ReadonlyMap<string, unknown>,
+  ): Unmatched[] =>
+    (selector[criterion] ?? []).flatMap((value, at) =>
+      table.has(value) ? [] : [{ criterion, value, at, all: [...table.keys()] }],
+    );
+  const labels = (selector.node_labels ?? []).flatMap((label, at): Unmatched[] => {
+    const isThere = selectIndexed([{ node_labels: [label] }], index).length > 0;
+    return isThere ? [] : [{ criterion: 'node_labels', value: label.join(': '), at, all: labelTexts(index) }];
+  });
+  return [
+    ...among('node_names', index.byName),
+    ...among('node_tags', index.byTag),
+    ...labels,
+    ...among('rack_names', index.byRack),
+  ];
+}
+
+function labelTexts({ byLabel }: NodeIndex): string[] {
+  return [...byLabel.keys()].map((key) => key.replace('\u0000', ': '));
+}
+
+/** Why nobody is chosen, selector by selector. */
+function emptyReason(selectors: readonly Selector[], index: NodeIndex): string {
+  if (index.names.length === 0) return 'the site has no nodes';
+  const reasons = selectors.map((selector) => {
+    const criteria = Object.entries(selector).filter(([, values]) => values.length > 0);
+    const failing = criteria.filter(
+      ([criterion, values]) => selectIndexed([{ [criterion]: values }], index).length === 0,
+    );
+    const [names, reason] =
+      failing.length > 0
+        ? [failing.map(([criterion]) => criterion), 'matches none']
+        : [criteria.map(([criterion]) => criterion), 'match, and no node has all of it'];
+    return `${names.join(' and ')} ${failing.length > 1 ? 'match none' : reason}`;
+  });
+  return [...new Set(reasons)].join('; ');
+}

@@ -1,0 +1,91 @@
+import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
+import { fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
+import { isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
+
+/** What isn't given isn't checked. */
+export interface KnownToNodes {
+  /** Names of stored credentials, of networks in the networks file, and of hardware types. */
+  readonly credentials?: readonly string[];
+  readonly networks?: readonly string[];
+  readonly drivers?: readonly string[];
+}
+
+/** What nodes must not share, and names that lead outside the documents. Pure. */
+export function checkNodes({ nodes, documents }: ReadNodes, known: KnownToNodes, faults: SiteFault[]): void {
+  const taken = new Map<string, string>();
+  const sets = {
+    credentials: known.credentials && new Set(known.credentials),
+    networks: known.networks && new Set(known.networks),
+    drivers: known.drivers && new Set(known.drivers),
+  };
+  for (const node of nodes.values()) {
+    const document = documents.get(node.name);
+    if (!document) continue;
+    const tell = (path: readonly PropertyKey[], message: string, name: string): void => {
+      faults.push(fieldFault(document, ['data', ...path], message, name));
+    };
+    /** @param what `MAC address 52:54:…` */
+    const claim = (what: string, path: () => readonly PropertyKey[], name: string): void => {
+      const first = taken.get(what);
+      if (first === undefined) taken.set(what, node.name);
+      else tell(path(), `has ${what}, which ${first === node.name ? 'this node' : `node ${first}`} has already`, name);
+    };
+    const { credential } = node;
+    if (credential !== undefined && sets.credentials && !sets.credentials.has(credential)) {
+      // perhaps a password: it is not repeated
+      const stored = namesThereAre(credential, known.credentials ?? []);
+      const message = `is no stored credential${stored}; user and password are kept by \`baton credential set NAME\``;
+      tell(['oob', 'credential'], message, 'UnknownCredential');
+    }
+    if (node.driver !== '' && sets.drivers && !sets.drivers.has(node.driver)) {
+      const message = `means driver ${node.driver}, which this conductor has not${namesThereAre(node.driver, known.drivers ?? [])}`;
+      tell(['oob', 'type'], message, 'UnknownDriver');
+    }
+    const bmc = bmcOf(node);
+    if (bmc !== undefined) claim(`BMC ${bmc}`, () => ['oob', 'address'], 'DuplicateBmc');
+    for (const port of node.ports) {
+      const place = (): readonly string[] => placeOf(port, document);
+      claim(`MAC address ${port.address}`, () => [...place(), 'mac'], 'DuplicateMac');
+      const plug = switchPortOf(port);
+      if (plug !== undefined) claim(`switch port ${plug}`, () => [...place(), 'switch_port'], 'DuplicateSwitchPort');
+      if (port.network !== undefined && sets.networks && !sets.networks.has(port.network)) {
+        const message = `has ${port.network}, which is no network${namesThereAre(port.network, known.networks ?? [])}`;
+        tell([...place(), 'networks'], message, 'UnknownNetwork');
+      }
+    }
+  }
+}
+
+/** One BMC may manage several machines by Redfish; their systems tell them apart. */
+function bmcOf({ driver, driverInfo }: SiteNode): string | undefined {
+  const text = (key: string): string => {
+    const value = driverInfo[key];
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  };
+  if (driver === 'ipmi') return `${text('ipmi_address').toLowerCase()} port ${text('ipmi_port') || '623'}`;
+  if (driver !== 'redfish' || text('redfish_address') === '') return undefined;
+  const address = text('redfish_address')
+    .toLowerCase()
+    .replace(/^https:\/\//, '')
+    .replace(/\/+$/, '');
+  const system = text('redfish_system_id').replace(/\/+$/, '');
+  return system === '' ? address : `${address} system ${system}`;
+}
+
+function switchPortOf({ localLinkConnection: link }: SitePort): string | undefined {
+  const [switchId, portId] = [link?.['switch_id'], link?.['port_id']];
+  if (typeof switchId !== 'string' || typeof portId !== 'string') return undefined;
+  return `${portId} of switch ${switchId.toLowerCase()}`;
+}
+
+/** Where in the documents a port comes from; where its profile has it, just the interfaces. */
+function placeOf({ address }: SitePort, document: SiteDocument): readonly string[] {
+  const interfaces = isMapping(document.data) ? document.data['interfaces'] : undefined;
+  const found = Object.entries(isMapping(interfaces) ? interfaces : {}).find(
+    ([, each]) => isMapping(each) && typeof each['mac'] === 'string' && parseMacAddress(each['mac']) === address,
+  );
+  return found ? ['interfaces', found[0]] : ['interfaces'];
+}

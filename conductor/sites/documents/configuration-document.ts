@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { expected, fieldFault, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { PhaseTimeouts } from '#conductor/sites/strategy/site-run.ts';
+
+/** `shipyard/DeploymentConfiguration/v1` (airship.md §1). */
+export interface SiteConfiguration {
+  readonly document: NonNullable<SiteFault['document']>;
+  /** The strategy that it names. */
+  readonly strategy: string | undefined;
+  readonly timeouts: PhaseTimeouts;
+}
+
+export const defaultTimeouts: PhaseTimeouts = { prepare: 1800, deploy: 3600 };
+
+/** Shipyard takes the default for 0; whoever writes 0 means something else. */
+function seconds(standard: number) {
+  const rule = `a whole number of seconds, 1 or more; leave it out for ${standard}`;
+  return z.int(expected(rule)).min(1, `must be ${rule}`).exactOptional();
+}
+
+const ConfigurationData = strictly({
+  physical_provisioner: strictly({
+    deployment_strategy: text.exactOptional(),
+    verify_interval: seconds(10),
+    verify_timeout: seconds(60),
+    prepare_site_interval: seconds(10),
+    prepare_site_timeout: seconds(300),
+    prepare_node_interval: seconds(30),
+    prepare_node_timeout: seconds(defaultTimeouts.prepare),
+    deploy_interval: seconds(30),
+    deploy_timeout: seconds(defaultTimeouts.deploy),
+    destroy_interval: seconds(30),
+    destroy_timeout: seconds(900),
+    relabel_nodes_interval: seconds(30),
+    relabel_nodes_timeout: seconds(900),
+    join_wait: seconds(120),
+  }).exactOptional(),
+  kubernetes: strictly({ node_status_interval: seconds(30), node_status_timeout: seconds(1800) }).exactOptional(),
+  kubernetes_provisioner: strictly({
+    drain_timeout: seconds(3600),
+    drain_grace_period: seconds(1800),
+    clear_labels_timeout: seconds(1800),
+    remove_etcd_timeout: seconds(1800),
+    etcd_ready_timeout: seconds(600),
+  }).exactOptional(),
+  armada: strictly({
+    get_releases_timeout: seconds(300),
+    get_status_timeout: seconds(300),
+    manifest: text.exactOptional(),
+    update_manifest: text.exactOptional(),
+    post_apply_timeout: seconds(2700),
+    validate_design_timeout: seconds(600),
+  }).exactOptional(),
+});
+
+const honoured = new Set(['deployment_strategy', 'prepare_node_timeout', 'deploy_timeout']);
+
+export function readConfiguration(document: SiteDocument, faults: SiteFault[]): SiteConfiguration | undefined {
+  const data = readData(document, ConfigurationData, faults);
+  if (!data) return undefined;
+  const unused = Object.entries(data).flatMap(([section, keys]) =>
+    Object.keys(keys).flatMap((key) => (honoured.has(key) ? [] : [`${section}.${key}`])),
+  );
+  if (unused.length > 0) {
+    faults.push(fieldFault(document, ['data'], `has what Baton does not use: ${unused.join(', ')}`, 'NotUsed', 'Info'));
+  }
+  const { physical_provisioner: provisioner = {} } = data;
+  return {
+    document: documentOf(document),
+    strategy: provisioner.deployment_strategy,
+    timeouts: {
+      prepare: provisioner.prepare_node_timeout ?? defaultTimeouts.prepare,
+      deploy: provisioner.deploy_timeout ?? defaultTimeouts.deploy,
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
+
+/**
+ * Drydock's inheritance, pure: what the child says holds; `"!"` takes away what is inherited; lists and mappings are
+ * merged, and `!name` in them takes that one away; an interface or device that is null goes, too.
+ */
+export function mergeDesigns(child: NodeDesign, parent: NodeDesign): NodeDesign {
+  return {
+    ...(child.addressing ? { addressing: child.addressing } : {}),
+    hardware_profile: inherit(child.hardware_profile, parent.hardware_profile),
+    primary_network: inherit(child.primary_network, parent.primary_network),
+    oob: mergeFields(child.oob, parent.oob),
+    interfaces: mergeNamed(child.interfaces, parent.interfaces, (own, inherited) => ({
+      ...mergeFields(own, inherited),
+      networks: mergeLists(own.networks, inherited.networks),
+      slaves: mergeLists(own.slaves, inherited.slaves),
+      labels: mergeMappings(own.labels, inherited.labels),
+    })),
+    storage: mergeStorage(child.storage, parent.storage),
+    platform: mergePlatform(child.platform, parent.platform),
+    metadata: mergeMetadata(child.metadata, parent.metadata),
+    boot_mode: inherit(child.boot_mode, parent.boot_mode),
+    resource_class: inherit(child.resource_class, parent.resource_class),
+    conductor_group: inherit(child.conductor_group, parent.conductor_group),
+    traits: mergeLists(child.traits, parent.traits),
+    bios_settings: mergeMappings(child.bios_settings, parent.bios_settings),
+    config_drive: mergeConfigDrive(child.config_drive, parent.config_drive),
+  };
+}
+
+type Maybe<T> = T | null | undefined;
+
+function inherit<T>(own: Maybe<T>, inherited: Maybe<T>): T | undefined {
+  if (own === '!') return undefined;
+  return own ?? inherited ?? undefined;
+}
+
+/** Field by field; of fields that are lists or mappings themselves, the child's. */
+function mergeFields<T extends object>(own: Maybe<T>, inherited: Maybe<T>): T | undefined {
+  if (!own && !inherited) return undefined;
+  const fields = Object.entries({ ...inherited, ...keep(own ?? {}, (value) => value !== null && value !== undefined) });
+  // the type says which of a design's fields there may be, and all of them may be absent
+  return Object.fromEntries(fields.filter(([, value]) => value !== '!')) as T;
+}
+
+function mergeLists(own: Maybe<readonly string[]>, inherited: Maybe<readonly string[]>): string[] | undefined {
+  if (!own && !inherited) return undefined;
+  const kept = (own ?? []).filter((value) => !value.startsWith('!'));
+  return [
+    ...kept,
+    ...(inherited ?? []).filter(
+      (value) => !value.startsWith('!') && !own?.includes(`!${value}`) && !kept.includes(value),
+    ),
+  ];
+}
+
+function mergeMappings<Value>(
+  own: Maybe<Record<string, Value>>,
+  inherited: Maybe<Record<string, Value>>,
+): Record<string, NonNullable<Value>> | undefined {
+  return mergeNamed<NonNullable<Value>>(nonNull(own), nonNull(inherited), (value) => value);
+}
+
+function nonNull<Value>(mapping: Maybe<Record<string, Value>>): Record<string, NonNullable<Value> | null> | undefined {
+  return mapping ? Object.fromEntries(Object.entries(mapping).map(([key, value]) => [key, value ?? null])) : undefined;
+}
+
+/** @param merge what both have */
+function mergeNamed<Value>(
+  own: Maybe<Record<string, Value | null>>,
+  inherited: Maybe<Record<string, Value | null>>,
+  merge: (own: Value, inherited: Value) => Value,
+): Record<string, Value> | undefined {
+  if (!own && !inherited) return undefined;
+  const merged = new Map<string, Value>();
+  for (const [name, value] of Object.entries(inherited ?? {})) {
+    if (value !== null && !name.startsWith('!') && own?.[`!${name}`] === undefined) merged.set(name, value);
+  }
+  for (const [name, value] of Object.entries(own ?? {})) {
+    const beneath = merged.get(name);
+    if (value === null || value === '!') merged.delete(name);
+    else if (!name.startsWith('!')) merged.set(name, beneath === undefined ? value : merge(value, beneath));
+  }
+  return Object.fromEntries(merged);
+}
+
+function keep<T extends object>(mapping: T, wanted: (value: unknown) => boolean): Partial<T> {
+  return Object.fromEntries(Object.entries(mapping).filter(([, value]) => wanted(value))) as Partial<T>;
+}
+
+type Storage = NonNullable<NodeDesign['storage']>;
+
+function mergeStorage(own: NodeDesign['storage'], inherited: NodeDesign['storage']): Storage | undefined {
+  if (!own && !inherited) return undefined;
+  return {
+    physical_devices: mergeNamed(own?.physical_devices, inherited?.physical_devices, (device, beneath) => ({
+      ...beneath,
+      ...device,
+    })),
+    volume_groups: mergeMappings(own?.volume_groups, inherited?.volume_groups),
+    // hints of both would all have to fit, and arrays of both would take each other's disks
+    root_device: inherit(own?.root_device, inherited?.root_device),
+    raid: inherit(own?.raid, inherited?.raid),
+  };
+}
+
+type Platform = NonNullable<NodeDesign['platform']>;
+
+/** Another image is not what the inherited checksum and format are of. */
+function mergePlatform(own: NodeDesign['platform'], inherited: NodeDesign['platform']): Platform | undefined {
+  if (!own && !inherited) return undefined;
+  const { image: _image, checksum: _checksum, image_format: _format, ...others } = inherited ?? {};
+  const beneath = own?.image ? others : (inherited ?? {});
+  return {
+    ...mergeFields(own ?? {}, beneath),
+    kernel_params: mergeMappings(own?.kernel_params, inherited?.kernel_params),
+  };
+}
+
+type Metadata = NonNullable<NodeDesign['metadata']>;
+
+function mergeMetadata(own: NodeDesign['metadata'], inherited: NodeDesign['metadata']): Metadata | undefined {
+  if (!own && !inherited) return undefined;
+  return {
+    tags: mergeLists(own?.tags, inherited?.tags),
+    owner_data: mergeMappings(own?.owner_data, inherited?.owner_data),
+    rack: inherit(own?.rack, inherited?.rack),
+    boot_mac: inherit(own?.boot_mac, inherited?.boot_mac),
+  };
+}
+
+type ConfigDrive = NonNullable<NodeDesign['config_drive']>;
+
+function mergeConfigDrive(
+  own: NodeDesign['config_drive'],
+  inherited: NodeDesign['config_drive'],
+): ConfigDrive | undefined {
+  if (own === '!') return undefined;
+  const beneath = inherited === '!' ? undefined : inherited;
+  if (!own && !beneath) return undefined;
+  return { ...mergeFields(own, beneath), meta_data: mergeMappings(own?.meta_data, beneath?.meta_data) };
+}

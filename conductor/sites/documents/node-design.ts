@@ -1,0 +1,146 @@
+import { z } from 'zod';
+import { ConfigDriveDocuments } from '#conductor/boot/config-drive.ts';
+import { imageFormats } from '#conductor/nodes/image-info.ts';
+import { TraitName } from '#conductor/nodes/trait-name.ts';
+import { expected, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { parseHints } from '#shared/disks/root-device-hints.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
+import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+
+/**
+ * `data` of `drydock/HostProfile/v1` and `drydock/BaremetalNode/v1`: Drydock's fields, and ours (README.md has the
+ * table). A profile is beneath a node, so everything may be absent; `"!"` takes away what is inherited.
+ */
+
+const unset = z.literal('!');
+const optionalText = text.nullish();
+const texts = (what: string) => z.array(text, expected(`a list of ${what}`)).nullish();
+/** Values by names that nobody knows beforehand. */
+const mapping = z.record(z.string(), z.unknown(), expected('a mapping'));
+const textMapping = z.record(z.string(), text.or(z.null()), expected('a mapping of texts')).nullish();
+
+const macAddress = text.transform((given, context) => {
+  const mac = given === '!' ? given : parseMacAddress(given);
+  if (mac === undefined) context.addIssue('must be a MAC address, such as "52:54:00:12:34:56"');
+  return mac ?? given;
+});
+
+/** What Baton's own grammars refuse, in their words. */
+function checkedBy(check: (value: Record<string, unknown>) => void) {
+  return mapping.superRefine((value, context) => {
+    try {
+      check(value);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      context.addIssue(`can't be used: ${error.message}`);
+    }
+  });
+}
+
+/** Types of `oob` → Baton's drivers. */
+export const oobDrivers: Readonly<Record<string, string>> = {
+  redfish: 'redfish',
+  ipmi: 'ipmi',
+  fake: 'fake-hardware',
+  'fake-hardware': 'fake-hardware',
+};
+
+const wholeNumber = z.union([z.int().min(0), unset], expected('a whole number')).nullish();
+
+const Oob = strictly({
+  type: z.enum(['redfish', 'ipmi', 'fake', 'fake-hardware', '!'], expected('redfish, ipmi or fake')).nullish(),
+  network: optionalText,
+  address: optionalText,
+  credential: optionalText,
+  system_id: optionalText,
+  verify_ca: z.union([z.boolean(), text], expected('true, false or a path')).nullish(),
+  auth_type: optionalText,
+  port: wholeNumber,
+  cipher_suite: wholeNumber,
+  priv_level: optionalText,
+  fake_id: optionalText,
+});
+
+const Interface = strictly({
+  mac: macAddress.nullish(),
+  switch_port: z
+    .union(
+      [unset, strictly({ switch_id: text, port_id: text, switch_info: text.exactOptional() })],
+      expected('a mapping with switch_id and port_id'),
+    )
+    .nullish(),
+  physical_network: optionalText,
+  pxe: z.boolean(expected('true or false')).nullish(),
+  networks: texts('networks'),
+  device_link: optionalText,
+  labels: mapping.nullish(),
+  slaves: texts('interfaces'),
+  sriov: mapping.nullish(),
+});
+
+const Device = strictly({
+  labels: mapping.nullish(),
+  volume_group: optionalText,
+  partitions: z.array(mapping, expected('a list of partitions')).nullish(),
+});
+
+const imageUrl = text.refine((url) => url === '!' || (/^https?:\/\/\S+$/.test(url) && URL.canParse(url)), {
+  error:
+    'must be an http:// or https:// URL: Baton keeps no images by name; a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE',
+});
+const checksum = text.refine(
+  (given) => given === '!' || /^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}|https?:\/\/\S+)$/i.test(given),
+  { error: 'must be "sha256:" and 64 digits, "sha512:" and 128 digits (hexadecimal), or the URL of a checksum file' },
+);
+
+const Platform = strictly({
+  image: imageUrl.nullish(),
+  checksum: checksum.nullish(),
+  image_format: z.enum([...imageFormats, '!'], expected(`one of ${imageFormats.join(', ')}`)).nullish(),
+  kernel: optionalText,
+  kernel_params: mapping.nullish(),
+});
+
+const settingValue = z.union(
+  [z.string(), z.number(), z.boolean(), z.null()],
+  expected('text, a number, true or false'),
+);
+
+const design = {
+  host_profile: optionalText,
+  hardware_profile: optionalText,
+  primary_network: optionalText,
+  oob: Oob.nullish(),
+  interfaces: z.record(z.string(), Interface.nullable(), expected('a mapping of interfaces')).nullish(),
+  storage: strictly({
+    physical_devices: z.record(z.string(), Device.nullable(), expected('a mapping of devices')).nullish(),
+    volume_groups: mapping.nullish(),
+    root_device: unset.or(checkedBy((hints) => parseHints(hints, 'storage.root_device'))).nullish(),
+    raid: unset.or(checkedBy((raid) => parseTargetRaidConfig(raid, 'storage.raid'))).nullish(),
+  }).nullish(),
+  platform: Platform.nullish(),
+  metadata: strictly({
+    tags: texts('tags'),
+    owner_data: textMapping,
+    rack: optionalText,
+    boot_mac: macAddress.nullish(),
+  }).nullish(),
+  boot_mode: z.enum(['uefi', 'bios', '!'], expected('uefi or bios')).nullish(),
+  resource_class: text.max(80, 'must have at most 80 characters').nullish(),
+  conductor_group: text.max(255, 'must have at most 255 characters').nullish(),
+  traits: z
+    .array(z.union([TraitName, text.startsWith('!')], 'must be CUSTOM_ and A-Z 0-9 _, or a standard trait'))
+    .nullish(),
+  bios_settings: z.record(z.string(), settingValue, expected('a mapping of settings')).nullish(),
+  config_drive: unset.or(ConfigDriveDocuments).nullish(),
+};
+
+export const ProfileData = strictly(design);
+export const NodeData = strictly({
+  ...design,
+  addressing: z
+    .array(strictly({ network: text, address: text }), expected('a list of networks with addresses'))
+    .nullish(),
+});
+export type NodeDesign = z.infer<typeof NodeData>;

@@ -1,0 +1,49 @@
+import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
+import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
+import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { bootDevice } from '#conductor/sites/documents/site-node.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+/**
+ * What Drydock would do with a profile or node and Baton does not, and what to do instead. A Warning where the deployed
+ * system would differ from what the document says.
+ */
+export function notHonoured(document: SiteDocument, design: NodeDesign): SiteFault[] {
+  const faults: SiteFault[] = [];
+  const tell = (level: 'Warning' | 'Info', path: readonly string[], message: string): void => {
+    faults.push(fieldFault(document, ['data', ...path], message, 'NotHonoured', level));
+  };
+  const { storage, platform } = design;
+  const partitioned = Object.values(storage?.physical_devices ?? {}).some(
+    (device) => device?.volume_group || (device?.partitions ?? []).length > 0,
+  );
+  if (partitioned || Object.keys(storage?.volume_groups ?? {}).length > 0) {
+    const message = 'has partitions or volume groups, which Baton does not make: the image brings its own';
+    tell('Warning', ['storage'], message);
+  }
+  const boot = bootDevice(design);
+  if (boot?.isAlias && !storage?.root_device) {
+    const message = `${boot.name} is no kernel's name of a disk: say which disk it is with storage.root_device, such as {serial: …}`;
+    tell('Warning', ['storage', 'physical_devices', boot.name], message);
+  }
+  if (platform?.kernel) tell('Warning', ['platform', 'kernel'], 'is not honoured: the image brings its kernel');
+  if (Object.keys(platform?.kernel_params ?? {}).length > 0) {
+    const message = 'is not honoured: the image has its own, and a plugin task may change them after the deploy';
+    tell('Warning', ['platform', 'kernel_params'], message);
+  }
+  for (const [name, each] of Object.entries(design.interfaces ?? {})) {
+    if (each?.sriov) tell('Warning', ['interfaces', name, 'sriov'], 'is not honoured: a plugin task may set it up');
+    if ((each?.slaves ?? []).length > 1) {
+      const message = 'makes no bond: describe it in config_drive.network_data, and give each interface of it its mac';
+      tell('Warning', ['interfaces', name, 'slaves'], message);
+    }
+    if (each?.device_link) tell('Info', ['interfaces', name, 'device_link'], 'is not used');
+  }
+  if ((design.addressing ?? []).some(({ network }) => network !== design.oob?.network)) {
+    const message = 'gives no address to the deployed system (config_drive.network_data does): only the BMC’s is used';
+    tell('Warning', ['addressing'], message);
+  }
+  if (design.primary_network) tell('Info', ['primary_network'], 'is not used');
+  if (design.hardware_profile) tell('Info', ['hardware_profile'], 'is not used');
+  return faults;
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import {
+  expected,
+  fieldFault,
+  namesThereAre,
+  readData,
+  strictly,
+  text,
+} from '#conductor/sites/documents/schema-faults.ts';
+import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { Site } from '#conductor/sites/site.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+const PluginData = strictly({
+  name: text,
+  version: z.string(expected('text, such as "1.0"')).min(1, 'must not be empty'),
+});
+
+export type NamedPlugin = Site['plugins'][number];
+
+/**
+ * `baton/Plugin/v1`: which uploaded plugins' tasks run in this site's deploys.
+ * @param uploaded `undefined` = not to be checked
+ */
+export function readPlugins(
+  documents: readonly SiteDocument[],
+  uploaded: readonly NamedPlugin[] | undefined,
+  faults: SiteFault[],
+): NamedPlugin[] {
+  const plugins = new Map<string, { readonly plugin: NamedPlugin; readonly document: SiteDocument }>();
+  for (const document of documents) {
+    const plugin = readData(document, PluginData, faults);
+    if (!plugin) continue;
+    const { name, version } = plugin;
+    const first = plugins.get(name);
+    if (first) {
+      const message = `${name} is named by ${first.document.name} already (version ${first.plugin.version}); a plugin runs in one version`;
+      faults.push(fieldFault(document, ['data', 'name'], message, 'DuplicatePlugin'));
+      continue;
+    }
+    plugins.set(name, { plugin, document });
+    if (!uploaded) continue;
+    const versions = uploaded.filter((each) => each.name === name).map((each) => each.version);
+    if (versions.includes(version)) continue;
+    const names = [...new Set(uploaded.map((each) => each.name))];
+    faults.push(
+      versions.length === 0
+        ? fieldFault(
+            document,
+            ['data', 'name'],
+            `${name} is no plugin that was uploaded${namesThereAre(name, names)}`,
+            'UnknownPlugin',
+          )
+        : fieldFault(
+            document,
+            ['data', 'version'],
+            `${version} of plugin ${name} was not uploaded${namesThereAre(version, versions)}`,
+            'UnknownPlugin',
+          ),
+    );
+  }
+  return [...plugins.values()].map(({ plugin }) => plugin);
+}

@@ -1,0 +1,105 @@
+import { mergeDesigns } from '#conductor/sites/documents/merge-designs.ts';
+import { NodeData, type NodeDesign, ProfileData } from '#conductor/sites/documents/node-design.ts';
+import { notHonoured } from '#conductor/sites/documents/not-honoured.ts';
+import { fieldFault, namesThereAre, readData } from '#conductor/sites/documents/schema-faults.ts';
+import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { readSiteNode } from '#conductor/sites/documents/site-node.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+export interface ReadNodes {
+  /** By name; with faults, those that can be made out. */
+  readonly nodes: ReadonlyMap<string, SiteNode>;
+  readonly documents: ReadonlyMap<string, SiteDocument>;
+  /** Every node's document has been made out, so that what selectors don't choose is not there. */
+  readonly complete: boolean;
+}
+
+interface Profile {
+  readonly document: SiteDocument;
+  readonly design: NodeDesign;
+}
+
+/** All `drydock/BaremetalNode/v1` with the `drydock/HostProfile/v1` beneath them. */
+export function readNodes(
+  documents: { readonly nodes: readonly SiteDocument[]; readonly profiles: readonly SiteDocument[] },
+  faults: SiteFault[],
+): ReadNodes {
+  const profiles = new Map<string, Profile>();
+  const broken = new Set<string>();
+  for (const document of documents.profiles) {
+    const design = readData(document, ProfileData, faults);
+    if (design) profiles.set(document.name, { document, design });
+    else broken.add(document.name);
+    if (design) faults.push(...notHonoured(document, design));
+  }
+  const resolve = profileResolver(profiles, broken, faults);
+  for (const name of profiles.keys()) resolve(name);
+  const nodes = new Map<string, SiteNode>();
+  for (const document of documents.nodes) {
+    const design = readData(document, NodeData, faults);
+    if (!design) continue;
+    faults.push(...notHonoured(document, design));
+    const profile = nameOf(design.host_profile);
+    if (profile !== undefined && !profiles.has(profile) && !broken.has(profile)) {
+      faults.push(unknownProfile(document, profile, profiles));
+      continue;
+    }
+    const beneath = profile === undefined ? {} : resolve(profile);
+    // what is wrong with the profile has been told
+    if (beneath) nodes.set(document.name, readSiteNode(document, mergeDesigns(design, beneath), faults));
+  }
+  const read = new Map(documents.nodes.map((document) => [document.name, document]));
+  return { nodes, documents: read, complete: nodes.size === read.size };
+}
+
+/** `undefined` = nothing can be told of it: unknown, in a circle, or with faults. */
+function profileResolver(
+  profiles: ReadonlyMap<string, Profile>,
+  broken: ReadonlySet<string>,
+  faults: SiteFault[],
+): (name: string) => NodeDesign | undefined {
+  const resolved = new Map<string, NodeDesign | undefined>();
+  return (name) => {
+    // from the profile down to one that is known already, or that has none beneath it
+    const chain: string[] = [];
+    let at: string | undefined = name;
+    let beneath: NodeDesign | undefined = {};
+    while (at !== undefined) {
+      if (resolved.has(at)) {
+        beneath = resolved.get(at);
+        break;
+      }
+      const profile = profiles.get(at);
+      if (!profile || chain.includes(at)) {
+        const last = profiles.get(chain.at(-1) ?? '');
+        if (profile) faults.push(circle(profile.document, [...chain.slice(chain.indexOf(at)), at]));
+        else if (last && !broken.has(at)) faults.push(unknownProfile(last.document, at, profiles));
+        beneath = undefined;
+        break;
+      }
+      chain.push(at);
+      at = nameOf(profile.design.host_profile);
+    }
+    for (const each of chain.toReversed()) {
+      const design = profiles.get(each)?.design;
+      beneath = beneath && design && mergeDesigns(design, beneath);
+      resolved.set(each, beneath);
+    }
+    return resolved.get(name);
+  };
+}
+
+function nameOf(profile: string | null | undefined): string | undefined {
+  return profile === '!' ? undefined : (profile ?? undefined);
+}
+
+function circle(document: SiteDocument, members: readonly string[]): SiteFault {
+  const message = `leads in a circle: ${members.join(' → ')}; one of these profiles must have none beneath it`;
+  return fieldFault(document, ['data', 'host_profile'], message, 'ProfileCycle');
+}
+
+function unknownProfile(document: SiteDocument, name: string, profiles: ReadonlyMap<string, Profile>): SiteFault {
+  const message = `${name} is no drydock/HostProfile/v1${namesThereAre(name, [...profiles.keys()])}`;
+  return fieldFault(document, ['data', 'host_profile'], message, 'UnknownProfile');
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import { nearestWord } from '#shared/nearest-word.ts';
+
+/** Error texts for zod: `is missing; it must be …`, `must be …`; what YAML took for a number asks for quotes. */
+export function expected(what: string): { error: (issue: { readonly input?: unknown }) => string } {
+  return {
+    error: ({ input }) => {
+      if (input === undefined) return `is missing; it must be ${what}`;
+      const isBare = typeof input === 'number' || typeof input === 'boolean';
+      return isBare && what.startsWith('text') ? `must be ${what}: write "${input}", in quotes` : `must be ${what}`;
+    },
+  };
+}
+
+export const text = z.string(expected('text')).min(1, 'must not be empty');
+
+/** A mapping with these fields and no others; what is unknown is told with the fields there are. */
+export function strictly<Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
+  const fields = Object.keys(shape);
+  return z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'unrecognized_keys') return issue.input === undefined ? 'is missing' : 'must be a mapping';
+      return issue.keys.map((key) => unknownField(key, fields)).join('\n');
+    },
+  });
+}
+
+function unknownField(key: string, fields: readonly string[]): string {
+  const meant = nearestWord(key, fields);
+  return `is not known here${meant === undefined ? '' : `; did you mean ${meant}?`}; there are ${fields.join(', ')}`;
+}
+
+/** What zod found in a document's `data`, one fault for each; the message begins with the field. */
+export function schemaFaults(document: SiteDocument, error: z.ZodError): SiteFault[] {
+  return error.issues.flatMap(insideUnions).flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      const messages = issue.message.split('\n');
+      return issue.keys.map((key, index) =>
+        fieldFault(document, ['data', ...issue.path, key], messages[index] ?? issue.message, 'UnknownField'),
+      );
+    }
+    return [fieldFault(document, ['data', ...issue.path], issue.message, 'InvalidValue')];
+  });
+}
+
+/** What is wrong within the mapping that a union offers is told, rather than that it is none of its choices. */
+function insideUnions(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const deeper = issue.errors.find((issues) =>
+    issues.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'),
+  );
+  if (!deeper) return [issue];
+  return deeper.map((each) => ({ ...each, path: [...issue.path, ...each.path] })).flatMap(insideUnions);
+}
+
+/** A fault at a field. @param message what follows the field's name: `must be …` */
+export function fieldFault(
+  document: SiteDocument,
+  path: readonly PropertyKey[],
+  message: string,
+  name: string,
+  level: SiteFault['level'] = 'Error',
+): SiteFault {
+  const last = path.findLastIndex((part) => typeof part === 'string');
+  const field = pathText(path.slice(Math.max(last, 0)));
+  return { level, name, message: `${field} ${message}`, document: documentOf(document), path: pathText(path) };
+}
+
+/** `data.groups[2].depends_on[0]` */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>(
+    (all, part) => (typeof part === 'number' ? `${all}[${part}]` : `${all}${all === '' ? '' : '.'}${String(part)}`),
+    '',
+  );
+}
+
+/** `; did you mean X?; there are a, b, c`: for a name that is none. At most ten of them are listed. */
+export function namesThereAre(given: string, names: readonly string[]): string {
+  const meant = nearestWord(given, names);
+  const listed =
+    names.length > 10 ? `${names.slice(0, 10).join(', ')} and ${names.length - 10} more` : names.join(', ');
+  return `${meant === undefined ? '' : `; did you mean ${meant}?`}; there ${names.length === 1 ? 'is' : 'are'} ${listed || 'none'}`;
+}
+
+/** The document's `data` as the schema has it; `undefined` with its faults otherwise. */
+export function readData<Output>(
+  document: SiteDocument,
+  schema: z.ZodType<Output>,
+  faults: SiteFault[],
+): Output | undefined {
+  if (!isMapping(document.data)) {
+    const message = document.data === undefined || document.data === null ? 'is missing' : 'must be a mapping';
+    faults.push(fieldFault(document, ['data'], message, 'InvalidValue'));
+    return undefined;
+  }
+  const parsed = schema.safeParse(document.data);
+  if (parsed.success) return parsed.data;
+  faults.push(...schemaFaults(document, parsed.error));
+  return undefined;
+}

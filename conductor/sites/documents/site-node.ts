@@ -1,0 +1,121 @@
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import { driverInfoOf } from '#conductor/sites/documents/driver-info.ts';
+import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
+import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
+import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { sitePorts } from '#conductor/sites/documents/site-ports.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+/** Any microversion that knows all characters of a node's name. */
+const nameVersion = 10;
+
+/** Adds a fault of the node; messages have no names of nodes in them, so that equal ones can be told once. */
+export type Tell = (path: readonly PropertyKey[], message: string, name: string, level?: SiteFault['level']) => void;
+
+/**
+ * A node as its document and the profiles beneath it (`mergeDesigns`) have it. Pure. With faults it is as good as it can
+ * be: selectors choose by its name, tags, labels and rack all the same.
+ */
+export function readSiteNode(document: SiteDocument, design: NodeDesign, faults: SiteFault[]): SiteNode {
+  const tell: Tell = (path, message, name, level) => {
+    faults.push(fieldFault(document, path, message, name, level));
+  };
+  const badName = nodeNameFault(document.name, nameVersion);
+  if (badName !== undefined) tell(['metadata', 'name'], `can't be a node's: ${badName}`, 'InvalidValue');
+  const metadata = design.metadata ?? {};
+  const tags = metadata.tags ?? [];
+  if (tags.includes('*'))
+    tell(['data', 'metadata', 'tags'], 'has "*", which means all nodes to plugins', 'InvalidValue');
+  const instanceInfo = instanceInfoOf(design, tell);
+  const bios = Object.entries(design.bios_settings ?? {}).map(([name, value]) => ({ name, value: String(value) }));
+  const raid = present(design.storage?.raid);
+  const configDrive = present(design.config_drive);
+  return {
+    name: document.name,
+    ...(metadata.rack ? { rack: metadata.rack } : {}),
+    tags,
+    labels: labelsOf(metadata.owner_data),
+    resourceClass: design.resource_class ?? 'baremetal',
+    ...driverInfoOf(design, tell),
+    properties: propertiesOf(design),
+    ports: sitePorts(design, tell),
+    ...(raid ? { targetRaid: raid } : {}),
+    ...(bios.length > 0 ? { biosSettings: bios } : {}),
+    traits: design.traits ?? [],
+    ...(design.conductor_group ? { conductorGroup: design.conductor_group } : {}),
+    ...(instanceInfo ? { instanceInfo } : {}),
+    ...(configDrive ? { configDrive } : {}),
+  };
+}
+
+/** Marks (`"!"`) are gone from merged designs; the type does not say so. */
+function present<T>(value: T | '!' | null | undefined): T | undefined {
+  return value === '!' ? undefined : (value ?? undefined);
+}
+
+function labelsOf(ownerData: Readonly<Record<string, string | null>> | null | undefined): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(ownerData ?? {}).flatMap(([key, value]) => (value === null ? [] : [[key, value]])),
+  );
+}
+
+/** Ironic's; the rack stands there for allocations' affinity, too (`node-rack.ts`). */
+function propertiesOf(design: NodeDesign): JsonObject {
+  const rootDevice = present(design.storage?.root_device) ?? rootByName(design);
+  const rack = design.metadata?.rack;
+  return {
+    ...(design.boot_mode ? { capabilities: `boot_mode:${design.boot_mode}` } : {}),
+    ...(rootDevice ? { root_device: rootDevice } : {}),
+    ...(rack ? { rack } : {}),
+  };
+}
+
+/** What the kernel calls a disk; anything else is an alias that a HardwareProfile explains. */
+const kernelName = /^(\/dev\/)?((sd|vd|hd|xvd)[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+|dm-\d+)$/;
+
+/** The device of Drydock's `physical_devices` that the system goes to. */
+export function bootDevice(design: NodeDesign): { readonly name: string; readonly isAlias: boolean } | undefined {
+  const found = Object.entries(design.storage?.physical_devices ?? {}).find(
+    ([, device]) =>
+      /^true$/i.test(String(device?.labels?.['bootdrive'])) ||
+      device?.partitions?.some((partition) => mountPoint(partition['filesystem']) === '/'),
+  );
+  return found && { name: found[0], isAlias: !kernelName.test(found[0]) };
+}
+
+function mountPoint(filesystem: unknown): unknown {
+  return typeof filesystem === 'object' && filesystem !== null ? Reflect.get(filesystem, 'mountpoint') : undefined;
+}
+
+function rootByName(design: NodeDesign): JsonObject | undefined {
+  const device = bootDevice(design);
+  if (!device || device.isAlias) return undefined;
+  return { name: device.name.startsWith('/dev/') ? device.name : `/dev/${device.name}` };
+}
+
+/** Image and checksum as `buildImageInfo` takes them. */
+function instanceInfoOf({ platform }: NodeDesign, tell: Tell): JsonObject | undefined {
+  const image = platform?.image;
+  if (!image) {
+    const message = 'is missing, here and in its profiles: the node can be prepared, and not deployed';
+    tell(['data', 'platform', 'image'], message, 'NoImage', 'Warning');
+    return undefined;
+  }
+  const { checksum } = platform;
+  if (!checksum) {
+    const message = 'is missing: the image needs one, such as "sha256:" and 64 hexadecimal digits';
+    tell(['data', 'platform', 'checksum'], message, 'MissingField');
+    return { image_source: image };
+  }
+  const [, algorithm, digest] = /^(sha256|sha512):(.*)$/i.exec(checksum) ?? [];
+  const isQcow2 = /\.qcow2$/i.test(new URL(image).pathname);
+  return {
+    image_source: image,
+    image_disk_format: platform.image_format ?? (isQcow2 ? 'qcow2' : 'raw'),
+    ...(algorithm === undefined || digest === undefined
+      ? { image_checksum: checksum }
+      : { image_os_hash_algo: algorithm.toLowerCase(), image_os_hash_value: digest.toLowerCase() }),
+  };
+}

@@ -1,0 +1,43 @@
+import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
+import type { Tell } from '#conductor/sites/documents/site-node.ts';
+import type { SitePort } from '#conductor/sites/site.ts';
+
+/** The ports that a node's interfaces are: those whose MAC address is known. */
+export function sitePorts(design: NodeDesign, tell: Tell): SitePort[] {
+  const bootMac = design.metadata?.boot_mac ?? undefined;
+  const ports: SitePort[] = [];
+  for (const [name, each] of Object.entries(design.interfaces ?? {})) {
+    if (each === null) continue;
+    const path = ['data', 'interfaces', name];
+    if (!each.mac) {
+      tell([...path, 'mac'], 'is missing: without it Baton makes no port of the interface', 'NotHonoured', 'Warning');
+      continue;
+    }
+    if (each.mac === bootMac && each.pxe === false) {
+      tell([...path, 'pxe'], 'is false, and metadata.boot_mac is this interface: one of them must go', 'InvalidValue');
+    }
+    const [network, ...others] = each.networks ?? [];
+    if (others.length > 0) {
+      const message = `has ${others.length + 1} networks; a switch port is on one: keep one, and take inherited ones away with "!${others[0] ?? ''}"`;
+      tell([...path, 'networks'], message, 'NotSupported');
+    }
+    ports.push({
+      address: each.mac,
+      pxeEnabled: each.pxe ?? (bootMac === undefined || each.mac === bootMac),
+      ...(each.switch_port && each.switch_port !== '!' ? { localLinkConnection: { ...each.switch_port } } : {}),
+      ...(each.physical_network ? { physicalNetwork: each.physical_network } : {}),
+      ...(network === undefined ? {} : { network }),
+    });
+  }
+  if (bootMac !== undefined && !ports.some(({ address }) => address === bootMac)) {
+    ports.push({ address: bootMac, pxeEnabled: true });
+  }
+  if (ports.length === 0) {
+    const message = 'has no MAC address; the node needs one interface with mac, or metadata.boot_mac';
+    tell(['data', 'interfaces'], message, 'MissingField');
+  } else if (!ports.some(({ pxeEnabled }) => pxeEnabled)) {
+    const message = 'has none that boots from the network: one of them needs pxe: true';
+    tell(['data', 'interfaces'], message, 'NoBootPort', 'Warning');
+  }
+  return ports;
+}
