@@ -1,6 +1,22 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
+import { actOnNode, type BeatWork, type NodeTask } from '#conductor/sites/nodes/act-on-node.ts';
+import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
+import { designHash } from '#conductor/sites/nodes/design-hash.ts';
+import type { NodeDecision } from '#conductor/sites/nodes/node-decision.ts';
+import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, NodeOutcome, SiteWork } from '#conductor/sites/nodes/node-order.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
+import { noteCancelled } from '#conductor/sites/nodes/read-standing.ts';
+import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
+import { errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+
+/** So many requests at once: more would only wait for the database. */
+const atOnce = 16;
+/** What has not begun within it comes with the next beat, so that nobody waits long to be told what has ended. */
+const budgetMs = 1000;
 
 /**
  * One beat for all nodes that an action has at work: what each is now and what it needs next, done as far as that goes
@@ -8,9 +24,90 @@ import { AppError } from '#shared/errors/app-error.ts';
  * @returns one outcome for each order; `done` and `failed` are final for this phase
  * @throws AppError `database_error`
  */
-export function advanceNodes(
-  _context: ConductorContext,
-  work: SiteWork & { readonly orders: readonly NodeOrder[] },
+export async function advanceNodes(
+  context: ConductorContext,
+  { orders, ...work }: SiteWork & { readonly orders: readonly NodeOrder[] },
 ): Promise<ReadonlyMap<string, NodeOutcome>> {
-  throw new AppError('not_supported', `prepare and deploy ${work.orders.length} nodes: not built yet`);
+  if (orders.length === 0) return new Map();
+  const { action, site } = work;
+  const cancelled = orders.flatMap(({ node, cancel }) => (cancel === undefined ? [] : node.name));
+  const since =
+    cancelled.length > 0 ? await noteCancelled(context.db, action.id, cancelled) : new Map<string, number>();
+  const read = await readFacts(context, action.id, orders);
+  const outcomes = new Map<string, NodeOutcome>();
+  const tasks: { readonly task: NodeTask; readonly decision: Extract<NodeDecision, { kind: 'act' }> }[] = [];
+  for (const order of orders) {
+    const { name } = order.node;
+    const { facts = {}, design } = read.get(name) ?? {};
+    const decision = decideNode({
+      order,
+      facts,
+      actionId: action.id,
+      designHash: designHash(site, order.node),
+      cancelledMs: since.get(name),
+    });
+    if (decision.kind === 'outcome') outcomes.set(name, decision.outcome);
+    else {
+      outcomes.set(name, { state: 'working', doing: decision.doing });
+      tasks.push({ task: { order, facts, design }, decision });
+    }
+  }
+  const beat: BeatWork = { ...work, pluginSteps: pluginStepsByTags(context, site) };
+  const results = await actInTurn(tasks, (each) => actOnce(context, beat, each), { atOnce, budgetMs });
+  for (const [{ task }, outcome] of results) outcomes.set(task.order.node.name, outcome);
+  return outcomes;
+}
+
+/** A request that is refused because somebody was faster has come to nothing; any other refusal is the node's failure. */
+async function actOnce(
+  context: ConductorContext,
+  work: BeatWork,
+  { task, decision }: { readonly task: NodeTask; readonly decision: Extract<NodeDecision, { kind: 'act' }> },
+): Promise<NodeOutcome> {
+  const { doing, act, ends } = decision;
+  try {
+    await actOnNode(context, work, task, act);
+    return ends ?? { state: 'working', doing };
+  } catch (error) {
+    if (errorCode(error) === 'database_error') throw error;
+    const reason = errorChain(error);
+    if (isRetryable(error)) return { state: 'working', doing: `${doing}: another try after: ${reason}` };
+    const read = await readFacts(context, work.action.id, [task.order]);
+    const now = read.get(task.order.node.name)?.facts ?? {};
+    if (hasMoved(task.facts, now)) return { state: 'working', doing };
+    context.log.error({ node: task.order.node.name, action: work.action.id, err: error }, `${act.kind} failed`);
+    return { state: 'failed', error: `${doing}: ${reason}` };
+  }
+}
+
+/** Whether somebody else has done something about the node since. */
+function hasMoved(before: NodeFacts, now: NodeFacts): boolean {
+  const standing = ({ node, flow, allocation, deployed, rest }: NodeFacts) => [
+    node?.uuid,
+    node?.provisionState,
+    node?.maintenance,
+    node?.instanceUuid,
+    flow?.uuid,
+    flow?.state,
+    flow?.abortRequested,
+    allocation?.uuid,
+    allocation?.state,
+    deployed,
+    rest?.differs,
+  ];
+  return !isDeepStrictEqual(standing(before), standing(now));
+}
+
+/** Nodes of a kind have the same tags: what their plugins run is put in order once. */
+function pluginStepsByTags(
+  { db }: Pick<ConductorContext, 'db'>,
+  { plugins }: Pick<SiteWork['site'], 'plugins'>,
+): BeatWork['pluginSteps'] {
+  const known = new Map<string, Promise<RequestedStep[]>>();
+  return (tags) => {
+    const key = JSON.stringify([...tags].sort());
+    const steps = known.get(key) ?? readPluginSteps(db, plugins, tags);
+    known.set(key, steps);
+    return steps;
+  };
 }

@@ -1,0 +1,37 @@
+/**
+ * Does all of it, so many at a time; what has not begun when the time is over is left out. In random order, so that what
+ * comes to nothing again and again keeps nobody else from its turn for long.
+ * @returns the results of those that were done
+ */
+export async function actInTurn<Item, Result>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<Result>,
+  { atOnce, budgetMs, now = () => performance.now() }: InTurnOptions,
+): Promise<Map<Item, Result>> {
+  const results = new Map<Item, Result>();
+  const queue = shuffle(items);
+  const end = now() + budgetMs;
+  const worker = async (): Promise<void> => {
+    for (let item = queue.pop(); item !== undefined; item = now() < end ? queue.pop() : undefined) {
+      results.set(item, await act(item));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  return results;
+}
+
+export interface InTurnOptions {
+  readonly atOnce: number;
+  /** Milliseconds within which things may begin; one of them always does. */
+  readonly budgetMs: number;
+  readonly now?: () => number;
+}
+
+function shuffle<Item>(items: readonly Item[]): Item[] {
+  const shuffled = [...items];
+  for (let last = shuffled.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [shuffled[last], shuffled[other]] = [shuffled[other] as Item, shuffled[last] as Item];
+  }
+  return shuffled;
+}

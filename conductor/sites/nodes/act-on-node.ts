@@ -1,0 +1,103 @@
+import { createAllocations } from '#conductor/allocations/create-allocation.ts';
+import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { setMaintenance } from '#conductor/nodes/change-node.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
+import { designHash } from '#conductor/sites/nodes/design-hash.ts';
+import { alignNode, enrolNode } from '#conductor/sites/nodes/enrol-node.ts';
+import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
+import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
+import { findRevision, recordDeploys } from '#conductor/sites/nodes/record-deploys.ts';
+import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Seconds that a reservation waits for what holds the node for moments; then it says what stands against it. */
+const reservationWait = 60;
+
+/** A node that something is to be done about, with what that is decided from. */
+export interface NodeTask {
+  readonly order: NodeOrder;
+  readonly facts: NodeFacts;
+  readonly design: NodeDesign | undefined;
+}
+
+/** What all nodes of a beat share. */
+export interface BeatWork extends SiteWork {
+  /** Of nodes with these tags. */
+  readonly pluginSteps: (tags: readonly string[]) => Promise<RequestedStep[]>;
+}
+
+/**
+ * Does one thing about one node, as a request to the API would. It may be done twice: by a conductor that has died in
+ * between, or by two at the same time.
+ * @throws AppError as the request would.
+ */
+export async function actOnNode(
+  context: ConductorContext,
+  work: BeatWork,
+  { order, facts, design }: NodeTask,
+  act: NodeAct,
+): Promise<void> {
+  const { action } = work;
+  const caller = siteCaller(action);
+  const wanted = order.node;
+  if (act.kind === 'enrol') return enrolNode(context, action, wanted);
+  if (act.kind === 'forget reservation') {
+    if (facts.allocation) await releaseAllocation(context, facts.allocation.uuid, caller);
+    return;
+  }
+  const { node } = facts;
+  if (!node) throw new AppError('internal', `${act.kind} ${wanted.name}, which is not enrolled`);
+  if (act.kind === 'record') return record(context, work, { order, facts });
+  if (act.kind === 'end maintenance') return setMaintenance(context, node.uuid, { on: false }, caller);
+  if (act.kind === 'put into maintenance') {
+    return setMaintenance(context, node.uuid, { on: true, reason: act.reason }, caller);
+  }
+  if (act.kind === 'reserve') {
+    const reservation = {
+      name: wanted.name,
+      resource_class: wanted.resourceClass,
+      traits: [...wanted.traits],
+      candidate_nodes: [node.uuid],
+      extra: { site_action: action.id },
+      wait: reservationWait,
+    };
+    await createAllocations(context, reservation, { caller, version: requestVersion });
+    return;
+  }
+  const row = design?.row ?? (await getNode(context.db, node.uuid));
+  if (act.kind === 'verb') {
+    const steps = act.verb === 'clean' ? design?.hardware : undefined;
+    return requestProvision(context, row, { verb: act.verb, steps, caller, actionId: action.id });
+  }
+  if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
+  if (act.kind === 'align') return alignNode(context, action, { wanted, design });
+  return deployNode(context, { action, wanted, design, steps: await work.pluginSteps(wanted.tags) });
+}
+
+async function record(
+  context: ConductorContext,
+  work: BeatWork,
+  { order, facts }: Omit<NodeTask, 'design'>,
+): Promise<void> {
+  const { action, site } = work;
+  const { node, flow } = facts;
+  if (!node) return;
+  const by = flow?.actionId ?? action.id;
+  const isOurs = by === action.id;
+  const deploy = {
+    name: order.node.name,
+    nodeUuid: node.uuid,
+    instanceUuid: node.instanceUuid,
+    actionId: by,
+    revisionId: isOurs ? action.revisionId : ((await findRevision(context.db, by)) ?? action.revisionId),
+    // what an earlier action's documents said is not known any more: they count as others
+    designHash: isOurs ? designHash(site, order.node) : '',
+  };
+  await recordDeploys(context.db, [deploy]);
+}

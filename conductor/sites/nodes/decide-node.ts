@@ -1,0 +1,102 @@
+import { isCleaningUp } from '#conductor/flows/flow-states.ts';
+import { legalVerbs } from '#conductor/nodes/provision-states.ts';
+import { decideDeploy } from '#conductor/sites/nodes/decide-deploy.ts';
+import { decidePrepare } from '#conductor/sites/nodes/decide-prepare.ts';
+import { describeFailure, describeFlow } from '#conductor/sites/nodes/describe-work.ts';
+import {
+  act,
+  done,
+  failed,
+  isActionsDeploy,
+  isSites,
+  type NodeCase,
+  type NodeDecision,
+  ownFailure,
+  whyForeign,
+  working,
+} from '#conductor/sites/nodes/node-decision.ts';
+import type { FlowStanding, NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+
+/** How long a node that is broken off may take to come to rest; then nothing more is done to it. */
+export const patienceMs = 10 * 60_000;
+
+/**
+ * What to do about a node now. The same for the same facts, whoever asks: what an action has done already is told by its
+ * flows, the allocation and `site_nodes` alone. README.md has the table. Pure.
+ */
+export function decideNode(given: NodeCase): NodeDecision {
+  const { order, facts } = given;
+  const { node, flow } = facts;
+  if (order.cancel !== undefined) return breakOff(given, order.cancel);
+  if (!node) {
+    if (order.phase === 'prepare') return act({ kind: 'enrol' }, 'enrolling');
+    return failed(`${order.node.name} is no longer enrolled`);
+  }
+  if (flow?.isOpen && flow.actionId === given.actionId) return working(describeFlow(flow));
+  const foreign = whyForeign(given, node);
+  if (foreign !== undefined) return failed(foreign);
+  if (flow?.isOpen) return beside(given, flow);
+  const failure = ownFailure(given, node);
+  if (failure) return failed(describeFailure(order.node.name, failure));
+  // the conductor's own doing, which this action may try to mend once
+  if (node.maintenance && node.fault === 'clean failure' && node.provisionState === 'clean failed') {
+    if (order.phase === 'prepare')
+      return act({ kind: 'end maintenance' }, 'ending the maintenance of a failed cleaning');
+  }
+  if (node.maintenance && node.provisionState !== 'active') return failed(whyMaintained(node));
+  return order.phase === 'prepare' ? decidePrepare(given, node) : decideDeploy(given, node);
+}
+
+function whyMaintained({ maintenanceReason }: NodeStanding): string {
+  return `it is in maintenance${maintenanceReason ? `: ${maintenanceReason}` : ''}`;
+}
+
+/** Somebody else's flow: what makes the node ready is waited for, what belongs to an instance is theirs. */
+function beside(given: NodeCase, flow: FlowStanding): NodeDecision {
+  const whose = flow.actionId === null ? (flow.requestedBy ?? 'somebody') : `site action ${flow.actionId}`;
+  const what = `${describeFlow(flow)} (${whose})`;
+  if (isSites(given) === 'deployed') return done(`it was deployed already; now: ${what}`);
+  // another action's deploy of the same site is on its way out, or done in a moment
+  if (flow.kind === 'deploy' && flow.actionId === null) return failed(`${whose} deploys it`);
+  return working(`waiting for what is under way: ${what}`);
+}
+
+function breakOff(given: NodeCase, reason: string): NodeDecision {
+  const { facts, cancelledMs = 0, actionId } = given;
+  const { node, flow, allocation } = facts;
+  if (node && flow?.isOpen && flow.actionId === actionId) {
+    if (cancelledMs > patienceMs) return giveUp(node, flow, reason);
+    const doing = describeFlow(flow);
+    if (isCleaningUp(flow.state)) return working(`breaking off: ${doing}`);
+    if (flow.abortRequested !== null) return working(`breaking off when it has ended: ${doing}`);
+    if (legalVerbs(node.provisionState).includes('abort')) {
+      return act({ kind: 'verb', verb: 'abort' }, `breaking off: ${doing}`);
+    }
+    return working(`breaking off when it has ended: ${doing}`);
+  }
+  if (node && isActionsDeploy(given, node)) {
+    const late = `${reason}; its deploy had ended by then: it is active`;
+    return act({ kind: 'record' }, 'recording its deploy', { state: 'failed', error: late });
+  }
+  if (allocation?.state === 'allocating' && allocation.actionId === actionId) {
+    return act({ kind: 'forget reservation' }, 'withdrawing its reservation', { state: 'failed', error: reason });
+  }
+  return failed(reason);
+}
+
+function giveUp(node: NodeStanding, flow: FlowStanding, reason: string): NodeDecision {
+  const minutes = patienceMs / 60_000;
+  const error =
+    `${reason}; it did not come to rest within ${minutes} minutes (${describeFlow({ ...flow, held: null })}): ` +
+    `it is in maintenance, in '${node.provisionState}'`;
+  if (node.maintenance) return failed(error);
+  return act({ kind: 'put into maintenance', reason: error }, 'putting it into maintenance', {
+    state: 'failed',
+    error,
+  });
+}
+
+/** Whether more has to be read than the node and its open flow. Pure. */
+export function isBusy(facts: Pick<NodeFacts, 'node' | 'flow'>, actionId: string): boolean {
+  return facts.node !== undefined && facts.flow?.isOpen === true && facts.flow.actionId === actionId;
+}

@@ -1,0 +1,149 @@
+import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import {
+  act,
+  done,
+  failed,
+  isActionsDeploy,
+  isSites,
+  type NodeCase,
+  type NodeDecision,
+  working,
+} from '#conductor/sites/nodes/node-decision.ts';
+import type { NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+
+type Rule = (given: NodeCase, node: NodeStanding) => NodeDecision;
+
+const wait: Rule = (_given, { provisionState }) => working(`in '${provisionState}'`);
+
+/** From each state in which nobody works on the node; `wait` where somebody does, or is about to. */
+const rules: Readonly<Record<ProvisionState, Rule>> = {
+  enroll: (given) => align(given) ?? act({ kind: 'verb', verb: 'manage' }, 'verifying'),
+  verifying: wait,
+  manageable: makeAvailable,
+  inspecting: wait,
+  'inspect wait': wait,
+  // of an earlier action: tried once more
+  'inspect failed': (given) => align(given) ?? act({ kind: 'verb', verb: 'manage' }, 'leaving a failed inspection'),
+  cleaning: wait,
+  'clean wait': wait,
+  'clean hold': wait,
+  'clean failed': (given) => align(given) ?? act({ kind: 'verb', verb: 'manage' }, 'leaving a failed cleaning'),
+  available: reserve,
+  deploying: wait,
+  'wait call-back': wait,
+  'deploy hold': wait,
+  'deploy failed': mendDeploy,
+  active: alreadyActive,
+  deleting: wait,
+  error: () => act({ kind: 'verb', verb: 'deleted' }, 'tearing down once more'),
+  adopting: wait,
+  'adopt failed': (_given, node) => failed(`its adoption failed: ${node.lastError ?? 'without a reason'}`),
+  rescuing: wait,
+  'rescue wait': wait,
+  rescue: instanceElsewhere,
+  'rescue failed': instanceBroken,
+  unrescuing: wait,
+  'unrescue failed': instanceBroken,
+  servicing: wait,
+  'service wait': wait,
+  'service hold': wait,
+  'service failed': instanceBroken,
+};
+
+/** From nothing to reserved for the site: what comes next. Pure. */
+export function decidePrepare(given: NodeCase, node: NodeStanding): NodeDecision {
+  return rules[node.provisionState](given, node);
+}
+
+function align({ facts }: NodeCase): NodeDecision | undefined {
+  const differs = facts.rest?.differs ?? [];
+  return differs.length > 0 ? act({ kind: 'align' }, `bringing in line: ${differs.join(', ')}`) : undefined;
+}
+
+function whyRetired({ retiredReason }: NodeStanding): string {
+  return `it is retired${retiredReason ? `: ${retiredReason}` : ''}`;
+}
+
+function makeAvailable(given: NodeCase, node: NodeStanding): NodeDecision {
+  const { rest } = given.facts;
+  if (node.retired) return failed(whyRetired(node));
+  const differing = align(given);
+  if (differing) return differing;
+  if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
+    return act({ kind: 'verb', verb: 'clean' }, 'setting up RAID and BIOS');
+  }
+  if (rest?.needsInspection && !rest.succeeded.has('inspect')) {
+    return act({ kind: 'verb', verb: 'inspect' }, 'inspecting');
+  }
+  return act({ kind: 'verb', verb: 'provide' }, 'cleaning');
+}
+
+function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
+  const { facts, actionId } = given;
+  const { allocation, rest } = facts;
+  const differing = align(given);
+  if (differing) return differing;
+  if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
+    return act({ kind: 'verb', verb: 'manage' }, 'leaving the pool for RAID and BIOS');
+  }
+  if (isSites(given) !== undefined) {
+    const isNew = allocation?.actionId === actionId || (rest?.succeeded.size ?? 0) > 0;
+    return isNew ? done() : done('it was prepared already');
+  }
+  if (node.retired) return failed(whyRetired(node));
+  if (!allocation) return act({ kind: 'reserve' }, 'reserving it');
+  if (allocation.actionId === null) {
+    return failed(`allocation ${allocation.uuid} has its name and is not the site's`);
+  }
+  if (allocation.state === 'allocating') {
+    const why = allocation.waitingFor === null ? '' : `: ${allocation.waitingFor}`;
+    return working(`waiting for its reservation${why}`);
+  }
+  if (allocation.state === 'error' && allocation.actionId === actionId) {
+    return failed(`it could not be reserved: ${allocation.lastError ?? 'without a reason'}`);
+  }
+  // of an earlier action that came to nothing, or of a node of that name that is gone
+  if (allocation.nodeUuid === null) return act({ kind: 'forget reservation' }, 'withdrawing an old reservation');
+  if (allocation.nodeUuid === node.uuid) return working('waiting for its reservation');
+  return failed(`allocation ${allocation.uuid} of its name has node ${allocation.nodeUuid}`);
+}
+
+/** The instance is the site's: it is deployed anew, over what is there; hardware can only be set up without one. */
+function mendDeploy(given: NodeCase): NodeDecision {
+  const { rest } = given.facts;
+  const isKept = isSites(given) !== undefined && !rest?.needsHardware;
+  if (!isKept) return act({ kind: 'verb', verb: 'deleted' }, 'tearing down a failed deploy');
+  return align(given) ?? done('its last deploy failed; it is reserved still');
+}
+
+function alreadyActive(given: NodeCase, node: NodeStanding): NodeDecision {
+  if (isActionsDeploy(given, node)) return act({ kind: 'record' }, 'recording its deploy');
+  return isSites(given) === 'deployed' ? done(alreadyThere(given)) : failed(notDeployedByUs(node));
+}
+
+/** Why an `active` node is none of the site's. Pure. */
+export function notDeployedByUs({ instanceUuid }: NodeStanding): string {
+  return instanceUuid === null
+    ? 'it is active, and the site has not deployed it'
+    : `it is active with instance ${instanceUuid}, which the site has not deployed`;
+}
+
+/** `it was deployed already`, and whether the documents say something else by now. Pure. */
+export function alreadyThere({ facts, designHash }: NodeCase): string {
+  const { deployed } = facts;
+  if (!deployed || deployed.designHash === designHash) return 'it was deployed already';
+  return (
+    `it was deployed already, from revision ${deployed.revisionId}; the documents say something else by now, which ` +
+    'redeploy_server brings about'
+  );
+}
+
+function instanceElsewhere(given: NodeCase, node: NodeStanding): NodeDecision {
+  if (isSites(given) !== 'deployed') return failed(`it is in '${node.provisionState}'`);
+  return done(`${alreadyThere(given)}; it is in '${node.provisionState}'`);
+}
+
+function instanceBroken(given: NodeCase, node: NodeStanding): NodeDecision {
+  const why = node.lastError ?? 'without a reason';
+  return failed(`it is in '${node.provisionState}': ${why} (baton watch ${given.order.node.name})`);
+}

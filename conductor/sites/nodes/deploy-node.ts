@@ -1,0 +1,84 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { attachNetwork, detachNetwork } from '#conductor/nodes/attach-network.ts';
+import { changeNode } from '#conductor/nodes/change-node.ts';
+import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
+import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
+import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * Image, networks and config drive from the documents, then the deploy, with the plugins' tasks for the node's roles.
+ * What is there already is not written again.
+ * @throws AppError `invalid_argument` for what can't be deployed so, `conflict`, `node_locked`, `unavailable`.
+ */
+export async function deployNode(
+  context: ConductorContext,
+  work: {
+    readonly action: SiteWork['action'];
+    readonly wanted: SiteNode;
+    readonly design: NodeDesign;
+    /** The plugins' tasks for its roles. */
+    readonly steps: readonly RequestedStep[];
+  },
+): Promise<void> {
+  const { action, wanted, design, steps } = work;
+  const caller = siteCaller(action);
+  const before = openNodeDocument(context.secrets, design.row, 'instanceInfo');
+  const instanceInfo = instanceInfoOf(wanted, before);
+  const patch = [{ op: 'add' as const, path: '/instance_info', value: instanceInfo }];
+  const node = isDeepStrictEqual(instanceInfo, before)
+    ? design.row
+    : await changeNode(context, design.row.uuid, patch, { version: requestVersion, caller });
+  await attachNetworks(context, { action, wanted, node, attached: design.networks });
+  await requestProvision(context, node, {
+    verb: 'active',
+    configDrive: wanted.configDrive,
+    steps,
+    caller,
+    actionId: action.id,
+  });
+}
+
+/** Of an earlier instance nothing stays but the traits, which the reservation has written. */
+function instanceInfoOf(wanted: SiteNode, before: NodeRow['instanceInfo']): NodeRow['instanceInfo'] {
+  const { traits } = before;
+  return {
+    ...(JSON.parse(JSON.stringify(wanted.instanceInfo ?? {})) as NodeRow['instanceInfo']),
+    hostname: wanted.name,
+    ...(traits === undefined ? {} : { traits }),
+  };
+}
+
+/** A node is on one network: all its switch ports move together. */
+async function attachNetworks(
+  context: ConductorContext,
+  work: {
+    readonly action: SiteWork['action'];
+    readonly wanted: SiteNode;
+    readonly node: NodeRow;
+    readonly attached: readonly string[];
+  },
+): Promise<void> {
+  const { node, attached } = work;
+  const caller = siteCaller(work.action);
+  const wanted = [...new Set(work.wanted.ports.flatMap(({ network }) => network ?? []))];
+  if (wanted.length > 1) {
+    throw new AppError(
+      'invalid_argument',
+      `its ports are to be on ${wanted.join(' and ')}: all ports of a node are on one network`,
+    );
+  }
+  if (node.networkInterface === 'noop') return;
+  for (const network of attached.filter((each) => !wanted.includes(each))) {
+    await detachNetwork(context, node, network, caller);
+  }
+  for (const network of wanted.filter((each) => !attached.includes(each))) {
+    await attachNetwork(context, node, network, caller);
+  }
+}

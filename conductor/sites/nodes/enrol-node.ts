@@ -1,0 +1,91 @@
+import { eq } from 'drizzle-orm';
+import type { ConductorContext } from '#conductor/context.ts';
+import { ports } from '#conductor/db/schema/port.ts';
+import { changeNode } from '#conductor/nodes/change-node.ts';
+import { changePort, createPort } from '#conductor/nodes/change-port.ts';
+import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
+import { setTraits } from '#conductor/nodes/change-traits.ts';
+import { createNode } from '#conductor/nodes/create-node.ts';
+import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
+import { describedDocuments } from '#conductor/sites/nodes/compare-node.ts';
+import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import { type NodeDesign, openCredentials, whyNoLogin } from '#conductor/sites/nodes/read-design.ts';
+import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+
+/**
+ * Makes the node of a document, with its ports and traits; what a crash leaves out is brought in line afterwards.
+ * @throws AppError `invalid_argument` for a credential or a field that can't be, `conflict` for what somebody else has.
+ */
+export async function enrolNode(
+  context: ConductorContext,
+  action: SiteWork['action'],
+  wanted: SiteNode,
+): Promise<void> {
+  const caller = siteCaller(action);
+  const credentials = await openCredentials(context, [wanted]);
+  const noLogin = whyNoLogin(wanted, credentials);
+  if (noLogin !== undefined) throw new AppError('invalid_argument', noLogin);
+  const node = await createNode(
+    context,
+    {
+      name: wanted.name,
+      driver: wanted.driver,
+      driver_info: withLogin(wanted.driver, wanted.driverInfo, credentials.get(wanted.credential ?? '')),
+      ...describedDocuments(wanted),
+      resource_class: wanted.resourceClass,
+      ...(wanted.conductorGroup === undefined ? {} : { conductor_group: wanted.conductorGroup }),
+    },
+    { version: requestVersion, caller },
+  );
+  for (const port of wanted.ports) await addPort(context, { action, node: wanted, nodeUuid: node.uuid }, port);
+  if (wanted.traits.length > 0) await setTraits(context, node.uuid, wanted.traits, caller);
+  if (wanted.targetRaid) await changeTargetRaidConfig(context, node.uuid, wanted.targetRaid, caller);
+}
+
+/** Everything that differs. @throws AppError `conflict` where the node's state does not allow it. */
+export async function alignNode(
+  context: ConductorContext,
+  action: SiteWork['action'],
+  { wanted, design }: { readonly wanted: SiteNode; readonly design: NodeDesign },
+): Promise<void> {
+  const caller = siteCaller(action);
+  const { row, changes } = design;
+  const patch = [...changes.patch, ...changes.relabelling];
+  if (patch.length > 0) await changeNode(context, row.uuid, patch, { version: requestVersion, caller });
+  for (const port of changes.newPorts) await addPort(context, { action, node: wanted, nodeUuid: row.uuid }, port);
+  for (const port of changes.portChanges) await changePort(context, port.uuid, port.patch, caller);
+  if (changes.traits) await setTraits(context, row.uuid, changes.traits, caller);
+  if (changes.targetRaid) await changeTargetRaidConfig(context, row.uuid, changes.targetRaid, caller);
+}
+
+/** One that another conductor has added meanwhile will do. */
+async function addPort(
+  context: ConductorContext,
+  {
+    action,
+    node,
+    nodeUuid,
+  }: { readonly action: SiteWork['action']; readonly node: SiteNode; readonly nodeUuid: string },
+  port: SitePort,
+): Promise<void> {
+  try {
+    await createPort(
+      context,
+      nodeUuid,
+      {
+        address: port.address,
+        pxe_enabled: port.pxeEnabled,
+        ...(port.localLinkConnection ? { local_link_connection: port.localLinkConnection } : {}),
+        ...(port.physicalNetwork === undefined ? {} : { physical_network: port.physicalNetwork }),
+      },
+      siteCaller(action),
+    );
+  } catch (error) {
+    if (errorCode(error) !== 'conflict') throw error;
+    const [row] = await context.db.select().from(ports).where(eq(ports.address, port.address));
+    if (row?.nodeUuid === nodeUuid) return;
+    throw new AppError('invalid_argument', `add port ${port.address} to ${node.name}`, { cause: error });
+  }
+}

@@ -1,0 +1,85 @@
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { ProvisionState, ProvisionVerb } from '#conductor/nodes/provision-states.ts';
+import type { FlowStanding, NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+
+/** All that a decision is made from. */
+export interface NodeCase {
+  readonly order: NodeOrder;
+  readonly actionId: string;
+  /** Of what the documents say now (`design-hash.ts`). */
+  readonly designHash: string;
+  readonly facts: NodeFacts;
+  /** Since the order to break off was first seen; milliseconds. */
+  readonly cancelledMs?: number | undefined;
+}
+
+export type NodeAct =
+  | { readonly kind: 'enrol' | 'align' | 'end maintenance' | 'reserve' | 'forget reservation' | 'deploy' | 'record' }
+  /** With the RAID and BIOS steps when it is `clean`. */
+  | {
+      readonly kind: 'verb';
+      readonly verb: Extract<ProvisionVerb, 'manage' | 'inspect' | 'clean' | 'provide' | 'deleted' | 'abort'>;
+    }
+  | { readonly kind: 'put into maintenance'; readonly reason: string };
+
+export type NodeDecision =
+  | { readonly kind: 'outcome'; readonly outcome: NodeOutcome }
+  /** @property ends what has come of the node with that; absent = it goes on. */
+  | { readonly kind: 'act'; readonly act: NodeAct; readonly doing: string; readonly ends?: NodeOutcome };
+
+export const working = (doing: string): NodeDecision => ({ kind: 'outcome', outcome: { state: 'working', doing } });
+export const failed = (error: string): NodeDecision => ({ kind: 'outcome', outcome: { state: 'failed', error } });
+export const done = (remark?: string): NodeDecision => ({
+  kind: 'outcome',
+  outcome: remark === undefined ? { state: 'done' } : { state: 'done', remark },
+});
+export const act = (what: NodeAct, doing: string, ends?: NodeOutcome): NodeDecision => ({
+  kind: 'act',
+  act: what,
+  doing,
+  ...(ends ? { ends } : {}),
+});
+
+/** Where a kind of flow leaves its node when it fails or is aborted. */
+const restsIn: Readonly<Partial<Record<FlowKindName, ProvisionState>>> = {
+  verify: 'enroll',
+  inspect: 'inspect failed',
+  clean: 'clean failed',
+  manual_clean: 'clean failed',
+  deploy: 'deploy failed',
+  teardown: 'error',
+};
+
+/** The flow of this action that has failed, and left the node where it is. Pure. */
+export function ownFailure({ facts, actionId }: NodeCase, node: NodeStanding): FlowStanding | undefined {
+  const { flow } = facts;
+  if (flow?.actionId !== actionId || (flow.state !== 'failed' && flow.state !== 'aborted')) return undefined;
+  return restsIn[flow.kind] === node.provisionState ? flow : undefined;
+}
+
+/** What the node's instance is to the site: deployed by it, reserved by it, or nothing. Pure. */
+export function isSites({ facts }: Pick<NodeCase, 'facts'>): 'deployed' | 'reserved' | undefined {
+  const { node, deployed, allocation } = facts;
+  if (!node || node.instanceUuid === null) return undefined;
+  if (deployed?.instanceUuid === node.instanceUuid) return 'deployed';
+  const isReserved = allocation?.actionId != null && allocation.uuid === node.instanceUuid;
+  return isReserved ? 'reserved' : undefined;
+}
+
+/** A deploy of a site action that is through, and that no row tells of yet. Pure. */
+export function isActionsDeploy({ facts }: Pick<NodeCase, 'facts'>, node: NodeStanding): boolean {
+  const { flow } = facts;
+  const isDeploy = flow?.kind === 'deploy' && flow.state === 'succeeded' && flow.actionId !== null;
+  return isDeploy && node.provisionState === 'active' && isSites({ facts }) === 'reserved';
+}
+
+/** Why the site keeps its hands off: whose the node is. Pure. */
+export function whyForeign(given: NodeCase, node: NodeStanding): string | undefined {
+  if (node.owner !== null) return `it belongs to ${node.owner}`;
+  if (node.lessee !== null) return `it is leased to ${node.lessee}`;
+  if (node.instanceUuid !== null && isSites(given) === undefined) {
+    return `it has instance ${node.instanceUuid}, which is not the site's`;
+  }
+  return given.facts.rest?.impossible;
+}

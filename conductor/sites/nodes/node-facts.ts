@@ -1,0 +1,87 @@
+import type { AllocationState } from '#conductor/db/schema/allocation.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { FlowKindName, FlowState } from '#conductor/flows/flow-states.ts';
+import type { PluginTaskRef } from '#conductor/flows/planned-step.ts';
+
+/** What is known of a document's node when its next move is decided. Plain values. */
+export interface NodeFacts {
+  /** Absent = there is no node of that name. */
+  readonly node?: NodeStanding;
+  /** The flow under way, or else the last one. */
+  readonly flow?: FlowStanding;
+  /** The allocation of the node's name. */
+  readonly allocation?: AllocationStanding;
+  /** What the site has made of it (`site_nodes`). */
+  readonly deployed?: DeployedStanding;
+  /** Only of a node that no flow of this action works on. */
+  readonly rest?: RestingFacts;
+}
+
+export type NodeStanding = Pick<
+  NodeRow,
+  | 'uuid'
+  | 'provisionState'
+  | 'maintenance'
+  | 'maintenanceReason'
+  | 'fault'
+  | 'instanceUuid'
+  | 'owner'
+  | 'lessee'
+  | 'retired'
+  | 'retiredReason'
+  | 'lastError'
+>;
+
+export interface FlowStanding {
+  readonly uuid: string;
+  readonly kind: FlowKindName;
+  readonly state: FlowState;
+  readonly isOpen: boolean;
+  readonly actionId: string | null;
+  readonly requestedBy: string | null;
+  readonly error: string | null;
+  readonly held: string | null;
+  readonly onHold: string | null;
+  readonly abortRequested: string | null;
+  /** That runs or waits now. */
+  readonly step?: StepStanding;
+}
+
+export interface StepStanding {
+  /** `deploy.write_image` */
+  readonly name: string;
+  readonly plugin: PluginTaskRef | null;
+  readonly waitingFor: string | null;
+  /** `writing image`, and how much of it: 0 to 100. */
+  readonly phase?: string;
+  readonly percent?: number;
+}
+
+export interface AllocationStanding {
+  readonly uuid: string;
+  readonly state: AllocationState;
+  readonly nodeUuid: string | null;
+  /** The site action that made it; null = somebody else's, whatever its name. */
+  readonly actionId: string | null;
+  readonly lastError: string | null;
+  readonly waitingFor: string | null;
+}
+
+export interface DeployedStanding {
+  readonly revisionId: number;
+  readonly designHash: string;
+  readonly instanceUuid: string | null;
+}
+
+export interface RestingFacts {
+  /** Why the documents can't hold for this node at all: `port 52:… is node n7's`. */
+  readonly impossible?: string;
+  /** What of the node is not as the documents say: `driver_info`, `port 52:54:00:…`. */
+  readonly differs: readonly string[];
+  /** RAID or BIOS settings are asked for and not known to be there. */
+  readonly needsHardware: boolean;
+  /** There is no inventory of it, and a ramdisk could make one. */
+  readonly needsInspection: boolean;
+  /** Kinds of flows of this action that have succeeded on it. */
+  readonly succeeded: ReadonlySet<FlowKindName>;
+}

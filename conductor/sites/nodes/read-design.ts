@@ -1,0 +1,149 @@
+import { inArray, or } from 'drizzle-orm';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import { biosSettings } from '#conductor/db/schema/bios-setting.ts';
+import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import { nodeInventory } from '#conductor/db/schema/node-inventory.ts';
+import { nodeVifs } from '#conductor/db/schema/node-vif.ts';
+import { type PortRow, ports } from '#conductor/db/schema/port.ts';
+import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import { hasFakeDeploy, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import { listTraits } from '#conductor/nodes/trait-store.ts';
+import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
+import { type Credential, openCredential } from '#conductor/sites/credentials/credential-store.ts';
+import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
+import { compareNode, type NodeChanges } from '#conductor/sites/nodes/compare-node.ts';
+import { hardwareSteps } from '#conductor/sites/nodes/hardware-steps.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
+
+type DesignContext = Pick<ConductorContext, 'db' | 'secrets'>;
+
+/** A node beside its document. */
+export interface NodeDesign {
+  readonly row: NodeRow;
+  readonly changes: NodeChanges;
+  /** Why the document can't hold for this node. */
+  readonly impossible?: string;
+  /** Manual cleaning that RAID and BIOS settings still need. */
+  readonly hardware: readonly RequestedStep[];
+  readonly needsInspection: boolean;
+  /** Networks attached, by name. */
+  readonly networks: readonly string[];
+}
+
+/**
+ * Nodes with all that their documents speak of, by name: some statements for all of them, however many they are. Those
+ * that are not enrolled are absent.
+ */
+export async function readDesigns(
+  context: DesignContext,
+  wanted: readonly SiteNode[],
+): Promise<Map<string, NodeDesign>> {
+  const { db, secrets } = context;
+  if (wanted.length === 0) return new Map();
+  const names = wanted.map(({ name }) => name);
+  const rows = await db.select().from(nodes).where(inArray(nodes.name, names));
+  if (rows.length === 0) return new Map();
+  const uuids = rows.map(({ uuid }) => uuid);
+  const known = await readSurroundings(db, { wanted, uuids });
+  const credentials = await openCredentials(context, wanted);
+  const byName = new Map(wanted.map((node) => [node.name, node]));
+  const designs = rows.flatMap((row) => {
+    const node = byName.get(row.name ?? '');
+    if (!node) return [];
+    const driverInfo = withLogin(node.driver, node.driverInfo, credentials.get(node.credential ?? ''));
+    const open = { ...row, driverInfo: openNodeDocument(secrets, row, 'driverInfo') };
+    const inventoried = known.inventories.has(row.uuid);
+    const changes = compareNode(node, driverInfo, {
+      node: open,
+      ports: known.portsOf(row.uuid, node),
+      traits: known.traits.get(row.uuid) ?? [],
+    });
+    const impossible = whyImpossible(node, changes, credentials);
+    const design: NodeDesign = {
+      row,
+      changes,
+      ...(impossible === undefined ? {} : { impossible }),
+      hardware: hardwareSteps(node, { raidConfig: row.raidConfig, biosSettings: known.settings(row.uuid) }),
+      // no agent ever comes to a machine that is only pretended
+      needsInspection: !inventoried && !hasFakeDeploy(row) && !isSwitchedOff(row, 'inspect'),
+      networks: known.vifs.get(row.uuid) ?? [],
+    };
+    return [[node.name, design] as const];
+  });
+  return new Map(designs);
+}
+
+async function readSurroundings(
+  db: Queryable,
+  { wanted, uuids }: { readonly wanted: readonly SiteNode[]; readonly uuids: readonly string[] },
+) {
+  const of = [...uuids];
+  const addresses = wanted.flatMap((node) => node.ports.map(({ address }) => address));
+  const asksBios = wanted.some((node) => (node.biosSettings ?? []).length > 0);
+  const [portRows, traits, vifRows, inventoryRows, settingRows] = await Promise.all([
+    db
+      .select()
+      .from(ports)
+      .where(or(inArray(ports.nodeUuid, of), inArray(ports.address, addresses))),
+    listTraits(db, uuids),
+    db
+      .select({ nodeUuid: nodeVifs.nodeUuid, vifId: nodeVifs.vifId })
+      .from(nodeVifs)
+      .where(inArray(nodeVifs.nodeUuid, of)),
+    db.select({ nodeUuid: nodeInventory.nodeUuid }).from(nodeInventory).where(inArray(nodeInventory.nodeUuid, of)),
+    asksBios
+      ? db
+          .select({ nodeUuid: biosSettings.nodeUuid, name: biosSettings.name, value: biosSettings.value })
+          .from(biosSettings)
+          .where(inArray(biosSettings.nodeUuid, of))
+      : [],
+  ]);
+  const portsByNode = Map.groupBy(portRows, ({ nodeUuid }) => nodeUuid);
+  const portsByAddress = new Map(portRows.map((port) => [port.address, port]));
+  const settingsByNode = Map.groupBy(settingRows, ({ nodeUuid }) => nodeUuid);
+  const vifs = Map.groupBy(vifRows, ({ nodeUuid }) => nodeUuid);
+  return {
+    traits,
+    inventories: new Set(inventoryRows.map(({ nodeUuid }) => nodeUuid)),
+    vifs: new Map([...vifs].map(([uuid, each]) => [uuid, each.map(({ vifId }) => vifId)])),
+    settings: (uuid: string) => new Map((settingsByNode.get(uuid) ?? []).map(({ name, value }) => [name, value])),
+    /** Its own, and those of others with an address of its document. */
+    portsOf: (uuid: string, node: SiteNode): PortRow[] => [
+      ...(portsByNode.get(uuid) ?? []),
+      ...node.ports
+        .flatMap(({ address }) => portsByAddress.get(address) ?? [])
+        .filter((port) => port.nodeUuid !== uuid),
+    ],
+  };
+}
+
+/** Each credential is opened once, however many nodes have it. */
+export async function openCredentials(
+  context: DesignContext,
+  wanted: readonly SiteNode[],
+): Promise<ReadonlyMap<string, Credential>> {
+  const names = new Set(wanted.flatMap(({ credential }) => credential ?? []));
+  const opened = new Map<string, Credential>();
+  for (const name of names) {
+    const credential = await openCredential(context, name);
+    if (credential) opened.set(name, credential);
+  }
+  return opened;
+}
+
+/** Why a node can't be enrolled with this credential. Pure. */
+export function whyNoLogin(node: SiteNode, credentials: ReadonlyMap<string, Credential>): string | undefined {
+  if (node.credential === undefined || credentials.has(node.credential)) return undefined;
+  return `its document names the credential '${node.credential}', which Baton does not have`;
+}
+
+function whyImpossible(
+  node: SiteNode,
+  { taken }: NodeChanges,
+  credentials: ReadonlyMap<string, Credential>,
+): string | undefined {
+  const [port] = taken;
+  if (port) return `port ${port.address} of its document belongs to node ${port.nodeUuid}`;
+  return whyNoLogin(node, credentials);
+}

@@ -1,0 +1,78 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import { nameChanges } from '#conductor/sites/nodes/compare-node.ts';
+import { isBusy } from '#conductor/sites/nodes/decide-node.ts';
+import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
+import { type NodeDesign, readDesigns } from '#conductor/sites/nodes/read-design.ts';
+import {
+  readAllocations,
+  readDeployed,
+  readLastFlows,
+  readStandings,
+  readSucceeded,
+} from '#conductor/sites/nodes/read-standing.ts';
+
+export interface ReadNode {
+  readonly facts: NodeFacts;
+  /** Only of a node that no flow of this action works on, and that is enrolled. */
+  readonly design: NodeDesign | undefined;
+}
+
+/**
+ * What is known of all these nodes: one statement for those that are at work, which are most of them most of the time,
+ * and some more for all those about which something may have to be done.
+ */
+export async function readFacts(
+  context: Pick<ConductorContext, 'db' | 'secrets'>,
+  actionId: string,
+  orders: readonly NodeOrder[],
+): Promise<Map<string, ReadNode>> {
+  const { db } = context;
+  const standings = await readStandings(
+    db,
+    orders.map(({ node }) => node.name),
+  );
+  const idle = orders.filter(({ node }) => !isBusy(standings.get(node.name) ?? {}, actionId));
+  const names = idle.map(({ node }) => node.name);
+  const uuids = names.flatMap((name) => standings.get(name)?.node.uuid ?? []);
+  const flowless = names.flatMap((name) => {
+    const standing = standings.get(name);
+    return standing && !standing.flow ? standing.node.uuid : [];
+  });
+  const [lastFlows, succeeded, allocations, deployed, designs] = await Promise.all([
+    readLastFlows(db, flowless),
+    readSucceeded(db, actionId, uuids),
+    readAllocations(db, names),
+    readDeployed(db, names),
+    readDesigns(
+      context,
+      idle.flatMap(({ node }) => (standings.has(node.name) ? node : [])),
+    ),
+  ]);
+  return new Map(
+    orders.map(({ node: { name } }): [string, ReadNode] => {
+      const { node, flow = node && lastFlows.get(node.uuid) } = standings.get(name) ?? {};
+      const allocation = allocations.get(name);
+      const before = deployed.get(name);
+      const design = designs.get(name);
+      const facts: NodeFacts = {
+        ...(node ? { node } : {}),
+        ...(flow ? { flow } : {}),
+        ...(allocation ? { allocation } : {}),
+        ...(before ? { deployed: before } : {}),
+        ...(node && design
+          ? {
+              rest: {
+                ...(design.impossible === undefined ? {} : { impossible: design.impossible }),
+                differs: nameChanges(design.changes),
+                needsHardware: design.hardware.length > 0,
+                needsInspection: design.needsInspection,
+                succeeded: succeeded.get(node.uuid) ?? new Set(),
+              },
+            }
+          : {}),
+      };
+      return [name, { facts, design }];
+    }),
+  );
+}

@@ -1,0 +1,200 @@
+import { and, desc, eq, inArray, isNull, sql } from 'drizzle-orm';
+import type { Queryable } from '#conductor/db/open.ts';
+import { allocations } from '#conductor/db/schema/allocation.ts';
+import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
+import { nodes } from '#conductor/db/schema/node.ts';
+import { siteNodes } from '#conductor/db/schema/site.ts';
+import { siteActionNodes } from '#conductor/db/schema/site-action.ts';
+import type {
+  AllocationStanding,
+  DeployedStanding,
+  FlowStanding,
+  NodeStanding,
+  StepStanding,
+} from '#conductor/sites/nodes/node-facts.ts';
+import { Progress } from '#shared/wire/progress.ts';
+
+/** More names than this go into several statements. */
+const most = 5000;
+
+async function inParts<Row>(
+  values: readonly string[],
+  read: (part: readonly string[]) => Promise<readonly Row[]>,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let from = 0; from < values.length; from += most) rows.push(...(await read(values.slice(from, from + most))));
+  return rows;
+}
+
+const nodeColumns = {
+  uuid: nodes.uuid,
+  provisionState: nodes.provisionState,
+  maintenance: nodes.maintenance,
+  maintenanceReason: nodes.maintenanceReason,
+  fault: nodes.fault,
+  instanceUuid: nodes.instanceUuid,
+  owner: nodes.owner,
+  lessee: nodes.lessee,
+  retired: nodes.retired,
+  retiredReason: nodes.retiredReason,
+  lastError: nodes.lastError,
+};
+
+const flowColumns = {
+  uuid: flows.uuid,
+  nodeUuid: flows.nodeUuid,
+  kind: flows.kind,
+  state: flows.state,
+  actionId: flows.actionId,
+  requestedBy: flows.requestedBy,
+  error: flows.error,
+  held: flows.held,
+  onHold: flows.onHold,
+  abortRequested: flows.abortRequested,
+};
+type FlowColumns = Omit<FlowStanding, 'isOpen' | 'step'> & { readonly nodeUuid: string };
+
+const stepColumns = {
+  uuid: flowSteps.uuid,
+  interface: flowSteps.interface,
+  step: flowSteps.step,
+  plugin: flowSteps.plugin,
+  waitingFor: flowSteps.waitingFor,
+  progress: flowSteps.progress,
+};
+
+/** The nodes of these names with their open flow and the step that it is at: one statement, for it is read each beat. */
+export async function readStandings(
+  db: Queryable,
+  names: readonly string[],
+): Promise<Map<string, { readonly node: NodeStanding; readonly flow?: FlowStanding }>> {
+  const rows = await inParts(names, (part) =>
+    db
+      .select({ name: nodes.name, node: nodeColumns, flow: flowColumns, step: stepColumns })
+      .from(nodes)
+      .leftJoin(flows, and(eq(flows.nodeUuid, nodes.uuid), isNull(flows.endedAt)))
+      .leftJoin(flowSteps, and(eq(flowSteps.flowUuid, flows.uuid), inArray(flowSteps.state, ['running', 'waiting'])))
+      .where(inArray(nodes.name, [...part])),
+  );
+  return new Map(
+    rows.map(({ name, node, flow, step }) => [
+      name ?? node.uuid,
+      { node, ...(flow ? { flow: standing(flow, { isOpen: true, step: step ?? undefined }) } : {}) },
+    ]),
+  );
+}
+
+function standing(
+  { nodeUuid: _node, ...flow }: FlowColumns,
+  more: { readonly isOpen: boolean; readonly step?: Parameters<typeof stepStanding>[0] | undefined },
+): FlowStanding {
+  return { ...flow, isOpen: more.isOpen, ...(more.step ? { step: stepStanding(more.step) } : {}) };
+}
+
+function stepStanding(step: {
+  readonly interface: string;
+  readonly step: string;
+  readonly plugin: StepStanding['plugin'];
+  readonly waitingFor: string | null;
+  readonly progress: unknown;
+}): StepStanding {
+  const progress = Progress.safeParse(step.progress).data;
+  const { phase, done_bytes: bytes, total_bytes: total } = progress ?? {};
+  return {
+    name: `${step.interface}.${step.step}`,
+    plugin: step.plugin,
+    waitingFor: step.waitingFor,
+    ...(phase === undefined ? {} : { phase }),
+    ...(bytes === undefined || !total ? {} : { percent: Math.min(100, Math.floor((bytes / total) * 100)) }),
+  };
+}
+
+/** Each node's last flow, by node; none of them has one under way. */
+export async function readLastFlows(db: Queryable, nodeUuids: readonly string[]): Promise<Map<string, FlowStanding>> {
+  const rows = await inParts(nodeUuids, (part) =>
+    db
+      .selectDistinctOn([flows.nodeUuid], flowColumns)
+      .from(flows)
+      .where(inArray(flows.nodeUuid, [...part]))
+      .orderBy(flows.nodeUuid, desc(flows.startedAt)),
+  );
+  return new Map(rows.map((row) => [row.nodeUuid, standing(row, { isOpen: false })]));
+}
+
+/** Kinds of flows of the action that have succeeded, by node. */
+export async function readSucceeded(
+  db: Queryable,
+  actionId: string,
+  nodeUuids: readonly string[],
+): Promise<Map<string, ReadonlySet<FlowStanding['kind']>>> {
+  const rows = await inParts(nodeUuids, (part) =>
+    db
+      .selectDistinct({ nodeUuid: flows.nodeUuid, kind: flows.kind })
+      .from(flows)
+      .where(and(eq(flows.actionId, actionId), eq(flows.state, 'succeeded'), inArray(flows.nodeUuid, [...part]))),
+  );
+  const byNode = Map.groupBy(rows, ({ nodeUuid }) => nodeUuid);
+  return new Map([...byNode].map(([uuid, of]) => [uuid, new Set(of.map(({ kind }) => kind))]));
+}
+
+/** By name. */
+export async function readAllocations(
+  db: Queryable,
+  names: readonly string[],
+): Promise<Map<string, AllocationStanding>> {
+  const rows = await inParts(names, (part) =>
+    db
+      .select({
+        name: allocations.name,
+        uuid: allocations.uuid,
+        state: allocations.state,
+        nodeUuid: allocations.nodeUuid,
+        extra: allocations.extra,
+        lastError: allocations.lastError,
+        waitingFor: allocations.waitingFor,
+      })
+      .from(allocations)
+      .where(inArray(allocations.name, [...part])),
+  );
+  return new Map(
+    rows.map(({ name, extra, ...row }) => {
+      const action = extra['site_action'];
+      return [name ?? '', { ...row, actionId: typeof action === 'string' ? action : null }];
+    }),
+  );
+}
+
+/** What the site has deployed, by name. */
+export async function readDeployed(db: Queryable, names: readonly string[]): Promise<Map<string, DeployedStanding>> {
+  const rows = await inParts(names, (part) =>
+    db
+      .select({
+        name: siteNodes.name,
+        revisionId: siteNodes.revisionId,
+        designHash: siteNodes.designHash,
+        instanceUuid: siteNodes.instanceUuid,
+      })
+      .from(siteNodes)
+      .where(inArray(siteNodes.name, [...part])),
+  );
+  return new Map(rows.map(({ name, ...row }) => [name, row]));
+}
+
+/** Notes when each node was first seen to be broken off, and answers how long ago that is, in ms, by the database's clock. */
+export async function noteCancelled(
+  db: Queryable,
+  actionId: string,
+  names: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await inParts(names, (part) =>
+    db
+      .update(siteActionNodes)
+      .set({ cancelledAt: sql`coalesce(${siteActionNodes.cancelledAt}, now())` })
+      .where(and(eq(siteActionNodes.actionId, actionId), inArray(siteActionNodes.name, [...part])))
+      .returning({
+        name: siteActionNodes.name,
+        ms: sql<number>`(extract(epoch from now() - ${siteActionNodes.cancelledAt}) * 1000)::float8`,
+      }),
+  );
+  return new Map(rows.map(({ name, ms }) => [name, ms]));
+}
