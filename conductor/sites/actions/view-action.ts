@@ -2,7 +2,6 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { SiteActionNoteRow, SiteActionRow, SiteActionStepRow } from '#conductor/db/schema/site-action.ts';
 import type {
   ActionAnswer,
-  ActionGroupAnswer,
   ActionNodeAnswer,
   ActionNoteAnswer,
   ActionStepAnswer,
