@@ -21,6 +21,7 @@ import { logCommands } from '#conductor/cli/log-commands.ts';
 import { nearestCommand } from '#conductor/cli/nearest-command.ts';
 import { nodeCommands } from '#conductor/cli/node-commands.ts';
 import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
+import { pluginCommands } from '#conductor/cli/plugin-commands.ts';
 import { portCommands } from '#conductor/cli/port-commands.ts';
 import { powerCommands } from '#conductor/cli/power-commands.ts';
 import { print, table } from '#conductor/cli/print.ts';
@@ -70,6 +71,7 @@ export const commands: readonly Command[] = [
   ...siteCommands,
   ...siteRevisionCommands,
   ...credentialCommands,
+  ...pluginCommands,
   ...portCommands,
   ...conductorCommands,
   ...tokenCommands,

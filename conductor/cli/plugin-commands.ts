@@ -1,0 +1,126 @@
+import type { Json } from '#conductor/cli/api-client.ts';
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  pathOperand,
+  textOption,
+} from '#conductor/cli/command.ts';
+import { readPluginFolder } from '#conductor/cli/plugin-folder.ts';
+import { cell, print, table } from '#conductor/cli/print.ts';
+import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/sites/plugins/view-plugin.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const path = '/api/v1.0/plugins';
+
+async function upload(context: CommandContext, input: CommandInput): Promise<void> {
+  const { body, leftOut } = await readPluginFolder(input.operands[0] ?? '.');
+  const plugin = ((await context.client.call('POST', path, body)) ?? {}) as Json & PluginDetailAnswer;
+  const left = leftOut.length === 0 ? '' : `not needed on nodes, and left out: ${leftOut.join(', ')}\n`;
+  const counts = `${plugin.tasks.length} tasks, ${plugin.files.length} files`;
+  print(context, input, {
+    json: plugin,
+    text: `plugin ${plugin.name} ${plugin.version} uploaded: ${counts}\n${left}`,
+  });
+}
+
+async function list(context: CommandContext, input: CommandInput): Promise<void> {
+  const answer = await context.client.call('GET', path);
+  const plugins = (answer?.['plugins'] ?? []) as PluginAnswer[];
+  const rows = plugins.map((plugin) => [
+    plugin.name,
+    plugin.version,
+    plugin.tasks.map(({ stage }) => stage).join(', '),
+    cell(plugin.title),
+  ]);
+  print(context, input, { json: plugins, text: table([['name', 'version', 'tasks', 'title'], ...rows]) });
+}
+
+async function show(context: CommandContext, input: CommandInput): Promise<void> {
+  const plugin = (await context.client.call('GET', addressOf(input))) as (Json & PluginDetailAnswer) | undefined;
+  if (!plugin) throw new AppError('not_found', `there is no plugin ${input.operands.join(' ')}`);
+  const tasks = plugin.tasks.map((task) => [
+    String(task.task),
+    task.stage,
+    tellRoles(task.role),
+    task.type,
+    cell(task.parameters),
+  ]);
+  const files = plugin.files.map((file) => [`  ${file.path}`, String(file.bytes), file.executable ? 'program' : '']);
+  const head = `${plugin.name} ${plugin.version}${plugin.title === null ? '' : `: ${plugin.title}`}\n`;
+  const text = `${head}${table([['#', 'stage', 'role', 'type', 'parameters'], ...tasks])}files:\n${table(files)}`;
+  print(context, input, { json: plugin, text });
+}
+
+async function remove(context: CommandContext, input: CommandInput): Promise<void> {
+  await context.client.call('DELETE', addressOf(input));
+  const told = input.operands.join(' ');
+  print(context, input, { json: { deleted: told }, text: `plugin ${told} deleted\n` });
+}
+
+async function order(context: CommandContext, input: CommandInput): Promise<void> {
+  const query = new URLSearchParams();
+  if (input.operands.length > 0) query.set('plugins', input.operands.join(','));
+  for (const name of ['version', 'role']) {
+    const value = textOption(input, name);
+    if (value !== undefined) query.set(name, value);
+  }
+  const answer = (await context.client.call('GET', `${path}/order?${query.toString()}`)) as
+    | (Json & PluginOrderAnswer)
+    | undefined;
+  if (!answer)
+    throw new AppError('not_found', `there are no plugins ${input.operands.join(', ')} of a revision like that`);
+  print(context, input, { json: answer, text: renderPluginOrder(answer) });
+}
+
+/** The tasks in order, each with the reason for its place, and what postfixes are for. Pure. */
+export function renderPluginOrder({ tasks, ranges }: PluginOrderAnswer): string {
+  const rows = tasks.map((each) => [
+    String(each.position),
+    each.stage,
+    `${each.plugin}: task ${each.task}`,
+    tellRoles(each.role),
+    each.type,
+    each.reason,
+  ]);
+  const legend = ranges.map(({ from, to, meaning }) => [`  ${from}–${to}`, meaning]);
+  return [
+    rows.length === 0 ? 'no tasks\n' : table([['#', 'stage', 'plugin', 'role', 'type', 'why it is there'], ...rows]),
+    `postfixes by convention (others are allowed; none counts as 0):\n${table(legend)}`,
+  ].join('\n');
+}
+
+function tellRoles(role: '*' | readonly string[]): string {
+  return role === '*' ? '*' : role.join(', ');
+}
+
+function addressOf(input: CommandInput): string {
+  return `${path}/${pathOperand(input)}/${encodeURIComponent(input.operands[1] ?? '')}`;
+}
+
+export const pluginCommands: readonly Command[] = [
+  {
+    words: 'plugin upload',
+    operands: ['DIR'],
+    meaning: 'upload a plugin: metadata.yaml, tasks.yaml, deployment_scripts/',
+    details:
+      "Fuel's layout. metadata.yaml has name, version and title; the tasks' commands run beside the files of\n" +
+      'deployment_scripts. Another content needs another version. No secrets: whoever reads plugins sees all of it.',
+    run: upload,
+  },
+  { words: 'plugin list', meaning: 'plugins with the stages of their tasks', run: list },
+  { words: 'plugin show', operands: ['NAME', 'VERSION'], meaning: 'a plugin with its tasks and files', run: show },
+  { words: 'plugin delete', operands: ['NAME', 'VERSION'], meaning: 'forget a plugin that no site needs', run: remove },
+  {
+    words: 'plugin order',
+    operands: ['[NAME@VERSION...]'],
+    options: {
+      version: { value: 'REVISION', meaning: 'buffer, committed, a number: the plugins of that revision' },
+      role: { value: 'TAG', meaning: 'only what a node with this tag runs' },
+    },
+    meaning: 'in which order the tasks run, and why',
+    details:
+      'Without names the plugins of the committed documents; where nothing is committed, all that were uploaded.',
+    run: order,
+  },
+];

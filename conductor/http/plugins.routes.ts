@@ -1,0 +1,108 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { airshipPath } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { choosePlugins } from '#conductor/sites/plugins/choose-plugins.ts';
+import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
+import { pluginFault } from '#conductor/sites/plugins/plugin-faults.ts';
+import { isFor } from '#conductor/sites/plugins/plugin-steps.ts';
+import { getPlugin, listPlugins } from '#conductor/sites/plugins/plugin-store.ts';
+import { removePlugin } from '#conductor/sites/plugins/plugin-users.ts';
+import { PluginName, PluginUpload, PluginVersion, uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
+import { viewOrder, viewPlugin, viewPluginDetail } from '#conductor/sites/plugins/view-plugin.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ["site plugins (Baton's own)"];
+const path = `${airshipPath}/plugins`;
+const onePath = `${path}/{name}/{version}`;
+const PluginParams = z.object({ name: PluginName, version: PluginVersion });
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: 'List the plugins that were uploaded, with their tasks',
+  responses: answers(200, 'plugins, by name'),
+});
+
+const upload = createRoute({
+  method: 'post',
+  path,
+  tags,
+  summary: 'Upload a plugin: its tasks, and the files that they need',
+  request: { body: jsonBody(PluginUpload) },
+  responses: {
+    ...answers(201, 'the plugin'),
+    ...answers(200, 'it was there already'),
+    400: { description: 'all that is wrong with it' },
+    409: { description: 'that version has another content' },
+  },
+});
+
+const order = createRoute({
+  method: 'get',
+  path: `${path}/order`,
+  tags,
+  summary: 'Tell in which order the tasks of plugins run, with the reason for each place',
+  request: {
+    query: z.strictObject({
+      plugins: z.string().optional().describe('NAME@VERSION, with commas between'),
+      version: z.string().optional().describe('those of a revision: buffer, committed, a number; default committed'),
+      role: z.string().optional().describe('only what a node with this tag runs'),
+    }),
+  },
+  responses: answers(200, 'tasks in order, and what the ranges of postfixes are for'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: onePath,
+  tags,
+  summary: 'Show a plugin',
+  request: { params: PluginParams },
+  responses: answers(200, 'the plugin, with the names of its files'),
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: onePath,
+  tags,
+  summary: 'Forget a plugin that the committed documents do not name, while no action runs',
+  request: { params: PluginParams },
+  responses: { ...answers(204, 'gone'), 409: { description: 'it is needed' } },
+});
+
+/** `/api/v1.0/plugins`. */
+export function pluginRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+  const { db } = context;
+
+  app.openapi(list, async (c) => c.json({ plugins: (await listPlugins(db)).map(viewPlugin) }));
+
+  app.openapi(upload, async (c) => {
+    const { row, isNew } = await uploadPlugin(db, c.req.valid('json'), c.get('caller').user);
+    return c.json(viewPluginDetail(row), isNew ? 201 : 200);
+  });
+
+  app.openapi(order, async (c) => {
+    const { role, ...choice } = c.req.valid('query');
+    const { order: tasks, faults } = orderTasks(await choosePlugins(context, choice));
+    if (faults.length > 0) {
+      throw new AppError('invalid_argument', `no order: ${faults.map(({ message }) => message).join('; ')}`, {
+        details: { reason: 'NoOrder', faults: faults.map(pluginFault) },
+      });
+    }
+    return c.json(viewOrder(role === undefined ? tasks : tasks.filter((task) => isFor(task, [role]))));
+  });
+
+  app.openapi(show, async (c) => c.json(viewPluginDetail(await getPlugin(db, c.req.valid('param')))));
+
+  app.openapi(remove, async (c) => {
+    await db.transaction((tx) => removePlugin(tx, c.req.valid('param')));
+    return c.body(null, 204);
+  });
+
+  return app;
+}

@@ -1,0 +1,128 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import type { Queryable } from '#conductor/db/open.ts';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import type { PluginRow } from '#conductor/db/schema/site.ts';
+import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
+import { parseTasks, tellFault } from '#conductor/sites/plugins/parse-tasks.ts';
+import { getPlugin, insertPlugin } from '#conductor/sites/plugins/plugin-store.ts';
+import type { PluginTask } from '#conductor/sites/plugins/plugin-task.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { isPluginPath, maxPluginBytes } from '#shared/wire/plugin-task.ts';
+
+const maxFiles = 500;
+const maxTasksLength = 262_144;
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+const printable = z.string().refine((text) => !text.includes('\0'), 'must not contain a NUL');
+
+/** What is in a plugin's address, and orders its tasks. */
+export const PluginName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be letters, digits, ".", "_" and "-", 63 at most');
+export const PluginVersion = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._+~-]{0,62}$/, 'must be letters, digits and "._+~-", 63 at most');
+
+/** `POST /api/v1.0/plugins`. */
+export const PluginUpload = z.strictObject({
+  name: PluginName,
+  version: PluginVersion,
+  title: printable.max(255, 'must have 255 characters at most').nullish(),
+  tasks: printable
+    .max(maxTasksLength, `must have ${maxTasksLength} characters at most`)
+    .describe('the text of tasks.yaml'),
+  files: z
+    .record(
+      z.string(),
+      z.strictObject({
+        content: z.string().regex(base64, 'must be base64'),
+        executable: z.boolean().default(false),
+      }),
+    )
+    .default({})
+    .describe("what its tasks' commands find in their folder, by path: base64; secrets don't belong there"),
+});
+export type PluginUpload = z.infer<typeof PluginUpload>;
+
+/**
+ * Keeps a plugin, once it is found to be right in every part.
+ * @returns whether it is new; the same plugin may come again
+ * @throws AppError `invalid_argument` with all that is wrong, `conflict` when that version has another content already
+ */
+export async function uploadPlugin(
+  db: Queryable,
+  upload: PluginUpload,
+  user: string | undefined,
+): Promise<{ readonly row: PluginRow; readonly isNew: boolean }> {
+  const { name, version, tasks: tasksText, files } = upload;
+  const { tasks, faults } = readUpload(upload);
+  if (faults.length > 0) {
+    throw new AppError('invalid_argument', `plugin ${name}: ${faults.map(({ message }) => message).join('; ')}`, {
+      details: { reason: 'InvalidPlugin', faults },
+    });
+  }
+  const content = { title: upload.title ?? null, tasksText, files };
+  const inserted = await insertPlugin(db, {
+    name,
+    version,
+    ...content,
+    tasks: tasks as unknown as JsonObject[],
+    createdBy: user ?? null,
+  });
+  if (inserted) return { row: inserted, isNew: true };
+  const row = await getPlugin(db, { name, version });
+  const { title, tasksText: knownText, files: knownFiles } = row;
+  if (isDeepStrictEqual({ title, tasksText: knownText, files: knownFiles }, content)) return { row, isNew: false };
+  throw new AppError(
+    'conflict',
+    `plugin ${name} ${version} is there with another content: what a site was deployed with does not change; raise its version`,
+  );
+}
+
+/** Pure. */
+export function readUpload({ name, version, tasks: text, files }: PluginUpload): {
+  readonly tasks: readonly PluginTask[];
+  readonly faults: readonly SiteFault[];
+} {
+  const parsed = parseTasks(text, name);
+  const told = parsed.faults.map((fault) => invalid(tellFault(fault), pathOf(fault)));
+  // what other plugins have is known where they meet: in a site
+  const own = parsed.tasks.map((task) => ({
+    ...task,
+    requires: task.requires.filter((id) => id.startsWith(`${name}/`)),
+    requiredFor: task.requiredFor.filter((id) => id.startsWith(`${name}/`)),
+  }));
+  const order = orderTasks([{ name, version, tasks: own }]).faults.map(({ message }) => invalid(message, 'tasks'));
+  return { tasks: parsed.tasks, faults: [...told, ...order, ...checkFiles(files)] };
+}
+
+function pathOf({ task, field }: { readonly task?: number; readonly field?: string }): string {
+  return `tasks${task === undefined ? '' : `[${task - 1}]`}${field === undefined ? '' : `.${field}`}`;
+}
+
+function checkFiles(files: PluginUpload['files']): SiteFault[] {
+  const faults: SiteFault[] = [];
+  const paths = Object.keys(files);
+  if (paths.length > maxFiles) faults.push(invalid(`${paths.length} files: ${maxFiles} at most`, 'files'));
+  const bytes = Object.values(files).reduce((sum, { content }) => sum + Buffer.byteLength(content, 'base64'), 0);
+  if (bytes > maxPluginBytes) {
+    faults.push(invalid(`its files have ${bytes} bytes: ${maxPluginBytes} at most`, 'files'));
+  }
+  for (const path of paths) {
+    const at = `files[${JSON.stringify(path)}]`;
+    if (!isPluginPath(path)) {
+      const rule =
+        'it must be a path below the plugin’s folder, without "..", "\\" and empty parts, of 255 characters at most';
+      faults.push(invalid(`file ${JSON.stringify(path)}: ${rule}`, at));
+    }
+    const folder = paths.find((other) => other.startsWith(`${path}/`));
+    if (folder !== undefined) faults.push(invalid(`file ${path}: it is the folder of ${folder} too`, at));
+  }
+  return faults;
+}
+
+function invalid(message: string, path: string): SiteFault {
+  return { level: 'Error', name: 'InvalidPlugin', message, path };
+}
