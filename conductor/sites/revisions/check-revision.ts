@@ -1,20 +1,46 @@
 import type { ConductorContext } from '#conductor/context.ts';
-import { getRevision } from '#conductor/sites/revisions/revision-store.ts';
+import { plugins } from '#conductor/db/schema/site.ts';
+import { listCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
+import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { getRevision, listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+
+export type CheckContext = Pick<ConductorContext, 'db' | 'networks' | 'drivers'>;
 
 export interface CheckedRevision {
   /** Absent when a fault is an error. */
   readonly site?: Site;
-  readonly faults: readonly SiteFault[];
+  readonly faults: SiteFault[];
 }
 
 /**
- * A revision's documents as a site, measured by what this conductor knows now: its networks, plugins, credentials.
+ * A revision's documents as a site, measured by what this conductor knows now: its networks, drivers, plugins,
+ * credentials.
  * @throws AppError `not_found` for an unknown revision.
  */
-export async function checkRevision(context: ConductorContext, id: number): Promise<CheckedRevision> {
+export async function checkRevision(context: CheckContext, id: number): Promise<CheckedRevision> {
   await getRevision(context.db, id);
-  throw new AppError('not_supported', 'Documents are not read yet.');
+  return checkDocuments(context, await listRevisionDocuments(context.db, id));
+}
+
+/** The same of documents that need not be stored. */
+export async function checkDocuments(
+  context: CheckContext,
+  documents: readonly SiteDocument[],
+): Promise<CheckedRevision> {
+  const { site, faults } = readSite(documents, await readKnown(context));
+  return { ...(site ? { site } : {}), faults };
+}
+
+async function readKnown({ db, networks: { networks }, drivers }: CheckContext): Promise<KnownToSite> {
+  const credentials = await listCredentials(db);
+  return {
+    credentials: credentials.map(({ name }) => name),
+    // without a networks file nobody can say
+    ...(networks.defaults ? { networks: networks.networks.map(({ name }) => name) } : {}),
+    drivers: drivers.hardwareTypes.map(({ name }) => name),
+    plugins: await db.select({ name: plugins.name, version: plugins.version }).from(plugins),
+  };
 }

@@ -1,5 +1,4 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { readHeads } from '#conductor/sites/revisions/read-heads.ts';
 import { lockRevisions, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
@@ -17,7 +16,7 @@ export interface CommitOutcome {
  * @throws AppError `conflict` (to be tried again) for an empty buffer, or one that has changed while it was checked.
  */
 export async function commitBuffer(
-  context: ConductorContext,
+  context: CheckContext,
   request: { readonly force: boolean; readonly dryRun: boolean; readonly user: string | undefined },
 ): Promise<CommitOutcome> {
   const { buffer, isBufferEmpty } = await readHeads(context.db);
