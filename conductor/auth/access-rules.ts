@@ -228,6 +228,7 @@ const ofSites: AccessRule[] = scoped('none', [
   ['POST', `${airship}/configdocs/{collection}`, 'baton:configdocs:create', administer],
   ['GET', `${airship}/configdocs/{collection}`, 'baton:configdocs:get', readEverywhere],
   ['POST', `${airship}/commitconfigdocs`, 'baton:configdocs:commit', administer],
+  ['GET', `${airship}/renderedconfigdocs`, 'baton:configdocs:get', readEverywhere],
   ['GET', `${airship}/revisions`, 'baton:revision:get', readEverywhere],
   ['GET', revision, 'baton:revision:get', readEverywhere],
   ['GET', `${revision}/documents`, 'baton:revision:get', readEverywhere],

@@ -35,9 +35,10 @@ import { nodeTraitRoutes } from '#conductor/http/node-traits.routes.ts';
 import { nodeVifRoutes } from '#conductor/http/node-vifs.routes.ts';
 import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
 import { observeRequests } from '#conductor/http/observe-requests.ts';
-import { portgroupRoutes } from '#conductor/http/portgroups.routes.ts';
 import { pluginRoutes } from '#conductor/http/plugins.routes.ts';
+import { portgroupRoutes } from '#conductor/http/portgroups.routes.ts';
 import { portRoutes } from '#conductor/http/ports.routes.ts';
+import { renderedConfigdocsRoutes } from '#conductor/http/rendered-configdocs.routes.ts';
 import { revisionTagRoutes } from '#conductor/http/revision-tags.routes.ts';
 import { revisionRoutes } from '#conductor/http/revisions.routes.ts';
 import { rootRoutes } from '#conductor/http/root.routes.ts';
@@ -85,6 +86,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   airshipRoutes,
   configdocsRoutes,
   commitConfigdocsRoutes,
+  renderedConfigdocsRoutes,
   revisionRoutes,
   revisionTagRoutes,
   credentialRoutes,

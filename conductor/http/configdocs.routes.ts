@@ -4,13 +4,15 @@ import type { ConductorContext } from '#conductor/context.ts';
 import { airshipFlag, airshipPath, answerYaml, readText } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
-import { answerStatus } from '#conductor/http/status-object.ts';
+import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
 import { parseDocumentsInTurns } from '#conductor/sites/documents/parse-documents.ts';
-import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { chooseVersions, compareVersions, readRole } from '#conductor/sites/revisions/compare-versions.ts';
+import { documentsWithUpload } from '#conductor/sites/revisions/documents-with-upload.ts';
 import { findCollectionText } from '#conductor/sites/revisions/find-collection.ts';
 import { bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
 import { type CollectionUpload, uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site documents (Airship's)"];
@@ -52,6 +54,7 @@ const upload = createRoute({
         .pipe(z.enum(bufferModes, { error: `must be one of ${bufferModes.join(', ')}` }))
         .default('rejectoncontents'),
       'empty-collection': airshipFlag.describe('the collection goes; the body is empty'),
+      dryrun: airshipFlag.describe("Baton's own: tell what would be wrong, and store nothing"),
     }),
     body: { content: { 'application/x-yaml': { schema: z.string() } } },
   },
@@ -85,24 +88,22 @@ export function configdocsRoutes(context: ConductorContext): ApiApp {
   });
 
   app.openapi(upload, async (c) => {
-    const { buffermode: mode, 'empty-collection': isEmpty = false } = c.req.valid('query');
+    const { buffermode: mode, 'empty-collection': isEmpty = false, dryrun: isDryRun } = c.req.valid('query');
     const content = await readUpload(await readText(c), isEmpty);
     const { collection } = c.req.valid('param');
-    const user = c.get('caller').user;
-    const { revision, isNew } = await uploadCollection(db, { collection, mode, content, user });
+    const wanted: CollectionUpload = { collection, mode, content, user: c.get('caller').user };
+    if (isDryRun === true) {
+      const { faults } = await checkDocuments(context, await documentsWithUpload(db, wanted));
+      const message = `DRYRUN: collection ${collection} is not stored; with it the site has ${tellErrors(faults)}.`;
+      return answerStatus(c, validationStatus(200, message, faults));
+    }
+    const { revision, isNew } = await uploadCollection(db, wanted);
     const { faults } = revision ? await checkRevision(context, revision.id) : { faults: [] };
-    const errors = faults.filter(({ level }) => level === 'Error').length;
     const id = revision?.id ?? 0;
-    return answerStatus(c, {
-      status: errors > 0 ? 'Failure' : 'Success',
-      code: isNew ? 201 : 200,
-      message: isNew
-        ? `Collection ${collection} is in the buffer: revision ${id}; ${tellErrors(errors)}.`
-        : `Nothing has changed: revision ${id} says so already; ${tellErrors(errors)}.`,
-      reason: 'Validation',
-      faults,
-      revision: id,
-    });
+    const message = isNew
+      ? `Collection ${collection} is in the buffer: revision ${id} has ${tellErrors(faults)}.`
+      : `Nothing has changed: revision ${id} says so already, and has ${tellErrors(faults)}.`;
+    return answerStatus(c, { ...validationStatus(isNew ? 201 : 200, message, faults), revision: id });
   });
 
   app.openapi(show, async (c) => {
@@ -120,7 +121,7 @@ async function readUpload(text: string, isEmpty: boolean): Promise<CollectionUpl
   const errors = faults.filter(({ level }) => level === 'Error');
   if (errors.length > 0) {
     const details = { faults, reason: 'InvalidDocuments' };
-    throw new AppError('invalid_argument', `The documents can't be used: ${tellErrors(errors.length)}.`, { details });
+    throw new AppError('invalid_argument', `The upload can't be used: it has ${tellErrors(faults)}.`, { details });
   }
   if (isEmpty && documents.length > 0) {
     throw new AppError('invalid_argument', 'empty-collection: the body has documents; leave out one or the other');
@@ -134,7 +135,13 @@ async function readUpload(text: string, isEmpty: boolean): Promise<CollectionUpl
   return isEmpty ? undefined : { text, documents };
 }
 
-function tellErrors(count: number): string {
+function validationStatus(code: 200 | 201, message: string, faults: readonly SiteFault[]): StatusParts {
+  const isFaulty = faults.some(({ level }) => level === 'Error');
+  return { status: isFaulty ? 'Failure' : 'Success', code, message, reason: 'Validation', faults };
+}
+
+function tellErrors(faults: readonly SiteFault[]): string {
+  const count = faults.filter(({ level }) => level === 'Error').length;
   if (count === 0) return 'no errors';
   return count === 1 ? '1 error' : `${count} errors`;
 }

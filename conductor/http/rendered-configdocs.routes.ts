@@ -1,0 +1,52 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { airshipPath, answerDocuments } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { answers } from '#conductor/http/query-values.ts';
+import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
+import { readRole, resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
+import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
+import { renderDocuments } from '#conductor/sites/revisions/render-documents.ts';
+import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const show = createRoute({
+  method: 'get',
+  path: `${airshipPath}/renderedconfigdocs`,
+  tags: ["site documents (Airship's)"],
+  summary: 'Show all documents as they are worked from: nodes with what they have from their host profiles',
+  request: {
+    query: z.strictObject({
+      version: z.string().optional().describe('default: the buffer, or else what is committed'),
+    }),
+  },
+  responses: {
+    ...answers(200, 'YAML, or a list with Accept: application/json'),
+    400: { description: 'the documents have errors: a Status with all of them' },
+  },
+});
+
+/** `/api/v1.0/renderedconfigdocs` (airship.md §5). */
+export function renderedConfigdocsRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  app.openapi(show, async (c) => {
+    const { version } = c.req.valid('query');
+    const role = version === undefined ? 'buffer' : readRole('version', version);
+    const id = resolveVersion(await readRoles(context.db), role, version !== undefined);
+    const documents = await listRevisionDocuments(context.db, id);
+    const { site, faults } = await checkDocuments(context, documents);
+    if (!site) {
+      const message = `Revision ${id} can't be rendered: its documents have errors.`;
+      throw new AppError('invalid_argument', message, { details: { faults, reason: 'InvalidConfigurationDocuments' } });
+    }
+    const rendered = renderDocuments(documents);
+    return answerDocuments(
+      c,
+      rendered.map(({ schema, metadata, data }) => ({ schema, metadata, data })),
+    );
+  });
+
+  return app;
+}

@@ -1,0 +1,17 @@
+import type { Queryable } from '#conductor/db/open.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/documents/site-document.ts';
+import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
+import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
+import type { CollectionUpload } from '#conductor/sites/revisions/upload-collection.ts';
+
+/** All documents as the upload would leave them; its mode chooses what they begin with, and is not held against it. */
+export async function documentsWithUpload(
+  db: Queryable,
+  { collection, mode, content }: CollectionUpload,
+): Promise<SiteDocument[]> {
+  const roles = await readRoles(db);
+  const committed = roles.get('committed') ?? 0;
+  const base = mode === 'replace' ? committed : (roles.get('buffer') ?? committed);
+  const others = (await listRevisionDocuments(db, base)).filter((document) => document.collection !== collection);
+  return [...others, ...(content?.documents ?? []).map((document) => siteDocument(collection, document))];
+}
