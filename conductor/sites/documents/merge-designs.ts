@@ -3,6 +3,7 @@ import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
 /**
  * Drydock's inheritance, pure: what the child says holds; `"!"` takes away what is inherited; lists and mappings are
  * merged, and `!name` in them takes that one away; an interface or device that is null goes, too.
+ * @param parent merged itself, without marks: what the child says nothing of is the parent's own value, not a copy
  */
 export function mergeDesigns(child: NodeDesign, parent: NodeDesign): NodeDesign {
   return {
@@ -12,9 +13,9 @@ export function mergeDesigns(child: NodeDesign, parent: NodeDesign): NodeDesign 
     oob: mergeFields(child.oob, parent.oob),
     interfaces: mergeNamed(child.interfaces, parent.interfaces, (own, inherited) => ({
       ...mergeFields(own, inherited),
-      networks: mergeLists(own.networks, inherited.networks),
-      slaves: mergeLists(own.slaves, inherited.slaves),
-      labels: mergeMappings(own.labels, inherited.labels),
+      networks: mergeLists(own.networks, inherited?.networks),
+      slaves: mergeLists(own.slaves, inherited?.slaves),
+      labels: mergeMappings(own.labels, inherited?.labels),
     })),
     storage: mergeStorage(child.storage, parent.storage),
     platform: mergePlatform(child.platform, parent.platform),
@@ -37,70 +38,61 @@ function inherit<T>(own: Maybe<T>, inherited: Maybe<T>): T | undefined {
 
 /** Field by field; of fields that are lists or mappings themselves, the child's. */
 function mergeFields<T extends object>(own: Maybe<T>, inherited: Maybe<T>): T | undefined {
-  if (!own && !inherited) return undefined;
-  const fields = Object.entries({ ...inherited, ...keep(own ?? {}, (value) => value !== null && value !== undefined) });
+  if (!own) return inherited ?? undefined;
   // the type says which of a design's fields there may be, and all of them may be absent
-  return Object.fromEntries(fields.filter(([, value]) => value !== '!')) as T;
+  const merged: Record<string, unknown> = { ...inherited };
+  for (const [field, value] of Object.entries(own)) {
+    if (value === '!') delete merged[field];
+    else if (value !== null && value !== undefined) merged[field] = value;
+  }
+  return merged as T;
 }
 
 function mergeLists(own: Maybe<readonly string[]>, inherited: Maybe<readonly string[]>): string[] | undefined {
-  if (!own && !inherited) return undefined;
-  const kept = (own ?? []).filter((value) => !value.startsWith('!'));
-  return [
-    ...kept,
-    ...(inherited ?? []).filter(
-      (value) => !value.startsWith('!') && !own?.includes(`!${value}`) && !kept.includes(value),
-    ),
-  ];
+  if (!own) return inherited ? [...inherited] : undefined;
+  const kept = own.filter((value) => !value.startsWith('!'));
+  return [...kept, ...(inherited ?? []).filter((value) => !own.includes(`!${value}`) && !kept.includes(value))];
 }
 
 function mergeMappings<Value>(
   own: Maybe<Record<string, Value>>,
   inherited: Maybe<Record<string, Value>>,
-): Record<string, NonNullable<Value>> | undefined {
-  return mergeNamed<NonNullable<Value>>(nonNull(own), nonNull(inherited), (value) => value);
+): Record<string, Value> | undefined {
+  return mergeNamed<Value>(own, inherited, (value) => value);
 }
 
-function nonNull<Value>(mapping: Maybe<Record<string, Value>>): Record<string, NonNullable<Value> | null> | undefined {
-  return mapping ? Object.fromEntries(Object.entries(mapping).map(([key, value]) => [key, value ?? null])) : undefined;
-}
-
-/** @param merge what both have */
+/** @param merge also what only the child has, so that its marks go */
 function mergeNamed<Value>(
   own: Maybe<Record<string, Value | null>>,
   inherited: Maybe<Record<string, Value | null>>,
-  merge: (own: Value, inherited: Value) => Value,
+  merge: (own: Value, inherited: Value | undefined) => Value,
 ): Record<string, Value> | undefined {
-  if (!own && !inherited) return undefined;
+  // what is inherited has no nulls any more; the type of documents' mappings does not say so
+  if (!own) return (inherited ?? undefined) as Record<string, Value> | undefined;
   const merged = new Map<string, Value>();
   for (const [name, value] of Object.entries(inherited ?? {})) {
-    if (value !== null && !name.startsWith('!') && own?.[`!${name}`] === undefined) merged.set(name, value);
+    if (value !== null && own[`!${name}`] === undefined) merged.set(name, value);
   }
-  for (const [name, value] of Object.entries(own ?? {})) {
-    const beneath = merged.get(name);
+  for (const [name, value] of Object.entries(own)) {
     if (value === null || value === '!') merged.delete(name);
-    else if (!name.startsWith('!')) merged.set(name, beneath === undefined ? value : merge(value, beneath));
+    else if (!name.startsWith('!')) merged.set(name, merge(value, merged.get(name)));
   }
   return Object.fromEntries(merged);
-}
-
-function keep<T extends object>(mapping: T, wanted: (value: unknown) => boolean): Partial<T> {
-  return Object.fromEntries(Object.entries(mapping).filter(([, value]) => wanted(value))) as Partial<T>;
 }
 
 type Storage = NonNullable<NodeDesign['storage']>;
 
 function mergeStorage(own: NodeDesign['storage'], inherited: NodeDesign['storage']): Storage | undefined {
-  if (!own && !inherited) return undefined;
+  if (!own) return inherited ?? undefined;
   return {
-    physical_devices: mergeNamed(own?.physical_devices, inherited?.physical_devices, (device, beneath) => ({
+    physical_devices: mergeNamed(own.physical_devices, inherited?.physical_devices, (device, beneath) => ({
       ...beneath,
       ...device,
     })),
-    volume_groups: mergeMappings(own?.volume_groups, inherited?.volume_groups),
+    volume_groups: mergeMappings(own.volume_groups, inherited?.volume_groups),
     // hints of both would all have to fit, and arrays of both would take each other's disks
-    root_device: inherit(own?.root_device, inherited?.root_device),
-    raid: inherit(own?.raid, inherited?.raid),
+    root_device: inherit(own.root_device, inherited?.root_device),
+    raid: inherit(own.raid, inherited?.raid),
   };
 }
 
@@ -108,24 +100,24 @@ type Platform = NonNullable<NodeDesign['platform']>;
 
 /** Another image is not what the inherited checksum and format are of. */
 function mergePlatform(own: NodeDesign['platform'], inherited: NodeDesign['platform']): Platform | undefined {
-  if (!own && !inherited) return undefined;
+  if (!own) return inherited ?? undefined;
   const { image: _image, checksum: _checksum, image_format: _format, ...others } = inherited ?? {};
-  const beneath = own?.image ? others : (inherited ?? {});
+  const beneath = own.image ? others : (inherited ?? {});
   return {
-    ...mergeFields(own ?? {}, beneath),
-    kernel_params: mergeMappings(own?.kernel_params, inherited?.kernel_params),
+    ...mergeFields(own, beneath),
+    kernel_params: mergeMappings(own.kernel_params, inherited?.kernel_params),
   };
 }
 
 type Metadata = NonNullable<NodeDesign['metadata']>;
 
 function mergeMetadata(own: NodeDesign['metadata'], inherited: NodeDesign['metadata']): Metadata | undefined {
-  if (!own && !inherited) return undefined;
+  if (!own) return inherited ?? undefined;
   return {
-    tags: mergeLists(own?.tags, inherited?.tags),
-    owner_data: mergeMappings(own?.owner_data, inherited?.owner_data),
-    rack: inherit(own?.rack, inherited?.rack),
-    boot_mac: inherit(own?.boot_mac, inherited?.boot_mac),
+    tags: mergeLists(own.tags, inherited?.tags),
+    owner_data: mergeMappings(own.owner_data, inherited?.owner_data),
+    rack: inherit(own.rack, inherited?.rack),
+    boot_mac: inherit(own.boot_mac, inherited?.boot_mac),
   };
 }
 
@@ -137,6 +129,6 @@ function mergeConfigDrive(
 ): ConfigDrive | undefined {
   if (own === '!') return undefined;
   const beneath = inherited === '!' ? undefined : inherited;
-  if (!own && !beneath) return undefined;
-  return { ...mergeFields(own, beneath), meta_data: mergeMappings(own?.meta_data, beneath?.meta_data) };
+  if (!own) return beneath ?? undefined;
+  return { ...mergeFields(own, beneath), meta_data: mergeMappings(own.meta_data, beneath?.meta_data) };
 }
