@@ -24,7 +24,7 @@ const taskName = /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,62}\/)?[A-Za-z0-9][A-Za-z0-9._
 
 const Id = z.string().regex(taskId, 'it must be letters, digits, ".", "_" and "-", 63 at most');
 const Names = z.array(z.string().regex(taskName, 'it must be the id of a task, or PLUGIN/ID for another plugin’s'));
-const Text = z.string().refine((text) => !text.includes('\0'), 'it must not contain a NUL');
+const Text = z.string({ error: 'it must be text' }).refine((text) => !text.includes('\0'), 'it must not contain a NUL');
 const Timeout = z
   .number({ error: 'it must be a number of seconds' })
   .positive('it must be above 0 seconds')
@@ -44,7 +44,7 @@ const Common = z.strictObject({
   }),
   requires: Names.default([]),
   required_for: Names.default([]),
-  parameters: z.unknown(),
+  parameters: z.unknown().optional(),
 });
 
 const EnvironmentValue = z.union([Text, z.number(), z.boolean()], { error: 'it must be text' }).transform(String);
