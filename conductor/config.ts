@@ -119,6 +119,9 @@ const Environment = z.object({
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
   ...allocationEnvironment,
   BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that a lost nudge left behind'),
+  BATON_SITE_BEAT_INTERVAL: seconds(0.5).describe(
+    'seconds between two looks at the nodes that a site action has at work, at the most',
+  ),
   BATON_MAX_ACTIVE_NODES: z.coerce.number().int().positive().default(100).describe('nodes worked on at the same time'),
   BATON_CONSOLE: z
     .enum(consoleAccess)
@@ -133,13 +136,12 @@ const Environment = z.object({
     .default('reader')
     .describe('who may read `/metrics`: callers with the role reader, anybody who reaches the API, or nobody (`off`)'),
   ...webhookEnvironment,
-  BATON_CRASH_AT_CHECKPOINT: z.coerce
-    .number()
-    .int()
-    .positive()
+  BATON_CRASH_AT_CHECKPOINT: z
+    .string()
+    .regex(/^(?:SIGUSR2\+)?[1-9]\d{0,8}$/, { error: 'must be a number such as 7, or SIGUSR2+7' })
     .optional()
     .describe(
-      'tests only: kill this process at that checkpoint (after a step event is committed, or a step has acted)',
+      'tests only: kill this process at that checkpoint (after a step event is committed, or a step has acted), counted from its start, or with `SIGUSR2+7` from that signal on',
     ),
 });
 
@@ -178,6 +180,7 @@ export interface ConductorConfig extends ConductorSettings {
   readonly leaseMs: number;
   readonly allocationErrorDays: number;
   readonly reconcileIntervalMs: number;
+  readonly siteBeatMs: number;
   readonly maxActiveNodes: number;
   readonly console: ConsoleAccess;
   readonly auth: AuthConfig;
@@ -190,7 +193,7 @@ export interface ConductorConfig extends ConductorSettings {
   readonly caDirectory: string;
   readonly metrics: 'reader' | 'anybody' | 'off';
   readonly webhooks: WebhookConfig;
-  readonly crashAtCheckpoint: number | undefined;
+  readonly crashAtCheckpoint: string | undefined;
 }
 
 /** What `baton` reads: operators have it in the shell from which they start a conductor, too. */
@@ -265,6 +268,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     leaseMs: env.BATON_LEASE_SECONDS * 1000,
     allocationErrorDays: env.BATON_ALLOCATION_ERROR_DAYS,
     reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,
+    siteBeatMs: env.BATON_SITE_BEAT_INTERVAL * 1000,
     maxActiveNodes: env.BATON_MAX_ACTIVE_NODES,
     console: env.BATON_CONSOLE,
     auth: readAuthConfig(env),

@@ -21,7 +21,7 @@ const pruneIntervalMs = 10 * 60_000;
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const log = createLog({ component: 'conductor', level: config.logLevel });
-  const opened = await openContext(config, { log, checkpoint: crashAtCheckpoint(config) });
+  const opened = await openContext(config, { log, checkpoint: crashAtCheckpoint(config, log) });
   try {
     await sealStoredSecrets(opened.context);
     await serve(config, log, opened);
@@ -72,12 +72,19 @@ async function serve(
   if (reason instanceof Error) throw reason;
 }
 
-/** Tests only: the process dies the hard way at its n-th checkpoint. */
-function crashAtCheckpoint(config: ConductorConfig): () => void {
-  let passed = 0;
+/** Tests only: the process dies the hard way at its n-th checkpoint, or the n-th after a signal. */
+function crashAtCheckpoint({ crashAtCheckpoint: place }: ConductorConfig, log: Log): () => void {
+  if (place === undefined) return () => undefined;
+  const [count, signal] = place.split('+').reverse();
+  let left = signal === undefined ? Number(count) : Infinity;
+  if (signal !== undefined)
+    process.on('SIGUSR2', () => {
+      left = Number(count);
+      log.info({ checkpoint: left }, 'counting checkpoints');
+    });
   return () => {
-    passed += 1;
-    if (passed === config.crashAtCheckpoint) process.kill(process.pid, 'SIGKILL');
+    left -= 1;
+    if (left === 0) process.kill(process.pid, 'SIGKILL');
   };
 }
 

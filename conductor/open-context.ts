@@ -18,6 +18,8 @@ import { findSwitchDriver, switchDriverNames } from '#conductor/networks/switche
 import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
 import { loadSecrets } from '#conductor/secrets/key-file.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
+import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
+import { type SiteHands, siteHands } from '#conductor/sites/actions/site-hands.ts';
 import { startWebhookDeliverer } from '#conductor/webhooks/deliver.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -30,6 +32,8 @@ export interface OpenContextOptions {
   readonly checkpoint?: ConductorContext['checkpoint'];
   /** Already open; its owner closes it. Default: as configured. */
   readonly database?: Database;
+  /** What site actions do to the world. Default: what they are for. */
+  readonly siteHands?: SiteHands;
   /** Of conductors in one process on one database. Default: as configured. */
   readonly secrets?: Secrets;
 }
@@ -106,20 +110,32 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   if (!database.exclusive) {
     await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));
   }
-  await database.listen(capacityChannel, () => allocator.kick());
-  await allocator.resume();
-  const webhooks = await startWebhookDeliverer(context);
+  const workers = await startWorkers(context, options.siteHands ?? siteHands);
   return {
     context,
     scheduler,
     beginStop: () => stopping.abort(new Error('the conductor is stopping')),
     close: async () => {
       stopping.abort(new Error('the conductor is stopping'));
-      await Promise.all([scheduler.stop(), allocator.stop(), webhooks.stop(), context.consoles.close()]);
+      await Promise.all([scheduler.stop(), workers.stop(), context.consoles.close()]);
       auth.close();
       await conductors.close();
       await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
       if (!options.database) await database.close();
+    },
+  };
+}
+
+/** Who works without being asked, beside the scheduler. */
+async function startWorkers(context: ConductorContext, hands: SiteHands): Promise<{ stop(): Promise<void> }> {
+  const { allocator, clock, database } = context;
+  await database.listen(capacityChannel, () => allocator.kick());
+  await allocator.resume();
+  const webhooks = await startWebhookDeliverer(context);
+  const siteActions = await openActionRunner({ context, clock, hands });
+  return {
+    stop: async () => {
+      await Promise.all([allocator.stop(), siteActions.stop(), webhooks.stop()]);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow } from '#conductor/db/schema/flow.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
+import { tellRunners } from '#conductor/sites/actions/action-store.ts';
 
 /** Ends the flow, and says in the node's history how, after how long, and whose it was. */
 export async function endFlow(
@@ -18,6 +19,8 @@ export async function endFlow(
     endedAt: now,
     ...(error === undefined ? {} : { error, onHold: null }),
   });
+  // its runner need not wait for its next look
+  if (flow.actionId !== null) await tellRunners(tx);
   const seconds = Math.max(0, Math.round((now.getTime() - flow.startedAt.getTime()) / 1000));
   const reason = error ?? flow.error;
   const about = { flow: flow.uuid, kind: flow.kind, seconds };

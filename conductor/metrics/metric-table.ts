@@ -68,6 +68,13 @@ export const metricTable = {
   flowAgeSecondsMax: fleet('baton_flow_age_seconds_max', 'How long the oldest flow that has not ended has run.', [
     'kind',
   ]),
+  siteActions: fleet('baton_site_actions', 'Site actions by name and state.', ['action', 'state']),
+  siteActionGroups: fleet('baton_site_action_groups', 'Groups of the site action under way by stage.', ['stage']),
+  siteActionNodes: fleet(
+    'baton_site_action_nodes',
+    'Nodes of the site action under way by status; phase: what they are in the middle of.',
+    ['status', 'phase'],
+  ),
   allocations: fleet('baton_allocations', 'Allocations by state.', ['state']),
   conductorsAlive: fleet('baton_conductors_alive', 'Conductors on this database whose heartbeat is fresh.'),
   conductorsKnown: fleet(
@@ -97,6 +104,12 @@ export const metricTable = {
   hopSeconds: histogram(
     'baton_hop_duration_seconds',
     "From the agent's heartbeat after a command to the start of its next step.",
+    [],
+    fast,
+  ),
+  siteBeatSeconds: histogram(
+    'baton_site_beat_duration_seconds',
+    'Looks of this conductor at all nodes that a site action has at work, with what it recorded of them.',
     [],
     fast,
   ),

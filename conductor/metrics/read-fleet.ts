@@ -14,6 +14,9 @@ const Fleet = z.array(
       'nodesLingering',
       'flowsOpen',
       'flowAgeSecondsMax',
+      'siteActions',
+      'siteActionGroups',
+      'siteActionNodes',
       'allocations',
       'conductorsAlive',
       'conductorsKnown',
@@ -59,6 +62,11 @@ export async function readFleet(
     union all select 'flowsOpen', kind, state, (held is not null or on_hold is not null)::text, count(*)::float8
       from flows where ended_at is null group by 2, 3, 4
     union all select 'flowAgeSecondsMax', kind, ${none}, ${none}, max(${age('started_at')}) from flows where ended_at is null group by 2
+    union all select 'siteActions', name, state, ${none}, count(*)::float8 from site_actions group by 2, 3
+    union all select 'siteActionGroups', stage, ${none}, ${none}, count(*)::float8 from site_action_groups
+      where action_id = (select id from site_actions where ended_at is null) group by 2
+    union all select 'siteActionNodes', status, coalesce(phase, ''), ${none}, count(*)::float8 from site_action_nodes
+      where action_id = (select id from site_actions where ended_at is null) group by 2, 3
     union all select 'allocations', state, ${none}, ${none}, count(*)::float8 from allocations group by 2
     union all select 'conductorsAlive', ${none}, ${none}, ${none}, count(*)::float8 from conductors
       where stopped_at is null and updated_at > now() - make_interval(secs => ${options.conductorTimeoutMs / 1000})

@@ -60,6 +60,18 @@ export async function tellWebhooksOfAllocations(
     returning ${notify}`);
 }
 
+/** What has become of a site action, for webhooks that see everything. @param subject stands for the action's id */
+export async function tellWebhooksOfSite(db: Queryable, subject: string, data: WebhookEvent['data']): Promise<void> {
+  const type: WebhookEventType = 'site.action';
+  const eventId = randomUUID();
+  const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });
+  await db.execute(sql`
+    insert into webhook_deliveries (webhook_uuid, event_id, event_type, subject, body)
+    select webhook.uuid, ${eventId}::uuid, ${type}::text, ${subject}::uuid, ${body}::text::jsonb
+    from webhooks webhook where ${isWanted(type, sql`null::text`)}
+    returning ${notify}`);
+}
+
 /** Whether the webhook (`webhook` in the statement) asks for events of this type about what these projects have. */
 function isWanted(type: WebhookEventType, ...projects: readonly SQL[]): SQL {
   return sql`(webhook.project is null or webhook.project in (${sql.join([...projects], sql`, `)}))

@@ -10,6 +10,8 @@ export const webhookEvents = {
   'node.step_failed': 'A step has failed: `flow`, `kind`, `step`, `error`.',
   'allocation.state':
     'An allocation has become active, has failed or was deleted (`deleted`): `allocation` (`uuid`, `name`), `state`, `last_error`, `node_uuid`.',
+  'site.action':
+    'A site action has been made or has ended: `action` (`id`, `name`), `state`, `error`, `user`, `revision`; only to webhooks without a project.',
 } as const;
 
 export type WebhookEventType = keyof typeof webhookEvents;

@@ -18,6 +18,7 @@ import {
   readActionParameters,
 } from '#conductor/sites/actions/action-table.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
+import { tellOfAction } from '#conductor/sites/actions/tell-of-action.ts';
 import { newUlid } from '#conductor/sites/actions/ulid.ts';
 import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
@@ -45,8 +46,6 @@ export interface ActionPlan {
   readonly run: SiteRun;
 }
 
-type CreateContext = ConductorContext & { readonly checkSiteRevision?: typeof checkRevision };
-
 /** What has been found out before an action is made. */
 interface Checked {
   readonly name: ActionName;
@@ -64,10 +63,11 @@ interface Checked {
  * action is under way, commits that nobody has looked at lie between), `not_supported`.
  */
 export async function createAction(
-  context: CreateContext,
+  context: ConductorContext,
   request: ActionRequest,
+  check: typeof checkRevision = checkRevision,
 ): Promise<{ readonly action: SiteActionRow } | { readonly plan: ActionPlan }> {
-  const checked = await checkRequest(context, request);
+  const checked = await checkRequest(context, request, check);
   const { name, revisionId, site, faults } = checked;
   if (checked.parameters.dry_run) return { plan: { name, revisionId, faults, run: planSite(site) } };
   const action = await insertAction(context, request, checked);
@@ -75,7 +75,11 @@ export async function createAction(
   return { action };
 }
 
-async function checkRequest(context: CreateContext, request: ActionRequest): Promise<Checked> {
+async function checkRequest(
+  context: ConductorContext,
+  request: ActionRequest,
+  check: typeof checkRevision,
+): Promise<Checked> {
   const { db } = context;
   const name = readActionName(request.name);
   const { unbuilt, isTrueUp } = actionTable[name];
@@ -95,7 +99,7 @@ async function checkRequest(context: CreateContext, request: ActionRequest): Pro
   const allowIntermediateCommits =
     request.allowIntermediateCommits === true || parameters['allow-intermediate-commits'] === true;
   if (isTrueUp && between.length > 0 && !allowIntermediateCommits) throw commitsBetween(between, committed.id);
-  const { site, faults } = await (context.checkSiteRevision ?? checkRevision)(context, committed.id);
+  const { site, faults } = await check(context, committed.id);
   if (!site) {
     const errors = faults.filter(({ level }) => level === 'Error').length;
     const message = `The documents of revision ${committed.id} have faults: ${errors}`;
@@ -132,7 +136,11 @@ function refuseUnknownNodes(site: Site, { target_nodes: names = [] }: ActionPara
   );
 }
 
-async function insertAction(context: CreateContext, request: ActionRequest, checked: Checked): Promise<SiteActionRow> {
+async function insertAction(
+  context: ConductorContext,
+  request: ActionRequest,
+  checked: Checked,
+): Promise<SiteActionRow> {
   const { db, clock } = context;
   const { name, revisionId, allowIntermediateCommits } = checked;
   const user = request.caller.user ?? null;
@@ -157,6 +165,7 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
       await tx.insert(siteActionSteps).values(steps);
       await tx.insert(siteActionCommands).values({ actionId, command: 'invoke', user });
       await addNotes(tx, actionId, firstNotes(checked));
+      await tellOfAction(tx, action);
       await tellRunners(tx);
       return action;
     });

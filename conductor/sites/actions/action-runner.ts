@@ -1,0 +1,183 @@
+import { fence } from '#conductor/background/fence.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
+import { keepRenewed, moment } from '#conductor/nodes/keep-lease.ts';
+import {
+  type ClaimedAction,
+  claimAction,
+  releaseAction,
+  releaseStaleActions,
+  renewAction,
+} from '#conductor/sites/actions/action-lease.ts';
+import { siteActionChannel, tellRunners } from '#conductor/sites/actions/action-store.ts';
+import { type ActionWork, record, siteReader } from '#conductor/sites/actions/action-work.ts';
+import { type Bell, createBell } from '#conductor/sites/actions/bell.ts';
+import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { runAction } from '#conductor/sites/actions/run-action.ts';
+import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import type { Clock } from '#shared/clock.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+
+/**
+ * Runs the open site action, if no other conductor does, from wherever it is. The database is all that it knows of it:
+ * a nudge says only that there is something to look at.
+ */
+export interface ActionRunner {
+  /** Returns at once, never throws. */
+  nudge(): void;
+  /** Lets go of the action, so that another conductor goes on with it at once; so does `context.stopping`. */
+  stop(): Promise<void>;
+}
+
+/** Pauses after errors in a row: from the period of a beat on, twice as long each time. */
+const longestPauseMs = 30_000;
+/** After so long without an error the next one is the first again. */
+const forgetErrorsMs = 60_000;
+
+interface RunnerOptions {
+  readonly context: ConductorContext;
+  readonly clock: Clock;
+  readonly hands: SiteHands;
+}
+
+/** Starts the runner of a conductor that has just come up, woken by whatever is told of site actions. */
+export async function openActionRunner(options: RunnerOptions): Promise<ActionRunner> {
+  const { config, database } = options.context;
+  await releaseStaleActions(database.db, { holder: config.conductorName, exclusive: database.exclusive });
+  const runner = startActionRunner(options);
+  await database.listen(siteActionChannel, () => runner.nudge());
+  return runner;
+}
+
+export function startActionRunner(options: RunnerOptions): ActionRunner {
+  const { context, clock, hands } = options;
+  const { config } = context;
+  const bell = createBell(clock);
+  const stopping = new AbortController();
+  const signal = AbortSignal.any([stopping.signal, context.stopping]);
+  const loop = async (): Promise<void> => {
+    const errors = createErrorCount();
+    while (!signal.aborted) {
+      try {
+        const claimed = await claimNext(context, { hands, bell, clock, stopping: signal });
+        if (!claimed) await bell.rest(config.reconcileIntervalMs, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        countDatabaseFault(context.metrics, error);
+        context.log.error({ err: error }, 'site actions not looked at; it is tried again');
+        await clock.sleep(errors.pauseMs(config.siteBeatMs), signal).catch(() => undefined);
+      }
+    }
+  };
+  const running = loop();
+  return {
+    nudge: () => bell.ring(),
+    stop: async () => {
+      stopping.abort(new Error('the conductor is stopping'));
+      await running;
+    },
+  };
+}
+
+interface RunnerParts {
+  readonly hands: SiteHands;
+  readonly bell: Bell;
+  readonly clock: Clock;
+  readonly stopping: AbortSignal;
+}
+
+/** Claims the open action and runs it for as long as the lease lasts; `false` when there is nothing to claim. */
+async function claimNext(context: ConductorContext, parts: RunnerParts): Promise<boolean> {
+  const { config, db, log } = context;
+  const { bell, clock, hands, stopping } = parts;
+  const claimedAt = moment();
+  const claimed = await claimAction(db, { holder: config.conductorName, leaseMs: config.leaseMs });
+  if (!claimed) return false;
+  const { lease, action, takenFrom, claimedAtMs } = claimed;
+  const about = { action: action.id, name: action.name };
+  if (takenFrom === undefined) log.info(about, 'site action claimed');
+  else log.warn({ ...about, from: takenFrom }, 'site action taken over');
+  const kept = keepRenewed(
+    context,
+    {
+      what: `site action ${action.id}`,
+      about: { action: action.id },
+      renew: () => renewAction(db, lease, config.leaseMs),
+    },
+    claimedAt,
+  );
+  const fenced = { ...fence(context, kept.requireHeld), clock };
+  try {
+    await runPersistently({
+      context: fenced,
+      hands,
+      action,
+      lease,
+      bell,
+      signal: AbortSignal.any([stopping, kept.signal]),
+      now: () => claimedAtMs + performance.now() - claimedAt.monotonicMs,
+      site: siteReader(fenced, { hands, revisionId: action.revisionId }),
+    });
+  } finally {
+    kept.stop();
+    await letGo(context, claimed, stopping);
+  }
+  return true;
+}
+
+/** Whatever passes is tried again from what is recorded, and told to whoever looks at the action. */
+async function runPersistently(work: ActionWork): Promise<void> {
+  const { context, action, signal } = work;
+  const errors = createErrorCount();
+  const told = new Set<string>();
+  for (;;) {
+    try {
+      await runAction(work);
+      return;
+    } catch (error) {
+      if (signal.aborted || errorCode(error) === 'lease_lost') {
+        context.log.info({ action: action.id, err: error }, 'site action left to another conductor');
+        return;
+      }
+      countDatabaseFault(context.metrics, error);
+      context.log.error({ action: action.id, err: error }, 'site action does not get on; it is tried again');
+      const text = `conductor ${context.config.conductorName} does not get on, and tries again: ${errorChain(error)}`;
+      if (!told.has(text)) await tell(work, text);
+      told.add(text);
+      await context.clock.sleep(errors.pauseMs(context.config.siteBeatMs), signal).catch(() => undefined);
+    }
+  }
+}
+
+async function tell(work: ActionWork, text: string): Promise<void> {
+  const { context, action } = work;
+  try {
+    await record(work, (tx) => addNotes(tx, action.id, [{ verbosity: 1, text }]));
+  } catch (error) {
+    context.log.warn({ action: action.id, err: error }, 'note of a fault not written');
+  }
+}
+
+async function letGo({ db, log }: ConductorContext, { lease }: ClaimedAction, stopping: AbortSignal): Promise<void> {
+  try {
+    await releaseAction(db, lease);
+    if (stopping.aborted) await tellRunners(db);
+  } catch (error) {
+    log.warn({ action: lease.actionId, err: error }, 'lease on a site action not given back; it runs out');
+  }
+}
+
+/** How long to wait after each of several errors in a row. */
+function createErrorCount(): { pauseMs(firstMs: number): number } {
+  const state = { count: 0, lastAt: 0 };
+  return {
+    pauseMs: (firstMs) => {
+      const now = performance.now();
+      state.count = now - state.lastAt > forgetErrorsMs ? 0 : state.count;
+      const pause = Math.min(longestPauseMs, firstMs * 2 ** state.count);
+      state.count += 1;
+      state.lastAt = now;
+      return pause;
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { eq, sql } from 'drizzle-orm';
+import type { Transaction } from '#conductor/db/open.ts';
+import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { listActionSteps, recordStep } from '#conductor/sites/actions/action-store.ts';
+import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import { type ActionWork, record } from '#conductor/sites/actions/action-work.ts';
+import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { stopReason } from '#conductor/sites/actions/settle-run.ts';
+import { tellOfAction } from '#conductor/sites/actions/tell-of-action.ts';
+import { dagId } from '#conductor/sites/actions/view-action.ts';
+import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * Ends an action whose steps have ended, and in the same transaction tags its revision: `site-action-success`, or
+ * `site-action-failure` when it got past the documents' validation (seed 001 "Shipyard Tag Releases").
+ */
+export async function endAction(work: ActionWork): Promise<void> {
+  const { context, action, lease } = work;
+  const end = await record(work, async (tx, { wanted }) => {
+    const row = await readAction(tx, action.id);
+    const how = await judgeSteps(tx, row, wanted);
+    const tag = await tagIts(tx, row, how.state);
+    await tx
+      .update(siteActions)
+      .set({ ...how, endedAt: sql`now()`, holder: null, expiresAt: null })
+      .where(eq(siteActions.id, lease.actionId));
+    const text = `${row.name} ${how.state}${how.error === null ? '' : `: ${how.error}`}`;
+    const tagged = tag === undefined ? '' : `; revision ${row.revisionId} tagged ${tag}`;
+    await addNotes(tx, row.id, [{ verbosity: 1, text: `${text}${tagged}` }]);
+    await tellOfAction(tx, { ...row, ...how });
+    return how;
+  });
+  context.log.info({ action: action.id, name: action.name, ...end }, 'site action ended');
+}
+
+async function readAction(tx: Transaction, id: string): Promise<SiteActionRow> {
+  const [row] = await tx.select().from(siteActions).where(eq(siteActions.id, id));
+  if (!row) throw new AppError('internal', `site action ${id} is gone`);
+  return row;
+}
+
+async function judgeSteps(
+  tx: Transaction,
+  { id }: Pick<SiteActionRow, 'id'>,
+  wanted: SiteActionRow['wanted'],
+): Promise<{ state: 'complete' | 'failed' | 'stopped'; error: string | null }> {
+  const steps = await listActionSteps(tx, [id]);
+  const failed = steps.find(({ state }) => state === 'failed');
+  const isWhole = steps.every(({ state, name }) => state === 'done' || name === 'tag_revision');
+  if (isWhole) return { state: 'complete', error: null };
+  if (wanted === 'stop') return { state: 'stopped', error: stopReason };
+  return { state: 'failed', error: failed ? `${failed.name}: ${failed.error ?? 'failed'}` : 'not all steps ran' };
+}
+
+async function tagIts(
+  tx: Transaction,
+  action: SiteActionRow,
+  state: 'complete' | 'failed' | 'stopped',
+): Promise<string | undefined> {
+  const { id, name, revisionId, user, validated } = action;
+  if (!actionTable[name].steps.includes('tag_revision')) return undefined;
+  const step = { actionId: id, name: 'tag_revision' } as const;
+  if (!validated) {
+    await recordStep(tx, step, { state: 'skipped' });
+    return undefined;
+  }
+  const tag = state === 'complete' ? 'site-action-success' : 'site-action-failure';
+  await tagRevision(tx, {
+    revisionId,
+    tag,
+    data: { action: id, dag_id: `${dagId(action)}.${id}` },
+    user: user ?? undefined,
+  });
+  await recordStep(tx, step, { state: 'done' });
+  return tag;
+}

@@ -1,0 +1,72 @@
+import type { SiteActionStepRow } from '#conductor/db/schema/site-action.ts';
+import { listActionSteps, recordStep } from '#conductor/sites/actions/action-store.ts';
+import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
+import { type ActionWork, awaitGo, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
+import { endAction } from '#conductor/sites/actions/end-action.ts';
+import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { actionSteps } from '#conductor/sites/actions/steps/index.ts';
+import { type ErrorCode, errorChain, errorCode } from '#shared/errors/app-error.ts';
+
+/**
+ * Runs a claimed action from where its steps say that it is, to its end.
+ * @throws whatever passes: the caller tries again; AppError `lease_lost`
+ */
+export async function runAction(work: ActionWork): Promise<void> {
+  const { context, action, signal } = work;
+  for (;;) {
+    signal.throwIfAborted();
+    const steps = await listActionSteps(context.db, [action.id]);
+    const next = steps.find(({ state }) => state === 'pending' || state === 'running');
+    const name = next && (next.name as ActionStepName);
+    const wanted = await awaitGo(work);
+    if (name === undefined || name === 'tag_revision') {
+      await endAction(work);
+      return;
+    }
+    if (isSkipped(name, steps, wanted)) await recordEnd(work, name, { state: 'skipped' });
+    else await runStep(work, name);
+  }
+}
+
+/** After a failure, or a stop, there is nothing left to do but to tell. */
+function isSkipped(name: ActionStepName, steps: readonly SiteActionStepRow[], wanted: 'run' | 'stop'): boolean {
+  if (name === 'final_report') return false;
+  const isUnderWay = steps.some((step) => step.name === name && step.state === 'running');
+  // its nodes are broken off by the step itself
+  if (name === 'baremetal_nodes' && isUnderWay) return false;
+  return wanted === 'stop' || steps.some(({ state }) => state === 'failed');
+}
+
+async function runStep(work: ActionWork, name: Exclude<ActionStepName, 'tag_revision'>): Promise<void> {
+  const { context, action } = work;
+  const { id: actionId } = action;
+  await record(work, (tx) => recordStep(tx, { actionId, name }, { state: 'running' }));
+  context.log.info({ action: actionId, step: name }, 'step of a site action begins');
+  await recordEnd(work, name, await tryStep(work, name));
+}
+
+/** Errors that trying again does not mend. Not of nodes at work: what was begun there has to be brought to an end. */
+const lasting: ReadonlySet<ErrorCode> = new Set(['invalid_argument', 'not_supported', 'not_found', 'conflict']);
+
+async function tryStep(work: ActionWork, name: Exclude<ActionStepName, 'tag_revision'>): Promise<StepEnd> {
+  try {
+    return await actionSteps[name](work);
+  } catch (error) {
+    if (name === 'baremetal_nodes' || !lasting.has(errorCode(error))) throw error;
+    return { state: 'failed', error: errorChain(error) };
+  }
+}
+
+async function recordEnd(work: ActionWork, name: ActionStepName, end: StepEnd): Promise<void> {
+  const { context, action } = work;
+  const { state, error, notes = [], write } = end;
+  await record(work, async (tx) => {
+    await write?.(tx);
+    await recordStep(tx, { actionId: action.id, name }, { state, error });
+    await addNotes(tx, action.id, notes);
+    if (error !== undefined) await addNotes(tx, action.id, [{ step: name, verbosity: 1, text: `failed: ${error}` }]);
+  });
+  const about = { action: action.id, step: name, state, error };
+  if (state === 'failed') context.log.warn(about, 'step of a site action failed');
+  else context.log.info(about, 'step of a site action ended');
+}

@@ -1,0 +1,14 @@
+import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
+import { relabelNodes } from '#conductor/sites/nodes/relabel-nodes.ts';
+import { verifyNodes } from '#conductor/sites/nodes/verify-nodes.ts';
+import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+
+/** What an action does to the world, and how it reads its documents: tests of the runner give it other hands. */
+export interface SiteHands {
+  readonly checkRevision: typeof checkRevision;
+  readonly advanceNodes: typeof advanceNodes;
+  readonly verifyNodes: typeof verifyNodes;
+  readonly relabelNodes: typeof relabelNodes;
+}
+
+export const siteHands: SiteHands = { checkRevision, advanceNodes, verifyNodes, relabelNodes };

@@ -1,0 +1,140 @@
+import { readWish } from '#conductor/sites/actions/action-lease.ts';
+import { readPausedMs } from '#conductor/sites/actions/action-store.ts';
+import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
+import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
+import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { loadRun, recordDoing, recordRun } from '#conductor/sites/actions/run-store.ts';
+import {
+  prolongPhases,
+  type Settled,
+  settleRun,
+  stopReason,
+  workingNodes,
+} from '#conductor/sites/actions/settle-run.ts';
+import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { Site } from '#conductor/sites/site.ts';
+import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
+import { reportSite } from '#conductor/sites/strategy/report.ts';
+import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What nodes are doing is written for people, who do not read faster; with whatever else is written it goes too. */
+const doingEveryMs = 2_000;
+/** After a beat others get the processor for some times as long as it took, but never longer than one period. */
+const restRatio = 3;
+const minimumRestMs = 50;
+
+/** What is kept in memory between two beats, while the lease is held. */
+interface BeatState {
+  /** As it is recorded. */
+  readonly run: SiteRun;
+  /** Of nodes at work, as it was recorded last. */
+  readonly doing: ReadonlyMap<string, string>;
+  readonly doingRecordedAt: number;
+}
+
+/**
+ * Group by group, prepare and deploy (seed 000, "Process"). What is decided is recorded before it is begun, and what has
+ * become of it after; all that is known stands in the database, so that any conductor goes on where another one was.
+ */
+export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
+  const { context, action, bell, signal } = work;
+  const { siteBeatMs } = context.config;
+  const site = await work.site();
+  const run = await loadRun(context.db, action.id, site.strategy.max_parallel_groups);
+  if (!run) throw new AppError('internal', `site action ${action.id} has no groups`);
+  let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0 };
+  for (;;) {
+    const begunAt = performance.now();
+    const beat = await beatOnce(work, site, state);
+    if (beat.isOver) return endOf(beat.state.run, beat.isStopped);
+    ({ state } = beat);
+    const tookMs = performance.now() - begunAt;
+    context.metrics.siteBeatSeconds.observe(tookMs / 1000);
+    const pauseMs = Math.min(Math.max(minimumRestMs, restRatio * tookMs), siteBeatMs);
+    if (beat.hasBegun) continue;
+    await context.clock.sleep(pauseMs, signal);
+    await bell.rest(siteBeatMs - pauseMs, signal);
+  }
+}
+
+function endOf(run: SiteRun, isStopped: boolean): StepEnd {
+  if (isStopped) return { state: 'failed', error: stopReason };
+  const { failedCritical } = reportSite(run);
+  if (failedCritical.length === 0) return { state: 'done' };
+  return { state: 'failed', error: `critical groups failed: ${failedCritical.join(', ')}` };
+}
+
+interface Beat {
+  readonly state: BeatState;
+  readonly hasBegun: boolean;
+  readonly isOver: boolean;
+  readonly isStopped: boolean;
+}
+
+/** Looks after all nodes at work, records what became of them and what follows from it. */
+async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise<Beat> {
+  const { context, lease, action, hands } = work;
+  const wish = await readWish(context.db, lease);
+  const orders = ordersOf(state.run, site);
+  const outcomes: ReadonlyMap<string, NodeOutcome> =
+    orders.length === 0 ? new Map() : await hands.advanceNodes(context, { action, site, orders });
+  context.checkpoint('acted');
+  const after = applyOutcomes(state.run, outcomes);
+  const settle = (run: SiteRun, wanted: typeof wish.wanted): Settled =>
+    settleRun(run, { wanted, now: work.now(), timeouts: site.timeouts });
+  const foreseen = settle(after, wish.wanted);
+  const doing = doingOf(outcomes);
+  const changes = [...doing].filter(([name, text]) => state.doing.get(name) !== text);
+  const isDoingDue = changes.length > 0 && work.now() - state.doingRecordedAt >= doingEveryMs;
+  if (foreseen.run === state.run && isFollowed(wish) && !isDoingDue) {
+    return { state, hasBegun: false, isOver: foreseen.isOver, isStopped: wish.wanted === 'stop' };
+  }
+  return record(work, async (tx, current) => {
+    const hasPaused = current.state === 'paused' && current.wanted !== 'pause';
+    const resumed = hasPaused ? prolongPhases(after, await readPausedMs(tx, action.id)) : after;
+    const settled = hasPaused || current.wanted !== wish.wanted ? settle(resumed, current.wanted) : foreseen;
+    await followWish(tx, lease, current);
+    await recordRun(tx, action.id, state.run, settled.run);
+    if (isDoingDue) {
+      await recordDoing(
+        tx,
+        action.id,
+        changes.map(([name, text]) => ({ name, doing: text })),
+      );
+    }
+    const notes = [...noteOutcomes(state.run, outcomes), ...noteDecisions(settled.run, settled.decisions)];
+    await addNotes(tx, action.id, notes);
+    return {
+      state: {
+        run: settled.run,
+        ...(isDoingDue
+          ? { doing, doingRecordedAt: work.now() }
+          : { doing: keepOf(state.doing, doing), doingRecordedAt: state.doingRecordedAt }),
+      },
+      hasBegun: settled.decisions.some(({ kind }) => kind === 'begin' || kind === 'cancel'),
+      isOver: settled.isOver,
+      isStopped: current.wanted === 'stop',
+    };
+  });
+}
+
+function ordersOf(run: SiteRun, site: Site): NodeOrder[] {
+  return workingNodes(run).map(([name, { work }]) => {
+    const node = site.nodes.get(name);
+    if (!node) throw new AppError('internal', `node ${name} is at work and not in the action's documents`);
+    const { phase, cancelling } = work;
+    return { node, phase, ...(cancelling === undefined ? {} : { cancel: cancelling }) };
+  });
+}
+
+function doingOf(outcomes: ReadonlyMap<string, NodeOutcome>): Map<string, string> {
+  const doing = new Map<string, string>();
+  for (const [name, outcome] of outcomes) if (outcome.state === 'working') doing.set(name, outcome.doing);
+  return doing;
+}
+
+/** What is recorded of those that are at work still: with a new phase the row begins anew. */
+function keepOf(recorded: ReadonlyMap<string, string>, working: ReadonlyMap<string, string>): Map<string, string> {
+  return new Map([...recorded].filter(([name]) => working.has(name)));
+}

@@ -1,0 +1,31 @@
+import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
+import { nameNodes } from '#conductor/sites/actions/note-changes.ts';
+import type { Note } from '#conductor/sites/actions/note-store.ts';
+import { loadRun } from '#conductor/sites/actions/run-store.ts';
+import { reportSite, type SiteReport } from '#conductor/sites/strategy/report.ts';
+
+const step = 'final_report';
+
+/** The seed's report: what has become of groups and nodes; those left `prepared` too, which Shipyard leaves out. */
+export async function finalReport({ context, action }: ActionWork): Promise<StepEnd> {
+  const run = await loadRun(context.db, action.id, 1);
+  if (!run) return { state: 'skipped' };
+  return { state: 'done', notes: noteReport(reportSite(run)) };
+}
+
+/** Pure. */
+function noteReport({ groups, nodes, conclusion }: SiteReport): Note[] {
+  const groupLines = groups.map(
+    ({ name, critical, stage, reason, prepare, deploy }) =>
+      `${name}${critical ? ' [Critical]' : ''} ended with stage: ${stage}${reason === undefined ? '' : ` (${reason})`}; ` +
+      `prepare ${prepare}, deploy ${deploy}`,
+  );
+  const nodeLines = Object.entries(nodes)
+    .filter(([, names]) => names.length > 0)
+    .map(([status, names]) => `${status}: ${names.length} (${nameNodes(names)})`);
+  return [
+    { step, subject: 'Deployment Groups', verbosity: 1, text: groupLines.join('\n') || 'there are none' },
+    { step, subject: 'Node Deployment', verbosity: 1, text: nodeLines.join('\n') || 'there are none' },
+    { step, verbosity: 1, text: `Finish (${conclusion})` },
+  ];
+}

@@ -1,0 +1,23 @@
+import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
+import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
+import { baremetalNodes } from '#conductor/sites/actions/steps/baremetal-nodes.ts';
+import { finalReport } from '#conductor/sites/actions/steps/final-report.ts';
+import { preflight } from '#conductor/sites/actions/steps/preflight.ts';
+import { validateSiteDesign } from '#conductor/sites/actions/steps/validate-site-design.ts';
+import { verifySite } from '#conductor/sites/actions/steps/verify-site.ts';
+import { workOnNodes } from '#conductor/sites/actions/steps/work-on-nodes.ts';
+
+/**
+ * THE table of what the steps of actions do. Each may be run again by another conductor at any time: what it has done
+ * stands in the database, or does no harm twice. The tag is set in the transaction that ends the action.
+ */
+export const actionSteps: Readonly<
+  Record<Exclude<ActionStepName, 'tag_revision'>, (work: ActionWork) => Promise<StepEnd>>
+> = {
+  preflight,
+  validate_site_design: validateSiteDesign,
+  verify_site: verifySite,
+  baremetal_nodes: baremetalNodes,
+  relabel_nodes: (work) => workOnNodes(work, { step: 'relabel_nodes', does: work.hands.relabelNodes }),
+  final_report: finalReport,
+};

@@ -1,0 +1,19 @@
+import { countDistinct } from 'drizzle-orm';
+import { siteNodes } from '#conductor/db/schema/site.ts';
+import { readActionParameters } from '#conductor/sites/actions/action-table.ts';
+import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
+
+/** Is there who can do the work, and for `update_site` anything to update (airship.md §4.5)? */
+export async function preflight({ context, action }: ActionWork): Promise<StepEnd> {
+  const live = await context.conductors.live();
+  if (live.length === 0) return { state: 'failed', error: 'no conductor is alive' };
+  const names = live.map(({ hostname }) => hostname).join(', ');
+  const notes = [{ step: 'preflight', verbosity: 2, text: `conductors: ${names}` }] as const;
+  if (action.name !== 'update_site') return { state: 'done', notes };
+  const parameters = readActionParameters(action.name, action.parameters);
+  const [row] = await context.db.select({ count: countDistinct(siteNodes.name) }).from(siteNodes);
+  if ((row?.count ?? 0) > 0 || parameters['continue-on-fail'] === true) return { state: 'done', notes };
+  const error =
+    'no node of this site is deployed yet: use deploy_site, or give continue-on-fail=true to deploy whatever is missing';
+  return { state: 'failed', error, notes };
+}

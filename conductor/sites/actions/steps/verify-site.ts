@@ -1,0 +1,35 @@
+import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
+import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
+import { workOnNodes } from '#conductor/sites/actions/steps/work-on-nodes.ts';
+
+const step = 'verify_site';
+
+/**
+ * Does a conductor that is alive work on each node's group, and know its driver? An action that deploys asks no more:
+ * each node's own faults come up when it is prepared, and its group's criteria judge them. `verify_site` asks the nodes.
+ */
+export async function verifySite(work: ActionWork): Promise<StepEnd> {
+  const { action, hands, context } = work;
+  const { nodes } = await work.site();
+  const live = await context.conductors.live();
+  const attends = new Set(
+    live.flatMap(({ conductorGroup, drivers }) => drivers.map((driver) => `${conductorGroup}/${driver}`)),
+  );
+  const left = [...nodes.values()].filter(
+    ({ conductorGroup = '', driver }) => !attends.has(`${conductorGroup.toLowerCase()}/${driver}`),
+  );
+  const notes = left.map(({ name, driver, conductorGroup = '' }) => ({
+    step,
+    subject: name,
+    verbosity: 1,
+    text: `no conductor that is alive has driver ${driver}${conductorGroup === '' ? '' : ` in group ${conductorGroup}`}`,
+  })) satisfies StepEnd['notes'];
+  if (left.length === nodes.size && nodes.size > 0) {
+    const error = `no conductor that is alive works on any of ${countNodes(left.length)}: ${nameNodes(left.map(({ name }) => name))}`;
+    return { state: 'failed', error, notes };
+  }
+  if (actionTable[action.name].isTrueUp) return { state: 'done', notes };
+  const verified = await workOnNodes(work, { step, does: hands.verifyNodes });
+  return { ...verified, notes: [...notes, ...(verified.notes ?? [])] };
+}

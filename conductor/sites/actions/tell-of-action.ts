@@ -1,0 +1,12 @@
+import type { Queryable } from '#conductor/db/open.ts';
+import type { SiteActionRow } from '#conductor/db/schema/site-action.ts';
+import { ulidAsUuid } from '#conductor/sites/actions/ulid.ts';
+import { tellWebhooksOfSite } from '#conductor/webhooks/outbox.ts';
+
+/** Tells webhooks what has become of an action, in the transaction that made it so. */
+export async function tellOfAction(
+  db: Queryable,
+  { id, name, state, error, user, revisionId }: SiteActionRow,
+): Promise<void> {
+  await tellWebhooksOfSite(db, ulidAsUuid(id), { action: { id, name }, state, error, user, revision: revisionId });
+}
