@@ -75,7 +75,7 @@ export function isActionsDeploy({ facts }: Pick<NodeCase, 'facts'>, node: NodeSt
 }
 
 /** Why the site keeps its hands off: whose the node is. Pure. */
-export function whyForeign(given: NodeCase, node: NodeStanding): string | undefined {
+export function whyForeign(given: Pick<NodeCase, 'facts'>, node: NodeStanding): string | undefined {
   if (node.owner !== null) return `it belongs to ${node.owner}`;
   if (node.lessee !== null) return `it is leased to ${node.lessee}`;
   if (node.instanceUuid !== null && isSites(given) === undefined) {

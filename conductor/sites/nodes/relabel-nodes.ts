@@ -1,11 +1,74 @@
 import type { ConductorContext } from '#conductor/context.ts';
+import { changeNode } from '#conductor/nodes/change-node.ts';
+import { setTraits } from '#conductor/nodes/change-traits.ts';
+import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
+import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
+import { whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
+import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
-/** Brings rack, tags, labels, traits and resource class in line with the documents; deploys nothing. */
-export function relabelNodes(
-  _context: ConductorContext,
-  work: SiteWork & { readonly names: readonly string[] },
+const atOnce = 16;
+
+/**
+ * Brings rack, tags, labels, traits and resource class in line with the documents; deploys nothing. What a node's state
+ * does not allow is its failure, and the rest is changed.
+ */
+export async function relabelNodes(
+  context: ConductorContext,
+  { action, site, names }: SiteWork & { readonly names: readonly string[] },
 ): Promise<ReadonlyMap<string, NodeReport>> {
-  throw new AppError('not_supported', `relabel ${work.names.length} nodes: not built yet`);
+  const wanted = names.flatMap((name) => site.nodes.get(name) ?? []);
+  const read = await readFacts(
+    context,
+    action.id,
+    wanted.map((node) => ({ node, phase: 'prepare' })),
+  );
+  const relabel = async (name: string): Promise<NodeReport> => {
+    const { facts, design } = read.get(name) ?? {};
+    if (!facts) return failure('the documents have no such node');
+    if (!facts.node || !design) return failure('it is not enrolled: deploy_site enrols it');
+    const foreign = whyForeign({ facts }, facts.node);
+    return foreign === undefined ? relabelNode(context, action, design) : failure(foreign);
+  };
+  return actInTurn(names, relabel, { atOnce, budgetMs: Number.POSITIVE_INFINITY });
+}
+
+function failure(error: string): NodeReport {
+  return { state: 'failed', error, findings: [] };
+}
+
+async function relabelNode(
+  context: ConductorContext,
+  action: SiteWork['action'],
+  { row, changes }: NonNullable<ReadNode['design']>,
+): Promise<NodeReport> {
+  const caller = siteCaller(action);
+  const { relabelling, traits } = changes;
+  const patchNode = (patch: JsonPatch) => async () => {
+    await changeNode(context, row.uuid, patch, { version: requestVersion, caller });
+  };
+  const isClass = ({ path }: JsonPatch[number]): boolean => path === '/resource_class';
+  const labels = relabelling.filter((each) => !isClass(each));
+  const resourceClass = relabelling.filter(isClass);
+  const steps = [
+    ...(labels.length > 0 ? [{ what: labels.map(({ path }) => path.slice(1)), change: patchNode(labels) }] : []),
+    // in few states: it stands alone, so that it keeps nothing else back
+    ...(resourceClass.length > 0 ? [{ what: ['resource_class'], change: patchNode(resourceClass) }] : []),
+    ...(traits ? [{ what: ['traits'], change: () => setTraits(context, row.uuid, traits, caller) }] : []),
+  ];
+  const findings: string[] = [];
+  const errors: string[] = [];
+  for (const { what, change } of steps) {
+    try {
+      await change();
+      findings.push(...what.map((field) => `changed ${field}`));
+    } catch (error) {
+      if (errorCode(error) === 'database_error') throw error;
+      errors.push(`change ${what.join(', ')}: ${errorChain(error)}`);
+    }
+  }
+  if (errors.length > 0) return { state: 'failed', error: errors.join('; '), findings };
+  return findings.length > 0 ? { state: 'done', findings } : { state: 'done', remark: 'it was so already', findings };
 }
