@@ -7,7 +7,8 @@ export interface BatonOptions {
   readonly onLine?: (line: string) => void;
   /** Default a minute. */
   readonly timeoutMs?: number;
-  readonly env?: Readonly<Record<string, string>>;
+  /** Its standard input. */
+  readonly input?: string;
   /** Exit codes that are no failure; default 0. */
   readonly okExitCodes?: readonly number[];
 }
@@ -17,10 +18,10 @@ export interface BatonOptions {
  * @throws AppError `command_failed` with what it wrote to standard error
  */
 export function baton(lab: Lab, args: readonly string[], options: BatonOptions = {}): Promise<RunResult> {
-  const { onLine, env, ...more } = options;
+  const { onLine, ...more } = options;
   const command = ['netns', 'exec', lab.directory.namespace, process.execPath, resolve('conductor/cli/main.ts')];
   return run('ip', [...command, ...args], {
-    env: { BATON_URL: lab.conductor.url, ...env },
+    env: { BATON_URL: lab.conductor.url },
     signal: lab.closing,
     ...(onLine ? { onStdoutLine: onLine } : {}),
     ...more,

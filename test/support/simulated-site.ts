@@ -1,5 +1,4 @@
 import { stringify } from 'yaml';
-import { seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 import {
   type SimulatedNode,
   type SimulatedNodeOptions,
@@ -30,12 +29,6 @@ export function siteDocument(schema: string, name: string, data: unknown): strin
   const layeringDefinition = { abstract: false, layer: 'site' };
   const metadata = { schema: 'metadata/Document/v1', name, layeringDefinition, storagePolicy: 'cleartext' };
   return stringify({ schema, metadata, data });
-}
-
-/** The five groups of seed 000. */
-export function seedStrategyDocument(): string {
-  const { groups } = seedStrategy;
-  return siteDocument('shipyard/DeploymentStrategy/v1', 'deployment-strategy', { groups });
 }
 
 /** Simulated machines and the documents that describe them. */

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFailed, test } from 'vitest';
@@ -11,7 +11,6 @@ import {
   bmcCredential,
   type SimulatedSite,
   type SiteMember,
-  seedStrategyDocument,
   startSimulatedSite,
 } from '#test/support/simulated-site.ts';
 import { createSiteOperator, type SiteOperator } from '#test/support/site-operator.ts';
@@ -20,6 +19,7 @@ import { createSiteOperator, type SiteOperator } from '#test/support/site-operat
  * Seed 000's example: its strategy of five groups, and its three worked runs, over simulated machines through Redfish,
  * real agents and the command line.
  */
+const example = 'conductor/sites/documents/example/strategy.yaml';
 const members: readonly SiteMember[] = [
   { name: 'ntp01', rack: 'rack03', tags: ['ntp'] },
   { name: 'control01', rack: 'rack03', tags: ['control'] },
@@ -79,17 +79,18 @@ async function deploySite(faults: Readonly<Record<string, NodeFaults>>): Promise
   for (const [name, fault] of Object.entries(faults)) Object.assign(machines.machines.get(name)?.faults ?? {}, fault);
   folder = await mkdtemp(join(tmpdir(), 'baton-site-'));
   const file = join(folder, 'site.yaml');
-  await writeFile(file, `${machines.documents}---\n${seedStrategyDocument()}`);
+  await writeFile(file, `${machines.documents}${await readFile(example, 'utf8')}`);
 
+  const { name, account } = bmcCredential;
   const baton = (args: readonly string[], okExitCodes = [0]) =>
     run(globalThis.process.execPath, ['conductor/cli/main.ts', ...args], {
-      env: { BATON_URL: process.url, BMC_PASSWORD: bmcCredential.account.password },
+      env: { BATON_URL: process.url },
+      input: account.password,
       okExitCodes,
       timeoutMs: 120_000,
     });
-  const { name, account } = bmcCredential;
-  await baton(['credential', 'set', name, '--username', account.username, '--password-env', 'BMC_PASSWORD']);
-  await baton(['site', 'upload', file]);
+  await baton(['credential', 'set', name, `username=${account.username}`, 'password=@-']);
+  await baton(['site', 'upload', 'site', file]);
   await baton(['site', 'commit']);
   const created = await baton(['action', 'create', 'deploy_site', '--wait'], [0, 1]);
 

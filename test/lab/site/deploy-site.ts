@@ -74,7 +74,7 @@ export async function deploySite(
   const machines = siteMachines.map((machine) => ({ machine, ...watchMachine(lab, machine, image) }));
   for (const args of siteCommands(lab, image)) {
     report(`baton ${args.join(' ')}`);
-    await baton(lab, args, { onLine: show, env: { BMC_PASSWORD: bmcAccount(lab).password } });
+    await baton(lab, args, { onLine: show, input: bmcAccount(lab).password });
   }
   report('baton action create deploy_site --wait');
   const deploy = await runAction(lab, 'deploy_site', { onLine: show, timeoutMs: actionLimitMs });
@@ -131,10 +131,10 @@ function watchMachine(lab: Lab, machine: SiteMachine, image: DemoImage): Omit<Wa
 function siteCommands(lab: Lab, image: DemoImage): string[][] {
   const { username } = bmcAccount(lab);
   return [
-    ['credential', 'set', 'lab-bmc', '--username', username, '--password-env', 'BMC_PASSWORD'],
+    ['credential', 'set', 'lab-bmc', `username=${username}`, 'password=@-'],
     ...plugins.map((name) => ['plugin', 'upload', join(here, 'plugins', name)]),
     ['plugin', 'order'],
-    ['site', 'upload', ...writeDocuments(lab, image)],
+    ['site', 'upload', 'lab', ...writeDocuments(lab, image)],
     ['site', 'validate'],
     ['site', 'commit'],
   ];
@@ -164,7 +164,11 @@ function writeDocuments(lab: Lab, image: DemoImage): string[] {
     image_url: `${lab.conductor.url}${image.urlPath}`,
     image_sha256: image.sha256,
   });
-  const files = { nodes: [profile, ...nodes].join('---\n'), strategy: fill('strategy.yaml', {}) };
+  const files = {
+    nodes: [profile, ...nodes].join('---\n'),
+    plugins: fill('plugins.yaml', {}),
+    strategy: fill('strategy.yaml', {}),
+  };
   return Object.entries(files).map(([name, text]) => {
     const file = join(lab.directory.path, `${name}.yaml`);
     writeFileSync(file, text);

@@ -20,7 +20,7 @@ export async function runAction(
   const okExitCodes = [0, 1];
   const { exitCode } = await baton(lab, ['action', 'create', name, '--wait'], { onLine, timeoutMs, okExitCodes });
   const wallMs = performance.now() - startedMs;
-  const { actions } = await lab.api.call<{ actions: ActionAnswer[] }>('GET', '/api/v1.0/actions');
+  const actions = await lab.api.call<ActionAnswer[]>('GET', '/api/v1.0/actions');
   const newest = actions.find((each) => each.name === name);
   if (!newest) throw new AppError('not_found', `no action ${name} after baton action create ${name}`);
   const action = await lab.api.call<ActionAnswer>('GET', `/api/v1.0/actions/${newest.id}`);
