@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { parse } from 'yaml';
 import { usageError } from '#conductor/cli/command.ts';
 
@@ -7,7 +8,9 @@ import { usageError } from '#conductor/cli/command.ts';
  * @throws AppError `invalid_argument` naming option and file.
  */
 export async function readInputFile(option: string, file: string): Promise<string> {
-  return readFile(file === '-' ? '/dev/stdin' : file, 'utf8').catch((cause: unknown) => {
+  // not `/dev/stdin`: a program that starts this one may give it a socket, which can't be opened by name
+  const reading = file === '-' ? text(process.stdin) : readFile(file, 'utf8');
+  return reading.catch((cause: unknown) => {
     throw usageError(`${option}: read ${file}`, { cause });
   });
 }
@@ -17,9 +20,9 @@ export async function readInputFile(option: string, file: string): Promise<strin
  * @throws AppError `invalid_argument` naming option and file.
  */
 export async function readDocument(option: string, file: string): Promise<unknown> {
-  const text = await readInputFile(option, file);
+  const content = await readInputFile(option, file);
   try {
-    return parse(text) as unknown;
+    return parse(content) as unknown;
   } catch (cause) {
     throw usageError(`${option}: ${file}: it must be JSON or YAML`, { cause });
   }
