@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
-import type { Screen } from '#conductor/cli/watch-flow.ts';
+import type { Screen } from '#conductor/cli/paint-lines.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

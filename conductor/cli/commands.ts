@@ -1,3 +1,4 @@
+import { actionCommands } from '#conductor/cli/action-commands.ts';
 import { allocateCommand } from '#conductor/cli/allocate.ts';
 import { allocationCommands } from '#conductor/cli/allocation-commands.ts';
 import { settingsHelp } from '#conductor/cli/client-settings.ts';
@@ -26,6 +27,7 @@ import { portCommands } from '#conductor/cli/port-commands.ts';
 import { powerCommands } from '#conductor/cli/power-commands.ts';
 import { print, table } from '#conductor/cli/print.ts';
 import { siteCommands } from '#conductor/cli/site-commands.ts';
+import { siteGroupsCommand } from '#conductor/cli/site-groups-command.ts';
 import { siteRevisionCommands } from '#conductor/cli/site-revision-commands.ts';
 import { stateCommands } from '#conductor/cli/state-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
@@ -70,6 +72,8 @@ export const commands: readonly Command[] = [
   ...templateCommands,
   ...siteCommands,
   ...siteRevisionCommands,
+  siteGroupsCommand,
+  ...actionCommands,
   ...credentialCommands,
   ...pluginCommands,
   ...portCommands,

@@ -1,19 +1,13 @@
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
 import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
-import { fitScreen, printable, type ScreenSize } from '#conductor/cli/fit-screen.ts';
+import { printable } from '#conductor/cli/fit-screen.ts';
 import { getNode } from '#conductor/cli/get-node.ts';
+import { lookPatiently, pollMs } from '#conductor/cli/look-patiently.ts';
+import { createPainter, type Screen } from '#conductor/cli/paint-lines.ts';
 import { renderFlow } from '#conductor/cli/render-flow.ts';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
 import type { Clock } from '#shared/clock.ts';
-import { AppError, isRetryable } from '#shared/errors/app-error.ts';
-
-export interface Screen {
-  readonly write: (output: string | Uint8Array) => void;
-  /** Lines can be painted over; else each change is printed once. */
-  readonly isTerminal: boolean;
-  /** As it is now: people resize. */
-  readonly size: () => ScreenSize;
-}
+import { AppError } from '#shared/errors/app-error.ts';
 
 export interface WatchOptions {
   readonly screen: Screen;
@@ -30,10 +24,6 @@ export interface WatchedNode {
   readonly flow: FlowView | undefined;
 }
 
-const pollMs = 500;
-/** A conductor that is restarted is back by then, and the flow goes on. */
-const patienceMs = 60_000;
-
 /**
  * Shows the node's flow until it rests, a flow that follows in the same breath too (tear-down, then cleaning).
  * @throws AppError `not_found`, `timeout`, `unavailable` when the conductor has been away for a minute.
@@ -43,7 +33,7 @@ export async function watchFlow(client: ApiClient, ident: string, options: Watch
   const show = options.quiet ? () => undefined : options.screen.isTerminal ? livePainter(options) : printer(options);
   const began = clock.now().getTime();
   for (;;) {
-    const watched = await lookPatiently(client, ident, clock);
+    const watched = await lookPatiently(() => look(client, ident), clock);
     if (watched.flow) show(watched.flow);
     const flowRests = !watched.flow || watched.flow.ended_at !== null;
     if (flowRests && !watched.node['target_provision_state']) return watched;
@@ -59,18 +49,6 @@ async function look(client: ApiClient, ident: string): Promise<WatchedNode> {
   return { node, flow: (await client.call('GET', `/v1/nodes/${ident}/flow`)) as FlowView | undefined };
 }
 
-async function lookPatiently(client: ApiClient, ident: string, clock: Clock): Promise<WatchedNode> {
-  const until = clock.now().getTime() + patienceMs;
-  for (;;) {
-    try {
-      return await look(client, ident);
-    } catch (error) {
-      if (!isRetryable(error) || clock.now().getTime() > until) throw error;
-      await clock.sleep(pollMs);
-    }
-  }
-}
-
 /** Each change once, as for a log. */
 function printer({ screen, clock }: WatchOptions): (flow: FlowView) => void {
   let before: FlowView | undefined;
@@ -83,15 +61,6 @@ function printer({ screen, clock }: WatchOptions): (flow: FlowView) => void {
 
 /** All lines again at each look, over the ones before. */
 function livePainter({ screen, clock }: WatchOptions): (flow: FlowView) => void {
-  let painted = { flow: '', lines: 0, columns: 0 };
-  return (flow) => {
-    const size = screen.size();
-    // a narrower terminal has wrapped what stands there: nobody knows how many rows it takes now
-    const over = painted.flow === flow.uuid && painted.columns <= size.columns ? painted.lines : 0;
-    const lines = fitScreen(renderFlow(flow, clock.now()), size);
-    // a plan that has become shorter must leave no old lines below
-    const erase = `${over > 0 ? `\u001b[${over}A` : ''}\u001b[J`;
-    screen.write(`${erase}${lines.map((line) => `${line}\n`).join('')}`);
-    painted = { flow: flow.uuid, lines: lines.length, columns: size.columns };
-  };
+  const paint = createPainter(screen);
+  return (flow) => paint(flow.uuid, renderFlow(flow, clock.now()));
 }

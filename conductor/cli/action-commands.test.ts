@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { actionAnswer, groupAnswer, ntpFailed, ntpFailedNodes } from '#conductor/cli/testing/action-answers.ts';
+import { createRecordingSeat } from '#conductor/cli/testing/recording-seat.ts';
+import type { ActionAnswer } from '#conductor/sites/actions/action-answer.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const id = '01J00000000000000000000000';
+const json = (value: unknown) => value as Record<string, unknown>;
+const complete = actionAnswer({
+  action_lifecycle: 'Complete',
+  ended_at: '1970-01-01T00:00:02.000Z',
+  groups: [groupAnswer('g', { success: 2 }, { stage: 'success' })],
+  nodes_by_status: { not_started: 0, prepared: 0, success: 2, failure: 0 },
+});
+
+/** A conductor whose action stands so at each look; the last one stays. */
+function conductorOf(looks: readonly (ActionAnswer | Error)[]) {
+  let look = -1;
+  return createRecordingSeat((request) => {
+    if (request.startsWith('POST')) return { id };
+    if (request.includes('/nodes')) return { nodes: ntpFailedNodes };
+    look = Math.min(look + 1, looks.length - 1);
+    const seen = looks[look];
+    return seen instanceof Error ? seen : json(seen);
+  });
+}
+
+describe('action create', () => {
+  test('sends name and parameters, and says how to see it', async () => {
+    const seat = conductorOf([]);
+    const args = ['--param', 'target_nodes=n1,n2', '--param', 'a=b=c', '--allow-intermediate-commits'];
+    expect(await seat.run('action', 'create', 'deploy_site', ...args)).toBe(
+      `deploy_site ${id} started; baton action watch ${id} shows it\n`,
+    );
+    expect(seat.calls).toEqual([
+      [
+        'POST /api/v1.0/actions',
+        {
+          name: 'deploy_site',
+          parameters: { target_nodes: 'n1,n2', a: 'b=c', 'allow-intermediate-commits': true },
+        },
+      ],
+    ]);
+  });
+
+  test('a parameter without a value is bad usage: nothing is sent', async () => {
+    const seat = conductorOf([]);
+    await expect(seat.run('action', 'create', 'deploy_site', '--param', 'x')).rejects.toThrow('NAME=VALUE');
+    expect(seat.calls).toEqual([]);
+  });
+
+  test('--wait goes on while the conductor is restarted, and ends with the report', async () => {
+    const away = new AppError('unavailable', 'reach the conductor');
+    const seat = conductorOf([actionAnswer(), away, away, complete]);
+    const output = await seat.run('action', 'create', 'deploy_site', '--wait');
+    expect(output).toContain('baremetal_nodes started\n');
+    expect(output).toContain('Group g ended with stage: success\n');
+    expect(output).toMatch(/: Complete, revision 3, 2\.0 s: success\n$/);
+  });
+
+  test('--wait ends with 1 when a critical group failed, after the report', async () => {
+    const seat = conductorOf([ntpFailed]);
+    const error: unknown = await seat.run('action', 'create', 'deploy_site', '--wait').catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ message: expect.stringContaining('is Failed: failed due to critical group failed') });
+    expect(exitCodeOf(error)).toBe(1);
+    expect(seat.printed()).toContain('Group ntp-node [Critical] ended with stage: failure');
+  });
+
+  test('--timeout ends the waiting with 4', async () => {
+    const seat = conductorOf([actionAnswer()]);
+    const error: unknown = await seat
+      .run('action', 'create', 'deploy_site', '--wait', '--timeout', '5')
+      .catch((cause: unknown) => cause);
+    expect(exitCodeOf(error)).toBe(4);
+  });
+
+  test('-o json prints one document', async () => {
+    const seat = conductorOf([actionAnswer(), complete]);
+    const output = await seat.run('action', 'create', 'deploy_site', '--wait', '-o', 'json');
+    expect(JSON.parse(output)).toMatchObject({ action: { id }, nodes: [{ name: 'control01' }, {}, {}, {}, {}, {}] });
+  });
+});
+
+describe('other verbs', () => {
+  test('pause, unpause, stop', async () => {
+    const seat = conductorOf([]);
+    for (const verb of ['pause', 'unpause', 'stop']) await seat.run('action', verb, id);
+    expect(seat.calls).toEqual(
+      ['pause', 'unpause', 'stop'].map((verb) => [`POST /api/v1.0/actions/${id}/control/${verb}`]),
+    );
+  });
+
+  test('nodes asks for what is wanted', async () => {
+    const seat = conductorOf([]);
+    const output = await seat.run('action', 'nodes', id, '--status', 'failure', '--group', 'a b', '--working');
+    expect(seat.calls[0]?.[0]).toBe(`GET /api/v1.0/actions/${id}/nodes?group=a%20b&status=failure&working=true`);
+    expect(output).toContain('power on: the BMC does not answer');
+  });
+
+  test('show: groups, notes, and the report of what has ended', async () => {
+    const notes = [{ subject: 'n1', verbosity: 1, text: 'is deployed', at: '1970-01-01T00:00:01.000Z' }];
+    const output = await conductorOf([{ ...complete, notes }]).run('action', 'show', id);
+    expect(output).toContain('✓ g  ██████████ 2/2\n');
+    expect(output).toContain('1970-01-01T00:00:01.000Z  n1: is deployed\n');
+    expect(output).toContain('Group g ended with stage: success\n');
+  });
+
+  test('list', async () => {
+    const seat = createRecordingSeat(() => json([complete]));
+    expect(await seat.run('action', 'list', '--limit', '5')).toContain(`${id}  deploy_site  Complete`);
+    expect(seat.calls).toEqual([['GET /api/v1.0/actions?limit=5']]);
+  });
+
+  test('site groups draws the plan', async () => {
+    const groups = [
+      { name: 'a', critical: true, depends_on: [], members: ['n1'] },
+      { name: 'b', critical: false, depends_on: ['a'], members: ['n2', 'n3'] },
+    ];
+    const seat = createRecordingSeat(() => ({ revision: 3, groups }));
+    expect(await seat.run('site', 'groups', '--version', 'buffer')).toBe(
+      'a     critical  1 node\n└─ b            2 nodes\n',
+    );
+    expect(seat.calls).toEqual([['GET /api/v1.0/site/groups?version=buffer']]);
+    expect(await seat.run('site', 'groups', '--format', 'mermaid')).toContain('g0 --> g1');
+    await expect(seat.run('site', 'groups', '--format', 'png')).rejects.toThrow('text, dot, mermaid');
+  });
+});

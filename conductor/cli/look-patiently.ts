@@ -1,0 +1,20 @@
+import type { Clock } from '#shared/clock.ts';
+import { isRetryable } from '#shared/errors/app-error.ts';
+
+/** Between two looks at what is under way. */
+export const pollMs = 500;
+/** A conductor that is restarted is back by then, and what it did goes on. */
+const patienceMs = 60_000;
+
+/** Looks again and again while the conductor is away. @throws what the last look threw, after a minute */
+export async function lookPatiently<Seen>(look: () => Promise<Seen>, clock: Clock): Promise<Seen> {
+  const until = clock.now().getTime() + patienceMs;
+  for (;;) {
+    try {
+      return await look();
+    } catch (error) {
+      if (!isRetryable(error) || clock.now().getTime() > until) throw error;
+      await clock.sleep(pollMs);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
+import { concludeGroups, conclusions } from '#conductor/sites/strategy/report.ts';
+import type { NodeStatus } from '#conductor/sites/strategy/site-run.ts';
+
+const mostFailures = 50;
+const mostNames = 40;
+
+/**
+ * The report that seed 000 asks for at the end: groups with their end and its reason, nodes by status, also those left
+ * `not started` and `prepared`, and what it comes to. Pure.
+ */
+export function renderActionReport(action: ActionAnswer, nodes: readonly ActionNodeAnswer[], now: Date): string[] {
+  const { groups = [], nodes_by_status: counts } = action;
+  const lines = groups.map(({ name, critical, stage, reason }) => {
+    const end = stage === 'success' || stage === 'failure' ? 'ended with stage' : 'is left with stage';
+    return `Group ${name}${critical ? ' [Critical]' : ''} ${end}: ${stageWord(stage)}${reason === null ? '' : `: ${reason}`}`;
+  });
+  const ofNodes = counts === undefined || groups.length === 0 ? [] : [`Nodes: ${countStatuses(counts)}`];
+  const byStatus = Map.groupBy(nodes, ({ status }) => status);
+  const failures = (byStatus.get('failure') ?? []).slice(0, mostFailures);
+  return [
+    ...lines,
+    ...ofNodes,
+    ...failures.map(({ name, reason }) => `  failure: ${name}${reason === null ? '' : `: ${reason}`}`),
+    ...moreOf('failure', (byStatus.get('failure')?.length ?? 0) - failures.length, action.id),
+    ...namesOf('prepared', byStatus, action.id),
+    ...namesOf('not_started', byStatus, action.id),
+    `${headline(action, now)}: ${concludeAction(action)}`,
+  ];
+}
+
+/** `success with some nodes/groups failed`, `failed due to critical group failed`, or why it came to no end of its own. */
+export function concludeAction(action: ActionAnswer): string {
+  const { groups = [], nodes_by_status: counts, error, action_lifecycle: state } = action;
+  const outcome = concludeGroups(groups, counts?.failure ?? 0);
+  if (state === 'Complete') return conclusions[outcome];
+  const isCritical = state === 'Failed' && outcome === 'failure';
+  return (
+    [...(isCritical ? [conclusions.failure] : []), ...(error === null ? [] : [error])].join('; ') || state.toLowerCase()
+  );
+}
+
+function namesOf(
+  status: NodeStatus,
+  nodes: ReadonlyMap<NodeStatus, readonly ActionNodeAnswer[]>,
+  actionId: string,
+): string[] {
+  const all = nodes.get(status) ?? [];
+  if (all.length === 0) return [];
+  const names = all.slice(0, mostNames).map(({ name }) => name);
+  return [`  ${status.replace('_', ' ')}: ${names.join(', ')}`, ...moreOf(status, all.length - names.length, actionId)];
+}
+
+function moreOf(status: NodeStatus, count: number, actionId: string): string[] {
+  return count > 0 ? [`  ${count} more: baton action nodes ${actionId} --status ${status}`] : [];
+}

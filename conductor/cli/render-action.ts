@@ -1,0 +1,173 @@
+import type { ScreenSize } from '#conductor/cli/fit-screen.ts';
+import { formatDuration, spanMs } from '#conductor/cli/render-flow.ts';
+import type {
+  ActionAnswer,
+  ActionGroupAnswer,
+  ActionNodeAnswer,
+  ActionStepAnswer,
+} from '#conductor/sites/actions/action-answer.ts';
+import { type TreeLine, treeOfGroups } from '#conductor/sites/strategy/draw-groups.ts';
+import type { GroupStage, NodeStatus } from '#conductor/sites/strategy/site-run.ts';
+
+const stepMarks: Readonly<Record<ActionStepAnswer['state'], string>> = {
+  pending: '·',
+  running: '▶',
+  done: '✓',
+  failed: '✗',
+  skipped: '-',
+};
+
+const groupMarks: Readonly<Record<GroupStage, string>> = {
+  not_started: '·',
+  preparing: '▶',
+  prepared: '▶',
+  deploying: '▶',
+  success: '✓',
+  failure: '✗',
+};
+
+export interface ActionScene {
+  readonly now: Date;
+  readonly size: ScreenSize;
+  /** Those at work now; as many are shown as there is room for, a few. */
+  readonly working?: readonly ActionNodeAnswer[];
+}
+
+const mostNodes = 6;
+/** Header, steps, two empty lines, nodes by state, and the row of the cursor. */
+const frameRows = 6;
+
+/**
+ * A site action as lines of text that fit into the terminal's rows: its steps, its groups as a tree with a bar each, what
+ * a few nodes at work are doing, and nodes by state. Of more groups than there is room for those that matter now. Pure.
+ */
+export function renderAction(action: ActionAnswer, { now, size, working = [] }: ActionScene): string[] {
+  const { groups = [], nodes_by_status: counts } = action;
+  const room = Math.max(1, size.rows - frameRows);
+  const nodes = renderNodes(working, Math.min(mostNodes, Math.floor(room / 3)));
+  return [
+    headline(action, now),
+    action.steps.map(({ id, state }) => `${stepMarks[state]} ${id}`).join('  '),
+    ...(groups.length === 0 ? [] : ['', ...renderGroups(groups, room - nodes.length, size.columns)]),
+    ...(nodes.length === 0 ? [] : ['', ...nodes]),
+    ...(counts === undefined || groups.length === 0 ? [] : [totals(counts, groups, working.length)]),
+  ];
+}
+
+/** `deploy_site 01J…: Processing, revision 3, 4 m 05 s` */
+export function headline(action: ActionAnswer, now: Date): string {
+  const { name, id, action_lifecycle: state, committed_rev_id: revision, started_at: since, ended_at: end } = action;
+  const took = since === null ? '' : `, ${formatDuration(spanMs(since, end, now))}`;
+  return `${name} ${id}: ${state}, revision ${revision}${took}`;
+}
+
+const statusWords: readonly (readonly [NodeStatus, string])[] = [
+  ['success', 'success'],
+  ['prepared', 'prepared'],
+  ['failure', 'failure'],
+  ['not_started', 'not started'],
+];
+
+/** `3 success, 1 prepared, 0 failure, 10 not started` */
+export function countStatuses(counts: Readonly<Record<NodeStatus, number>>): string {
+  return statusWords.map(([status, word]) => `${counts[status]} ${word}`).join(', ');
+}
+
+function totals(
+  counts: Readonly<Record<NodeStatus, number>>,
+  groups: readonly ActionGroupAnswer[],
+  working: number,
+): string {
+  const all = Object.values(counts).reduce((sum, each) => sum + each, 0);
+  const ended = groups.filter(({ stage }) => stage === 'success' || stage === 'failure').length;
+  const atWork = working === 0 ? '' : `; ${working} at work`;
+  return `groups: ${ended} of ${groups.length} ended; nodes: ${all}: ${countStatuses(counts)}${atWork}`;
+}
+
+function renderGroups(groups: readonly ActionGroupAnswer[], room: number, columns: number): string[] {
+  const tree = treeOfGroups(groups);
+  const shown = tree.length <= room ? tree : chooseLines(tree, room - 1);
+  // the tree's branches mean nothing where lines are left out
+  const title = ({ branch, group }: TreeLine<ActionGroupAnswer>): string =>
+    `${shown.length === tree.length ? branch : ''}${group.name}${group.critical ? ' [Critical]' : ''}`;
+  const width = Math.max(0, ...shown.map((line) => title(line).length));
+  const barWidth = columns < 100 ? 10 : 20;
+  const most = Math.max(...shown.map(({ group }) => group.members.length), 0);
+  const lines = shown.map((line) => {
+    const { group } = line;
+    const { members, nodes_by_status: counts, stage } = group;
+    const done = `${String(counts.success).padStart(String(most).length)}/${members.length}`;
+    const head = `${groupMarks[stage]} ${title(line).padEnd(width)}  ${renderBar(group, barWidth)} ${done}`;
+    return `${head.padEnd(width + barWidth + 6 + 2 * String(most).length)}  ${remark(group)}`.trimEnd();
+  });
+  if (shown.length === tree.length) return lines;
+  return [...lines, hidden(tree.filter((line) => !shown.includes(line)))];
+}
+
+/** At work, failed, next in turn, ended last: as many as there is room for, in the tree's order. */
+function chooseLines(tree: readonly TreeLine<ActionGroupAnswer>[], room: number): TreeLine<ActionGroupAnswer>[] {
+  const ranks: Readonly<Record<GroupStage, number>> = {
+    deploying: 0,
+    prepared: 0,
+    preparing: 0,
+    failure: 1,
+    not_started: 2,
+    success: 3,
+  };
+  const isDue = ({ group }: TreeLine<ActionGroupAnswer>): boolean => !group.reason?.startsWith('due to dependency');
+  const chosen = new Set(
+    tree
+      .toSorted((a, b) => ranks[a.group.stage] - ranks[b.group.stage] || Number(isDue(b)) - Number(isDue(a)))
+      .slice(0, Math.max(0, room)),
+  );
+  return tree.filter((line) => chosen.has(line));
+}
+
+function hidden(lines: readonly TreeLine<ActionGroupAnswer>[]): string {
+  const stages = Map.groupBy(lines, ({ group }) => group.stage);
+  const each = [...stages].map(([stage, of]) => `${of.length} ${stageWord(stage)}`);
+  return `  (${lines.length} more groups: ${each.join(', ')})`;
+}
+
+/** `█` deployed, `▒` prepared, `x` failed, `░` nothing yet; what there is of a kind has a cell at least. */
+export function renderBar(
+  { members, nodes_by_status: counts }: Pick<ActionGroupAnswer, 'members' | 'nodes_by_status'>,
+  width: number,
+): string {
+  if (members.length === 0) return ' '.repeat(width);
+  const cells = (count: number): number =>
+    count === 0 ? 0 : Math.max(1, Math.floor((count / members.length) * width));
+  const failed = cells(counts.failure);
+  const success = Math.min(cells(counts.success), width - failed);
+  const prepared = Math.min(cells(counts.prepared), width - failed - success);
+  const full = counts.success + counts.failure === members.length;
+  // rounding leaves no hole in what has ended
+  const rest = width - failed - success - prepared;
+  const done = full && success > 0 ? success + rest : success;
+  const bar = `${'█'.repeat(done)}${'▒'.repeat(prepared)}${'x'.repeat(failed)}`;
+  return bar.padEnd(width, full && success === 0 ? 'x' : '░');
+}
+
+export function stageWord(stage: GroupStage): string {
+  return stage.replace('_', ' ');
+}
+
+function remark({ stage, reason, working, nodes_by_status: counts }: ActionGroupAnswer): string {
+  if (stage === 'success' && counts.failure === 0) return '';
+  const parts = [
+    ...(stage === 'success' ? [] : [stageWord(stage)]),
+    ...(working > 0 ? [`${working} at work`] : []),
+    ...(counts.failure > 0 && stage !== 'failure' ? [`${counts.failure} failed`] : []),
+  ];
+  return `${parts.join(', ')}${reason === null ? '' : `: ${reason}`}`;
+}
+
+function renderNodes(working: readonly ActionNodeAnswer[], room: number): string[] {
+  const shown = working.slice(0, room);
+  const width = Math.max(0, ...shown.map(({ name }) => name.length));
+  const lines = shown.map(({ name, phase, doing }) =>
+    `  ${name.padEnd(width)}  ${phase ?? ''}  ${doing ?? ''}`.trimEnd(),
+  );
+  const more = working.length - shown.length;
+  return more > 0 && shown.length > 0 ? [...lines, `  (${more} more nodes at work)`] : lines;
+}

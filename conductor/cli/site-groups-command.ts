@@ -1,0 +1,42 @@
+import {
+  type Command,
+  type CommandContext,
+  type CommandInput,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
+import { print } from '#conductor/cli/print.ts';
+import { countNodes, drawGroups, drawings } from '#conductor/sites/strategy/draw-groups.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+interface PlannedGroup {
+  readonly name: string;
+  readonly critical: boolean;
+  readonly depends_on: readonly string[];
+  readonly members: readonly string[];
+}
+
+async function show(context: CommandContext, input: CommandInput): Promise<void> {
+  const wanted = textOption(input, 'format') ?? 'text';
+  const drawing = drawings.find((each) => each === wanted);
+  if (drawing === undefined) throw usageError(`--format: it must be ${drawings.join(', ')}`);
+  const version = textOption(input, 'version');
+  const query = version === undefined ? '' : `?version=${encodeURIComponent(version)}`;
+  const plan = await context.client.call('GET', `/api/v1.0/site/groups${query}`);
+  if (!plan) throw new AppError('not_found', `There is no revision that is ${version ?? 'committed'}.`);
+  const groups = (plan['groups'] as PlannedGroup[]).map((group) => ({
+    ...group,
+    remark: countNodes(group.members.length),
+  }));
+  print(context, input, { json: plan, text: drawGroups(groups, drawing) });
+}
+
+export const siteGroupsCommand: Command = {
+  words: 'site groups',
+  options: {
+    version: { value: 'REVISION', meaning: 'a number, or committed (default), buffer, last-site-action, …' },
+    format: { value: drawings.join('|'), meaning: 'a tree (default), Graphviz or Mermaid' },
+  },
+  meaning: 'the groups of the site in their order, each beneath what it comes after',
+  run: show,
+};

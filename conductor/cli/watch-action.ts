@@ -1,0 +1,81 @@
+import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
+import { describeActionChanges } from '#conductor/cli/describe-action-changes.ts';
+import { printable } from '#conductor/cli/fit-screen.ts';
+import { lookPatiently, pollMs } from '#conductor/cli/look-patiently.ts';
+import { createPainter, type Screen } from '#conductor/cli/paint-lines.ts';
+import { renderAction } from '#conductor/cli/render-action.ts';
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface WatchActionOptions {
+  readonly screen: Screen;
+  readonly clock: Clock;
+  /** Nothing is shown while it goes on. */
+  readonly quiet?: boolean | undefined;
+  /** Give up, not the action but the watching. Default: never. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export const actionsPath = '/api/v1.0/actions';
+
+/** What is told besides the ends of groups: that they begin, and what is broken off. */
+const verbosity = 2;
+/** A look at 10,000 nodes is work for the conductor: the time between two is this many times what one takes. */
+const restFactor = 5;
+
+/**
+ * Shows a site action until it has ended: on a terminal a live tree of its groups, else each change once.
+ * @throws AppError `not_found`, `timeout`, `unavailable` when the conductor has been away for a minute
+ */
+export async function watchAction(client: ApiClient, id: string, options: WatchActionOptions): Promise<ActionAnswer> {
+  const { clock, screen } = options;
+  const isLive = screen.isTerminal && options.quiet !== true;
+  const show = options.quiet ? () => undefined : isLive ? painter(options) : printer(options);
+  const began = clock.now().getTime();
+  for (;;) {
+    const asked = clock.now().getTime();
+    const [action, working] = await lookPatiently(async () => {
+      const seen = await getAction(client, id, verbosity);
+      return [seen, isLive ? await listActionNodes(client, id, '?working=true') : []] as const;
+    }, clock);
+    show(action, working);
+    if (action.ended_at !== null) return action;
+    const now = clock.now().getTime();
+    if (options.timeoutMs !== undefined && now - began > options.timeoutMs) {
+      throw new AppError('timeout', `wait for ${action.name} ${id}: it has not ended; it goes on`);
+    }
+    await clock.sleep(Math.max(pollMs, restFactor * (now - asked)));
+  }
+}
+
+/** @throws AppError `not_found` */
+export async function getAction(client: ApiClient, id: string, level = 1): Promise<ActionAnswer> {
+  const action = await client.call('GET', `${actionsPath}/${encodeURIComponent(id)}?verbosity=${level}`);
+  if (!action) throw new AppError('not_found', `Action ${id} could not be found.`);
+  return action as unknown as ActionAnswer;
+}
+
+/** @param query `?status=failure` */
+export async function listActionNodes(client: ApiClient, id: string, query = ''): Promise<ActionNodeAnswer[]> {
+  const answer = await client.call('GET', `${actionsPath}/${encodeURIComponent(id)}/nodes${query}`);
+  if (!answer) throw new AppError('not_found', `Action ${id} could not be found.`);
+  return (answer as Json & { readonly nodes: ActionNodeAnswer[] }).nodes;
+}
+
+type Show = (action: ActionAnswer, working: readonly ActionNodeAnswer[]) => void;
+
+function painter({ screen, clock }: WatchActionOptions): Show {
+  const paint = createPainter(screen);
+  return (action, working) =>
+    paint(action.id, renderAction(action, { now: clock.now(), size: screen.size(), working }));
+}
+
+function printer({ screen, clock }: WatchActionOptions): Show {
+  let before: ActionAnswer | undefined;
+  return (action) => {
+    const lines = describeActionChanges(before, action, clock.now());
+    if (lines.length > 0) screen.write(lines.map((line) => `${printable(line)}\n`).join(''));
+    before = action;
+  };
+}
