@@ -64,7 +64,7 @@ export const run: Run = async (command, args, options = {}) => {
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? '');
   const kill = options.ownGroup ? (): void => killGroup(child) : (): void => void child.kill('SIGKILL');
-  if (options.ownGroup) child.once('exit', kill);
+  if (options.ownGroup) endWithItself(child, kill);
   const exitCode = await waitForExit(child, { name, kill }, options.timeoutMs ?? 60_000, options.signal);
   const result = { stdout: stdout(), stderr: stderr(), exitCode, durationMs: performance.now() - started };
   options.log?.debug({ argv: name, exitCode, durationMs: Math.round(result.durationMs) }, 'command ended');
@@ -185,6 +185,21 @@ function tellLines(stream: Readable, onLine: (line: string) => void): () => stri
     if (rest) onLine(rest);
   });
   return () => '';
+}
+
+/** What has left the group, a daemon in a session of its own, may hold the program's output open for ever. */
+const lastOutputMs = 1000;
+
+/** The program's end is the end: the rest of its group goes, and nobody waits for what others might still write. */
+function endWithItself(child: ChildProcess, kill: () => void): void {
+  child.once('exit', () => {
+    kill();
+    const timer = setTimeout(() => {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    }, lastOutputMs);
+    child.once('close', () => clearTimeout(timer));
+  });
 }
 
 function killGroup(child: ChildProcess): void {
