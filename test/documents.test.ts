@@ -10,7 +10,19 @@ import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { exampleAlerts } from '#conductor/metrics/alerts.ts';
 import { metricTable } from '#conductor/metrics/metric-table.ts';
 import { collectProcessMetrics, createMetrics } from '#conductor/metrics/metrics.ts';
-import { legalVerbs, provisionStates, provisionTransitions } from '#conductor/nodes/provision-states.ts';
+import {
+  legalVerbs,
+  provisionStates,
+  provisionTransitions,
+  transientStates,
+} from '#conductor/nodes/provision-states.ts';
+import {
+  factsOf,
+  nameDecision,
+  nodeCase,
+  type StandingName,
+  standings,
+} from '#conductor/sites/nodes/testing/node-cases.ts';
 import { webhookEvents } from '#conductor/webhooks/webhook-events.ts';
 import { argsInfo } from '#shared/steps/define-step.ts';
 
@@ -44,6 +56,23 @@ test('provision states', async () => {
     '',
   ].join('\n\n');
   await expect(text).toMatchFileSnapshot('../conductor/nodes/provision-states.md');
+});
+
+test('what sites do with nodes', async () => {
+  const names = Object.keys(standings) as StandingName[];
+  const states = provisionStates.filter((state) => !transientStates.has(state));
+  const rows = (phase: 'prepare' | 'deploy') =>
+    states.map((state) => [state, ...names.map((name) => nameDecision(nodeCase(factsOf(state, name), { phase })))]);
+  const text = [
+    `${generated}# What comes next for a node`,
+    'Of a node that is in line with its document, and at rest: in no maintenance, without a flow under way, and not failed in this action, which would end it as `failed`. README.md explains.',
+    '## prepare',
+    table(['state', ...names], rows('prepare')),
+    '## deploy',
+    table(['state', ...names], rows('deploy')),
+    '',
+  ].join('\n\n');
+  await expect(text).toMatchFileSnapshot('../conductor/sites/nodes/next-moves.md');
 });
 
 test('who may do what', async () => {

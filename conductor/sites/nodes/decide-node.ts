@@ -15,7 +15,7 @@ import {
   whyForeign,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
-import type { FlowStanding, NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { FlowStanding, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
 
 /** How long a node that is broken off may take to come to rest; then nothing more is done to it. */
 export const patienceMs = 10 * 60_000;
@@ -94,9 +94,4 @@ function giveUp(node: NodeStanding, flow: FlowStanding, reason: string): NodeDec
     state: 'failed',
     error,
   });
-}
-
-/** Whether more has to be read than the node and its open flow. Pure. */
-export function isBusy(facts: Pick<NodeFacts, 'node' | 'flow'>, actionId: string): boolean {
-  return facts.node !== undefined && facts.flow?.isOpen === true && facts.flow.actionId === actionId;
 }

@@ -83,3 +83,8 @@ export function whyForeign(given: Pick<NodeCase, 'facts'>, node: NodeStanding): 
   }
   return given.facts.rest?.impossible;
 }
+
+/** Whether more has to be read than the node and its open flow. Pure. */
+export function isBusy(facts: Pick<NodeFacts, 'node' | 'flow'>, actionId: string): boolean {
+  return facts.node !== undefined && facts.flow?.isOpen === true && facts.flow.actionId === actionId;
+}

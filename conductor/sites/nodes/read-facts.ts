@@ -1,6 +1,6 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import { nameChanges } from '#conductor/sites/nodes/compare-node.ts';
-import { isBusy } from '#conductor/sites/nodes/decide-node.ts';
+import { isBusy } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 import { type NodeDesign, readDesigns } from '#conductor/sites/nodes/read-design.ts';

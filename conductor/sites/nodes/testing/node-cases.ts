@@ -1,0 +1,130 @@
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
+import type { NodeCase } from '#conductor/sites/nodes/node-decision.ts';
+import type {
+  AllocationStanding,
+  FlowStanding,
+  NodeFacts,
+  NodeStanding,
+  RestingFacts,
+} from '#conductor/sites/nodes/node-facts.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
+import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
+
+/** Plain values of nodes in every standing, for tests and for the table in the documents. */
+
+export const thisAction = 'action-2';
+export const earlierAction = 'action-1';
+const instance = 'instance-1';
+
+export const siteNode: SiteNode = {
+  name: 'n1',
+  tags: [],
+  labels: {},
+  resourceClass: 'big',
+  driver: 'fake-hardware',
+  driverInfo: {},
+  properties: {},
+  ports: [],
+  traits: [],
+};
+
+export const nodeStanding = (more: Partial<NodeStanding> = {}): NodeStanding => ({
+  uuid: 'node-1',
+  provisionState: 'manageable',
+  maintenance: false,
+  maintenanceReason: null,
+  fault: null,
+  instanceUuid: null,
+  owner: null,
+  lessee: null,
+  retired: false,
+  retiredReason: null,
+  lastError: null,
+  ...more,
+});
+
+export const flowStanding = (more: Partial<FlowStanding> = {}): FlowStanding => ({
+  uuid: 'flow-1',
+  kind: 'clean',
+  state: 'running',
+  isOpen: true,
+  actionId: thisAction,
+  requestedBy: null,
+  error: null,
+  held: null,
+  onHold: null,
+  abortRequested: null,
+  ...more,
+});
+
+export const allocationStanding = (more: Partial<AllocationStanding> = {}): AllocationStanding => ({
+  uuid: instance,
+  state: 'active',
+  nodeUuid: 'node-1',
+  actionId: thisAction,
+  lastError: null,
+  waitingFor: null,
+  ...more,
+});
+
+export const inLine: RestingFacts = {
+  differs: [],
+  needsHardware: false,
+  needsInspection: false,
+  succeeded: new Set(),
+};
+
+/** Of a node that is there. */
+export type EnrolledFacts = NodeFacts & { readonly node: NodeStanding };
+
+/** A node at rest whose document it is in line with. */
+export function restingFacts(node: Partial<NodeStanding>, more: Omit<NodeFacts, 'node'> = {}): EnrolledFacts {
+  return { node: nodeStanding(node), rest: inLine, ...more };
+}
+
+export function nodeCase(facts: NodeFacts, more: Partial<NodeCase> & { readonly phase?: NodePhase } = {}): NodeCase {
+  const { phase = 'prepare', ...given } = more;
+  return { order: { node: siteNode, phase }, actionId: thisAction, designHash: 'now', facts, ...given };
+}
+
+/** Whose a node's instance is. */
+export const standings = {
+  'no instance': {},
+  'reserved by the site': { node: { instanceUuid: instance }, allocation: allocationStanding() },
+  'deployed by the site': {
+    node: { instanceUuid: instance },
+    allocation: allocationStanding({ actionId: earlierAction }),
+    deployed: { revisionId: 3, designHash: 'now', instanceUuid: instance },
+  },
+  "somebody's instance": { node: { instanceUuid: 'instance-2' } },
+} as const satisfies Record<string, Partial<Omit<NodeFacts, 'node'>> & { node?: Partial<NodeStanding> }>;
+export type StandingName = keyof typeof standings;
+
+/** A node in this state, no flow being under way, as one of `standings` has it. */
+export function factsOf(
+  provisionState: ProvisionState,
+  name: StandingName,
+  more: Omit<NodeFacts, 'node'> = {},
+): EnrolledFacts {
+  const { node = {}, ...others }: Partial<Omit<NodeFacts, 'node'>> & { node?: Partial<NodeStanding> } = standings[name];
+  return restingFacts({ provisionState, ...node }, { ...others, ...more });
+}
+
+/** The flow that leaves a node in this state when it fails. */
+export const failedFlows: Readonly<Partial<Record<ProvisionState, FlowKindName>>> = {
+  enroll: 'verify',
+  'inspect failed': 'inspect',
+  'clean failed': 'clean',
+  'deploy failed': 'deploy',
+  error: 'teardown',
+};
+
+/** `manage`, `align`, `done`, `failed`, `waits`: a decision in a word. */
+export function nameDecision(given: NodeCase): string {
+  const decision = decideNode(given);
+  if (decision.kind === 'outcome') return decision.outcome.state === 'working' ? 'waits' : decision.outcome.state;
+  const { act } = decision;
+  return act.kind === 'verb' ? act.verb : act.kind;
+}
