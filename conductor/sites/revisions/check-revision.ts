@@ -3,11 +3,15 @@ import { plugins } from '#conductor/db/schema/site.ts';
 import { listCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
 import { getRevision, listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
-export type CheckContext = Pick<ConductorContext, 'db' | 'networks' | 'drivers'>;
+export interface CheckContext extends Pick<ConductorContext, 'db'> {
+  readonly networks: Pick<ConductorContext['networks'], 'networks'>;
+  readonly drivers: { readonly hardwareTypes: readonly { readonly name: string }[] };
+}
 
 export interface CheckedRevision {
   /** Absent when a fault is an error. */
@@ -31,7 +35,9 @@ export async function checkDocuments(
   documents: readonly SiteDocument[],
 ): Promise<CheckedRevision> {
   const { site, faults } = readSite(documents, await readKnown(context));
-  return { ...(site ? { site } : {}), faults };
+  // what their tasks require of each other, which no document says
+  const unordered = site ? await findPluginFaults(context.db, site.plugins) : [];
+  return { ...(site && unordered.length === 0 ? { site } : {}), faults: [...faults, ...unordered] };
 }
 
 async function readKnown({ db, networks: { networks }, drivers }: CheckContext): Promise<KnownToSite> {

@@ -4,6 +4,7 @@ import { type HardwareManager, hardwareSupport, type OfferedStep } from '#agent/
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
+import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/plugin-task.ts';
 
 /** What a test may make go wrong. */
 export interface NodeFaults {
@@ -38,6 +39,8 @@ export interface SimulatedHardwareOptions {
   /** In-band clean and service steps; default one clean step, `erase_devices_metadata`. */
   readonly cleanSteps?: readonly SimulatedStep[];
   readonly serviceSteps?: readonly SimulatedStep[];
+  /** It has the step that runs plugins' tasks: these are recorded, with the files that came with them. */
+  readonly runsPluginTasks?: boolean;
 }
 
 export interface SimulatedStep {
@@ -105,6 +108,18 @@ export function simulatedHardware(
       run: (context: AgentContext) => act(context, step, step),
     }),
   });
+  const runPluginTask = defineStep<AgentContext, PluginTaskArgs>({
+    ...pluginTaskStep,
+    priority: 0,
+    description: "pretends to run a plugin's task",
+    args: PluginTaskArgs,
+    run: (context, { plugin, task, stage, cmd, plugin_files: files = {} }) =>
+      act(
+        context,
+        pluginTaskStep.step,
+        `${plugin} ${task} ${stage}: ${cmd} with ${Object.keys(files).join(', ') || 'nothing'}`,
+      ),
+  });
   return {
     className: 'SimulatedHardwareManager',
     name: 'simulated',
@@ -113,6 +128,7 @@ export function simulatedHardware(
     steps: {
       deploy: [
         { step: writeImage, priority: 0 },
+        ...(options.runsPluginTasks ? [{ step: runPluginTask, priority: 0 }] : []),
         ...Object.entries(options.deploySteps ?? standardSteps).map(([step, priority]) => plain({ step, priority })),
       ],
       clean: (options.cleanSteps ?? [{ step: 'erase_devices_metadata', priority: 99 }]).map(plain),
