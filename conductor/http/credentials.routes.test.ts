@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openCredential } from '#conductor/sites/credentials/credential-store.ts';
+import { nodeDocument } from '#test/support/site-documents.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+const path = '/api/v1.0/credentials';
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+
+const call = (method: string, rest: string, body?: unknown) => api.call(method, `${path}${rest}`, body, '');
+
+test('a credential is stored, replaced, shown without its password, opened, and forgotten', async () => {
+  const made = await call('PUT', '/rack', { username: 'root', password: 'one' });
+  expect(made).toMatchObject({ status: 201, body: { name: 'rack', username: 'root' } });
+  expect((await call('PUT', '/rack', { username: 'admin', password: 'two' })).status).toBe(200);
+  expect(await openCredential(api.context, 'rack')).toEqual({ username: 'admin', password: 'two' });
+  expect(await openCredential(api.context, 'other')).toBeUndefined();
+  const listed = await call('GET', '');
+  expect(listed.body).toEqual({
+    credentials: [{ name: 'rack', username: 'admin', updated_by: null, updated_at: expect.any(String) }],
+  });
+  expect((await call('GET', '/rack')).body).toEqual((listed.body['credentials'] as unknown[])[0]);
+  expect((await call('DELETE', '/rack')).status).toBe(204);
+  expect((await call('DELETE', '/rack')).status).toBe(404);
+  expect((await call('GET', '/rack')).status).toBe(404);
+});
+
+test('one that documents name stays, unless it is forced', async () => {
+  await call('PUT', '/rack', { username: 'root', password: 'one' });
+  const text = nodeDocument('n1').replace('fake_id: n1', 'fake_id: n1, credential: rack');
+  const yaml = { 'Content-Type': 'application/x-yaml' };
+  await api.call('POST', '/api/v1.0/configdocs/nodes', text, '', yaml);
+  const refused = await call('DELETE', '/rack');
+  expect([refused.status, refused.fault]).toEqual([
+    409,
+    'Credential rack is named by drydock/BaremetalNode/v1/n1; change the documents first, or delete it with force=true.',
+  ]);
+  expect((await call('DELETE', '/rack?force')).status).toBe(204);
+  const commit = await api.call('POST', '/api/v1.0/commitconfigdocs', undefined, '');
+  expect(JSON.stringify(commit.body)).toContain('UnknownCredential');
+});
+
+test.each([
+  ['/rack', { username: 'root' }, 'password'],
+  ['/rack', { password: 'one' }, 'username'],
+  ['/rack', { username: 'root', password: 1 }, 'password'],
+  ['/rack', { username: 'root', password: 'x'.repeat(1025) }, '1024 characters'],
+  ['/rack', { username: 'root', password: 'one', realm: 'x' }, 'realm'],
+  ['/rack', { username: 'ro\0ot', password: 'one' }, 'U+0000'],
+  ['/ra%20ck', { username: 'root', password: 'one' }, 'credential: must be up to 255'],
+])('%s with %j is refused', async (rest, body, fault) => {
+  const answer = await call('PUT', rest, body);
+  expect([answer.status, answer.fault]).toEqual([400, expect.stringContaining(fault)]);
+});
