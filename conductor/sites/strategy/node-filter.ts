@@ -3,7 +3,6 @@ import { readLabels } from '#conductor/sites/documents/read-labels.ts';
 import { isMapping } from '#conductor/sites/documents/site-document.ts';
 import {
   indexNodes,
-  intersect,
   type NodeIndex,
   type SelectableNode,
   selectNodes,
@@ -137,4 +136,11 @@ export function filterNodes({ join: how, filters }: NodeFilter, nodes: Iterable<
 function anyCriterion(selector: Selector, index: NodeIndex): readonly number[] {
   const alone = Object.entries(selector).map(([name, values]) => selectPositions({ [name]: values }, index));
   return unite(alone.filter((positions) => positions !== undefined));
+}
+
+/** `undefined` for no lists. */
+function intersect(lists: readonly (readonly number[])[]): readonly number[] | undefined {
+  const [first, ...others] = lists;
+  const sets = others.map((list) => new Set(list));
+  return first?.filter((position) => sets.every((set) => set.has(position)));
 }

@@ -6,6 +6,7 @@ export type SelectableNode = Pick<SiteNode, 'name' | 'tags' | 'labels' | 'rack'>
 /** Nodes found by what selectors ask for: 200 groups over 10,000 nodes must not look at each node for each group. */
 export interface NodeIndex {
   /** In the order of the documents; the other tables have positions in it, ascending. */
+  readonly nodes: readonly SelectableNode[];
   readonly names: readonly string[];
   readonly byName: ReadonlyMap<string, readonly number[]>;
   readonly byTag: ReadonlyMap<string, readonly number[]>;
@@ -14,19 +15,19 @@ export interface NodeIndex {
 }
 
 export function indexNodes(nodes: Iterable<SelectableNode>): NodeIndex {
-  const names: string[] = [];
+  const all = [...nodes];
+  const names = all.map(({ name }) => name);
   const byName = new Map<string, number[]>();
   const byTag = new Map<string, number[]>();
   const byLabel = new Map<string, number[]>();
   const byRack = new Map<string, number[]>();
-  for (const node of nodes) {
-    const position = names.push(node.name) - 1;
+  for (const [position, node] of all.entries()) {
     file(byName, node.name, position);
     if (node.rack !== undefined) file(byRack, node.rack, position);
     for (const tag of node.tags) file(byTag, tag, position);
     for (const key of Object.keys(node.labels)) file(byLabel, labelKey(key, node.labels[key] ?? ''), position);
   }
-  return { names, byName, byTag, byLabel, byRack };
+  return { nodes: all, names, byName, byTag, byLabel, byRack };
 }
 
 function file(table: Map<string, number[]>, key: string, position: number): void {
@@ -61,22 +62,46 @@ export function selectIndexed(selectors: readonly Selector[], index: NodeIndex):
 
 /** Ascending; `undefined` = the selector asks for nothing, which means all. */
 export function selectPositions(selector: Selector, index: NodeIndex): readonly number[] | undefined {
-  const labels = selector.node_labels?.map(([key, value]) => labelKey(key, value));
-  const criteria = [
-    alternatives(index.byName, selector.node_names),
-    alternatives(index.byTag, selector.node_tags),
-    alternatives(index.byLabel, labels),
-    alternatives(index.byRack, selector.rack_names),
-  ].filter((positions) => positions !== undefined);
-  return intersect(criteria);
+  const criteria = criteriaOf(selector, index);
+  const [smallest] = criteria.toSorted((a, b) => a.most - b.most);
+  if (!smallest) return undefined;
+  // only of the rarest criterion all nodes are gathered: a tag that everybody has is looked up at those
+  const others = criteria.filter((each) => each !== smallest);
+  return unite(smallest.lists).filter((position) => {
+    const node = index.nodes[position];
+    return node !== undefined && others.every(({ isMet }) => isMet(node));
+  });
 }
 
-function alternatives(
-  table: ReadonlyMap<string, readonly number[]>,
-  values: readonly string[] | undefined,
-): readonly number[] | undefined {
-  if (values === undefined || values.length === 0) return undefined;
-  return unite(values.map((value) => table.get(value) ?? []));
+interface Criterion {
+  /** Positions of those that meet it, a list for each of its values. */
+  readonly lists: readonly (readonly number[])[];
+  readonly most: number;
+  readonly isMet: (node: SelectableNode) => boolean;
+}
+
+/** Those that the selector asks for. */
+function criteriaOf(selector: Selector, index: NodeIndex): Criterion[] {
+  const { node_names: names = [], node_tags: tags = [], node_labels: labels = [], rack_names: racks = [] } = selector;
+  const [wantedNames, wantedTags, wantedRacks] = [new Set(names), new Set(tags), new Set(racks)];
+  const keys = labels.map(([key, value]) => labelKey(key, value));
+  const criterion = (
+    table: ReadonlyMap<string, readonly number[]>,
+    values: readonly string[],
+    isMet: Criterion['isMet'],
+  ): Criterion[] => {
+    if (values.length === 0) return [];
+    const lists = values.map((value) => table.get(value) ?? []);
+    return [{ lists, most: lists.reduce((sum, list) => sum + list.length, 0), isMet }];
+  };
+  return [
+    ...criterion(index.byName, names, ({ name }) => wantedNames.has(name)),
+    ...criterion(index.byTag, tags, (node) => node.tags.some((tag) => wantedTags.has(tag))),
+    ...criterion(index.byLabel, keys, (node) =>
+      labels.some(([key, value]) => Object.hasOwn(node.labels, key) && node.labels[key] === value),
+    ),
+    ...criterion(index.byRack, racks, ({ rack }) => rack !== undefined && wantedRacks.has(rack)),
+  ];
 }
 
 /** Of ascending lists, ascending, each position once. */
@@ -84,26 +109,4 @@ export function unite(lists: readonly (readonly number[])[]): readonly number[] 
   const [first = []] = lists;
   if (lists.length <= 1) return first;
   return [...new Set(lists.flat())].sort((a, b) => a - b);
-}
-
-/** Of ascending lists; `undefined` for none. */
-export function intersect(lists: readonly (readonly number[])[]): readonly number[] | undefined {
-  const [smallest, ...others] = lists.toSorted((a, b) => a.length - b.length);
-  return others.reduce<readonly number[] | undefined>(
-    (kept, other) => kept?.filter((position) => isAmong(position, other)),
-    smallest,
-  );
-}
-
-/** By halving: a tag that all nodes have, asked for by each of 200 groups, would be 200 sets of all nodes. */
-function isAmong(position: number, ascending: readonly number[]): boolean {
-  let [from, to] = [0, ascending.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    const value = ascending[middle] ?? 0;
-    if (value === position) return true;
-    if (value < position) from = middle + 1;
-    else to = middle;
-  }
-  return false;
 }

@@ -4,6 +4,7 @@ import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
 import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
+import { siteArea } from '#test/bench/areas/site.ts';
 import { stepArea } from '#test/bench/areas/step.ts';
 import { writeImageArea } from '#test/bench/areas/write-image.ts';
 
@@ -15,5 +16,6 @@ export const areas: readonly Area[] = [
   conductorArea,
   deploysArea,
   apiArea,
+  siteArea,
   writeImageArea,
 ];
