@@ -9,7 +9,8 @@ import {
 import { storableJson } from '#conductor/db/storable-json.ts';
 import type { GroupRun, NodeRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
-const instant = (milliseconds: number | undefined) => (milliseconds === undefined ? null : new Date(milliseconds));
+const instant = (milliseconds: number | undefined) =>
+  milliseconds === undefined ? null : new Date(milliseconds).toISOString();
 const recordset = (rows: readonly unknown[]) => sql`${JSON.stringify(storableJson(rows))}::text::jsonb`;
 
 /** Writes the groups and nodes of an action that has none yet. */

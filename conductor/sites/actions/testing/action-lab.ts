@@ -1,0 +1,119 @@
+import { eq, sql } from 'drizzle-orm';
+import { anybody } from '#conductor/auth/caller.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import { siteRevisions } from '#conductor/db/schema/site.ts';
+import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { startActionRunner } from '#conductor/sites/actions/action-runner.ts';
+import { getAction } from '#conductor/sites/actions/action-store.ts';
+import { createAction } from '#conductor/sites/actions/create-action.ts';
+import { listNotes } from '#conductor/sites/actions/note-store.ts';
+import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
+import { systemClock } from '#shared/clock.ts';
+
+/** A revision without documents that is committed: what it says comes from the test's hands. */
+export async function commitRevision({ db }: Pick<ConductorContext, 'db'>): Promise<number> {
+  const [row] = await db.insert(siteRevisions).values({ kind: 'upload' }).returning();
+  if (!row) throw new Error('no revision');
+  await tagRevision(db, { revisionId: row.id, tag: 'committed', data: {}, user: undefined });
+  return row.id;
+}
+
+export async function forgetActions({ db }: Pick<ConductorContext, 'db'>): Promise<void> {
+  await db.execute(sql`truncate site_actions, site_revisions restart identity cascade`);
+}
+
+/** Makes an action, or throws what the API answers. */
+export async function makeAction(
+  context: ConductorContext,
+  hands: Pick<SiteHands, 'checkRevision'>,
+  request: { readonly name: string; readonly parameters?: Record<string, unknown> },
+): Promise<string> {
+  const made = await createAction(
+    context,
+    { parameters: {}, ...request, caller: { ...anybody, user: 'ada' } },
+    hands.checkRevision,
+  );
+  if (!('action' in made)) throw new Error('a plan, and no action');
+  return made.action.id;
+}
+
+export interface RunnerLife {
+  nudge(): void;
+  /** As a crash does: the database hears nothing more of it, and its lease stays until it runs out. */
+  kill(): Promise<void>;
+  /** As a conductor that is told to stop. */
+  stop(): Promise<void>;
+  readonly isDead: () => boolean;
+}
+
+/**
+ * A conductor's runner with a life of its own.
+ * @param dies asked at each checkpoint of this life, which are counted from 1
+ */
+export function startLife(
+  context: ConductorContext,
+  hands: SiteHands,
+  { name, dies = () => false }: { readonly name: string; readonly dies?: (checkpoint: number) => boolean },
+): RunnerLife {
+  const state = { isDead: false, passed: 0 };
+  const db = new Proxy(context.db, {
+    get: (target, key): unknown => {
+      if (state.isDead) throw new Error('dead');
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const runner = startActionRunner({
+    clock: systemClock,
+    hands,
+    context: {
+      ...context,
+      db,
+      clock: systemClock,
+      config: { ...context.config, conductorName: name },
+      checkpoint: () => {
+        state.passed += 1;
+        if (!dies(state.passed)) return;
+        state.isDead = true;
+        throw new Error('died here');
+      },
+    },
+  });
+  return {
+    nudge: () => runner.nudge(),
+    kill: async () => {
+      state.isDead = true;
+      await runner.stop();
+    },
+    stop: () => runner.stop(),
+    isDead: () => state.isDead,
+  };
+}
+
+/** Has the lease of a dead conductor run out. */
+export async function expireLease({ db }: Pick<ConductorContext, 'db'>, id: string): Promise<void> {
+  await db.update(siteActions).set({ expiresAt: sql`now() - interval '1 second'` }).where(eq(siteActions.id, id));
+}
+
+const patienceMs = 20_000;
+
+/** Looks until the action is as wanted. */
+export async function actionBecomes(
+  { db }: Pick<ConductorContext, 'db'>,
+  id: string,
+  isSo: (action: SiteActionRow) => boolean,
+): Promise<SiteActionRow> {
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    const action = await getAction(db, id);
+    if (isSo(action)) return action;
+    if (performance.now() > until) {
+      const notes = (await listNotes(db, [id], { verbosity: 5 })).map(({ text }) => text);
+      throw new Error(`the action is still ${action.state}; its notes:\n${notes.join('\n')}`);
+    }
+    await systemClock.sleep(5);
+  }
+}
+
+export const hasEnded = ({ endedAt }: SiteActionRow): boolean => endedAt !== null;

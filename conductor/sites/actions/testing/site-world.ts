@@ -1,0 +1,94 @@
+import { eq } from 'drizzle-orm';
+import type { ConductorContext } from '#conductor/context.ts';
+import { siteActionNodes } from '#conductor/db/schema/site-action.ts';
+import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import type { NodeOutcome, NodeReport } from '#conductor/sites/nodes/node-order.ts';
+import type { Site, SiteNode } from '#conductor/sites/site.ts';
+import type { SelectableNode } from '#conductor/sites/strategy/select-nodes.ts';
+import type { NodePhase, Strategy } from '#conductor/sites/strategy/site-run.ts';
+
+/** A site of fake hardware. */
+export function makeSite(
+  nodes: readonly SelectableNode[],
+  strategy: Pick<Strategy, 'groups'> & Partial<Strategy>,
+  timeouts: Site['timeouts'] = { prepare: 1800, deploy: 3600 },
+): Site {
+  const made = nodes.map(({ name, rack, tags, labels }): [string, SiteNode] => [
+    name,
+    {
+      name,
+      ...(rack === undefined ? {} : { rack }),
+      tags,
+      labels,
+      resourceClass: 'baremetal',
+      driver: 'fake-hardware',
+      driverInfo: {},
+      properties: {},
+      ports: [],
+      traits: [],
+    },
+  ]);
+  return {
+    nodes: new Map(made),
+    strategy: { name: 'deployment-strategy', max_parallel_groups: 1, ...strategy },
+    timeouts,
+    plugins: [],
+  };
+}
+
+type Step = `${NodePhase} ${string}`;
+
+export interface SiteWorld {
+  readonly hands: SiteHands;
+  /** `prepare ntp01`, in the order in which work was begun. */
+  readonly begun: readonly Step[];
+  /** What was asked for that must not be: not recorded before, or again after its end was recorded. */
+  readonly violations: readonly string[];
+}
+
+export interface WorldOptions {
+  readonly site: () => Site | undefined;
+  /** What becomes of a phase, and after how many looks; default: well, after two. */
+  readonly fate?: (node: string, phase: NodePhase) => { readonly error?: string; readonly looks?: number };
+  readonly verify?: (node: string) => NodeReport;
+}
+
+/** A site's machines, which outlive conductors: what was begun goes on, and is known again. */
+export function createWorld(db: ConductorContext['db'], { site, fate, verify }: WorldOptions): SiteWorld {
+  const begun: Step[] = [];
+  const violations: string[] = [];
+  const looks = new Map<Step, number>();
+  const report = (names: readonly string[]) =>
+    Promise.resolve(new Map(names.map((name) => [name, verify?.(name) ?? { state: 'done' as const, findings: [] }])));
+
+  const look = (name: string, phase: NodePhase, cancel: string | undefined): NodeOutcome => {
+    const step: Step = `${phase} ${name}`;
+    const seen = looks.get(step);
+    if (seen === undefined) begun.push(step);
+    if (cancel !== undefined) return { state: 'failed', error: cancel };
+    const { error, looks: needed = 2 } = fate?.(name, phase) ?? {};
+    looks.set(step, (seen ?? 0) + 1);
+    if ((seen ?? 0) + 1 < needed) return { state: 'working', doing: `${phase}, look ${(seen ?? 0) + 1}` };
+    return error === undefined ? { state: 'done' } : { state: 'failed', error };
+  };
+  const hands: SiteHands = {
+    checkRevision: () => {
+      const found = site();
+      if (found) return Promise.resolve({ site: found, faults: [] });
+      return Promise.resolve({ faults: [{ level: 'Error', name: 'Broken', message: 'the documents are broken' }] });
+    },
+    advanceNodes: async (_context, { action, orders }) => {
+      const rows = await db.select().from(siteActionNodes).where(eq(siteActionNodes.actionId, action.id));
+      const phases = new Map(rows.map((row) => [row.name, row.phase]));
+      return new Map(
+        orders.map(({ node, phase, cancel }) => {
+          if (phases.get(node.name) !== phase) violations.push(`${phase} ${node.name} is not what is recorded`);
+          return [node.name, look(node.name, phase, cancel)];
+        }),
+      );
+    },
+    verifyNodes: (_context, { names }) => report(names),
+    relabelNodes: (_context, { names }) => report(names),
+  };
+  return { hands, begun, violations };
+}
