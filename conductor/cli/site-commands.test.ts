@@ -1,0 +1,137 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { createApiClient } from '#conductor/cli/api-client.ts';
+import { runCommand } from '#conductor/cli/commands.ts';
+import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { createApp } from '#conductor/http/app.ts';
+import { systemClock } from '#shared/clock.ts';
+import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+/** The commands against the API itself, in process. */
+
+let api: TestApi;
+let folder: string;
+beforeAll(async () => {
+  api = await openTestApi();
+  const app = createApp(api.context);
+  vi.stubGlobal('fetch', (url: string, init: RequestInit) => Promise.resolve(app.request(url, init)));
+  folder = await mkdtemp(join(tmpdir(), 'baton-site-'));
+  await mkdir(join(folder, 'site/racks'), { recursive: true });
+  await writeFile(join(folder, 'site/strategy.yaml'), plainStrategy);
+  await writeFile(join(folder, 'site/racks/r1.yml'), nodeDocument('n1').trimEnd());
+  await writeFile(join(folder, 'site/racks/r2.yaml'), nodeDocument('n2').replace('---\n', ''));
+  await writeFile(join(folder, 'site/notes.txt'), 'no YAML: [');
+  await writeFile(join(folder, 'n1.yaml'), nodeDocument('n1').replace('rack1', 'rack2'));
+  const cycle = '[{name: a, critical: true, depends_on: [a], selectors: []}]';
+  await writeFile(join(folder, 'bad.yaml'), strategyDocument(cycle) + nodeDocument('n9', '  host_profile: none\n'));
+  await writeFile(join(folder, 'password'), 'secret-word\n');
+});
+beforeEach(async () => {
+  await api.context.db.execute(sql`truncate site_revisions, site_contents restart identity cascade`);
+});
+afterAll(async () => {
+  vi.unstubAllGlobals();
+  await api.close();
+  await rm(folder, { recursive: true });
+});
+
+const settings = { url: 'http://api.example', authorization: undefined, authorities: undefined, insecure: false };
+
+async function baton(...args: string[]): Promise<string> {
+  let output = '';
+  const screen = {
+    write: (text: string | Uint8Array) => void (output += String(text)),
+    isTerminal: false,
+    size: () => ({ columns: 80, rows: 24 }),
+  };
+  const connect = () => ({ client: createApiClient(settings), openConsole: () => Promise.reject(new Error('none')) });
+  await runCommand({ screen, clock: systemClock, connect }, args);
+  return output;
+}
+const failure = async (...args: string[]) => {
+  const error: unknown = await baton(...args).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return [exitCodeOf(error), (error as Error).message] as const;
+};
+const file = (name: string) => join(folder, name);
+
+test('a site from a folder: uploaded, compared, committed, shown, taken back', async () => {
+  expect(await baton('site', 'upload', 'site', file('site'))).toMatch(/^Collection site is in the buffer: revision 1/);
+  expect(await baton('site', 'show')).toMatch(/site +not present +created/);
+  expect(await baton('site', 'diff')).toBe(
+    'committed (nothing) → buffer (revision 1)\n' +
+      '+ drydock/BaremetalNode/v1/n1\n+ drydock/BaremetalNode/v1/n2\n' +
+      '+ shipyard/DeploymentStrategy/v1/deployment-strategy\n',
+  );
+  expect(await baton('site', 'validate')).toMatch(/^DRYRUN/);
+  expect(await baton('site', 'commit')).toMatch(/^Revision 1 is committed/);
+  expect(await baton('site', 'diff')).toContain('no document is another');
+  expect(await baton('site', 'upload', 'site', file('n1.yaml'))).toContain('revision 2');
+  const diff = await baton('site', 'diff');
+  expect(diff).toContain('- drydock/BaremetalNode/v1/n2\n');
+  expect(diff).toContain('~ drydock/BaremetalNode/v1/n1\n    data.metadata.rack: rack1 → rack2\n');
+  expect(await baton('site', 'show', 'site')).toBe(nodeDocument('n1').replace('rack1', 'rack2'));
+  expect(JSON.parse(await baton('site', 'show', 'site', '--version', 'committed', '-o', 'json'))).toHaveLength(3);
+  expect(await baton('site', 'show', '--rendered')).toContain('rack: rack2');
+  expect(await baton('site', 'rollback', '1')).toContain('revision 3 says what revision 1 said');
+  expect(await failure('site', 'commit')).toEqual([1, expect.stringContaining('The buffer is empty')]);
+  expect(await baton('site', 'tag', '1', 'good', 'because=it works')).toBe('revision 1 is tagged good\n');
+  const revisions = await baton('site', 'revisions');
+  expect(revisions.split('\n')).toHaveLength(5);
+  expect(revisions).toMatch(/3 +.* rollback to 1 +site +- +buffer\n/);
+  expect(revisions).toMatch(/1 +.* upload +site +committed,good +committed\n/);
+  expect(JSON.parse(await baton('site', 'revisions', '--tag', 'good', '-o', 'json'))).toMatchObject([{ id: 1 }]);
+  expect(await baton('site', 'tag', '1', 'good', '--remove')).toContain('no tag good');
+  expect(await baton('site', 'remove', 'site', '--mode', 'append')).toContain('revision 4');
+});
+
+test('faults are told with document and path, errors first; they hinder a commit, not an upload', async () => {
+  const told = await baton('site', 'upload', 'bad', file('bad.yaml'));
+  expect(told).toContain('  Error drydock/BaremetalNode/v1/n9, data.host_profile: ');
+  const levels = [...told.matchAll(/^ {2}(Error|Warning|Info) /gm)].map(([, level]) => level);
+  expect(levels).toEqual([...levels].sort((a, b) => order(a) - order(b)));
+  expect(await failure('site', 'commit')).toEqual([
+    1,
+    expect.stringContaining('  Error drydock/BaremetalNode/v1/n9, data'),
+  ]);
+  expect((await failure('site', 'validate'))[0]).toBe(1);
+  expect((await failure('site', 'commit', '--dry-run'))[0]).toBe(1);
+  expect(await baton('site', 'commit', '--force')).toContain('FORCED SUCCESS');
+  expect((await failure('site', 'validate', 'bad', file('bad.yaml')))[0]).toBe(1);
+  expect(await baton('site', 'validate', 'bad', file('n1.yaml'))).toContain('DRYRUN: collection bad is not stored');
+});
+
+const order = (level: string | undefined) => ['Error', 'Warning', 'Info'].indexOf(level ?? '');
+
+test('what can not be sent is told before anything is', async () => {
+  expect(await failure('site', 'upload', 'c', file('none.yaml'))).toEqual([2, expect.stringContaining('none.yaml')]);
+  await mkdir(file('empty'), { recursive: true });
+  expect(await failure('site', 'upload', 'c', file('empty'))).toEqual([2, expect.stringContaining('no .yaml')]);
+  expect((await failure('site', 'upload', 'c'))[0]).toBe(2);
+  expect((await failure('site', 'validate', 'c'))[0]).toBe(2);
+  expect((await failure('site', 'show', '--version', 'buffer'))[0]).toBe(2);
+  expect(await failure('site', 'upload', 'c', file('n1.yaml'), '--mode', 'merge')).toEqual([
+    1,
+    expect.stringContaining('append, replace, rejectoncontents'),
+  ]);
+  expect(await failure('site', 'show', 'none')).toEqual([1, expect.stringContaining('Collection none')]);
+  expect(await baton('site', 'diff')).toBe('there are no documents\n');
+});
+
+test('credentials are stored from files, listed without passwords, and deleted', async () => {
+  expect(await baton('credential', 'set', 'rack', 'username=root', `password=@${file('password')}`)).toBe(
+    'credential rack is stored\n',
+  );
+  const listed = await baton('credential', 'list', '-o', 'json');
+  expect(JSON.parse(listed)).toMatchObject([{ name: 'rack', username: 'root' }]);
+  expect(listed).not.toContain('secret-word');
+  expect(await failure('credential', 'set', 'rack', 'username=root')).toEqual([1, expect.stringContaining('password')]);
+  expect(await baton('credential', 'delete', 'rack', '--force')).toBe('credential rack deleted\n');
+  expect((await failure('credential', 'delete', 'rack'))[0]).toBe(1);
+});
