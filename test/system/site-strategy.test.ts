@@ -82,17 +82,20 @@ async function deploySite(faults: Readonly<Record<string, NodeFaults>>): Promise
   await writeFile(file, `${machines.documents}${await readFile(example, 'utf8')}`);
 
   const { name, account } = bmcCredential;
+  const printed: string[] = [];
+  onTestFailed(() => console.error(printed.join('\n')));
   const baton = (args: readonly string[], okExitCodes = [0]) =>
     run(globalThis.process.execPath, ['conductor/cli/main.ts', ...args], {
       env: { BATON_URL: process.url },
       input: account.password,
       okExitCodes,
       timeoutMs: 120_000,
+      onStdoutLine: (line) => void printed.push(line),
     });
   await baton(['credential', 'set', name, `username=${account.username}`, 'password=@-']);
   await baton(['site', 'upload', 'site', file]);
   await baton(['site', 'commit']);
-  const created = await baton(['action', 'create', 'deploy_site', '--wait'], [0, 1]);
+  const { exitCode } = await baton(['action', 'create', 'deploy_site', '--wait'], [0, 1]);
 
   const operator = createSiteOperator(process.url);
   const [newest] = await operator.call<ActionAnswer[]>('GET', '/actions');
@@ -107,7 +110,7 @@ async function deploySite(faults: Readonly<Record<string, NodeFaults>>): Promise
     nodes: { name: string; provision_state: string }[];
   };
   const states = Object.fromEntries(nodes.map((node) => [node.name, node.provision_state]));
-  return { action, exitCode: created.exitCode, printed: created.stdout, operator, worked, states };
+  return { action, exitCode, printed: printed.join('\n'), operator, worked, states };
 }
 
 const stagesOf = (action: ActionAnswer) =>
