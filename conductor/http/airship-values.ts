@@ -14,11 +14,11 @@ export const airshipFlag = z.union([z.literal('').transform(() => true), looseBo
 const largestId = 2 ** 31 - 1;
 
 /** A revision's number in a path; 0 stands for "nothing" where it may. */
-export const revisionNumber = z.coerce
-  .number({ error: 'must be the number of a revision' })
-  .int('must be a whole number')
-  .min(0, 'must be 0 or more')
-  .max(largestId, 'is no revision: it is too large');
+export const revisionNumber = z
+  .string()
+  .regex(/^\d{1,10}$/, 'must be the number of a revision')
+  .transform(Number)
+  .refine((id) => id <= largestId, 'is no revision: it is too large');
 
 /** The body of a request as text. @throws AppError `invalid_argument` unless it is UTF-8 that can be stored. */
 export async function readText(c: Context<ApiEnv>): Promise<string> {

@@ -3,6 +3,7 @@ import { type AllocationField, allocationStates } from '#conductor/allocations/a
 import type { ChassisField } from '#conductor/chassis/chassis-fields.ts';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
 import type { PlanView } from '#conductor/flows/view-plan.ts';
+import type { StatusObject } from '#conductor/http/status-object.ts';
 import type { NodeField } from '#conductor/nodes/node-fields.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
 import type { PortField } from '#conductor/nodes/port-fields.ts';
@@ -244,6 +245,35 @@ const Fault = z.strictObject({
   }),
 });
 
+/** The form of every error below `/api/`, and of what is answered to an upload or a commit of documents. */
+const Status: z.ZodType<StatusObject> = z.strictObject({
+  kind: z.literal('Status'),
+  apiVersion: z.literal('v1.0'),
+  metadata: z.strictObject({}),
+  status: z.enum(['Success', 'Failure']),
+  message: z.string(),
+  reason: z.string().meta({ description: 'One word, for programs.' }),
+  details: z.strictObject({
+    errorCount: whole,
+    messageList: z.array(
+      z.strictObject({
+        message: z.string(),
+        error: z.boolean(),
+        kind: z.enum(['SimpleMessage', 'ValidationMessage']),
+        level: z.enum(['Error', 'Warning', 'Info']).exactOptional(),
+        name: z.string().exactOptional(),
+        documents: z
+          .array(z.strictObject({ schema: z.string(), name: z.string(), collection: z.string().exactOptional() }))
+          .exactOptional(),
+        path: line.exactOptional().meta({ description: 'Within the document: data.groups[2].critical.' }),
+      }),
+    ),
+    revision: whole.exactOptional().meta({ description: "Of the site's documents." }),
+  }),
+  code: whole.meta({ description: 'The HTTP status.' }),
+  retry: z.literal(true).exactOptional().meta({ description: 'The same request may succeed later.' }),
+});
+
 const States = z.strictObject({
   power_state: nodeFields.power_state,
   target_power_state: nodeFields.target_power_state,
@@ -259,7 +289,7 @@ const States = z.strictObject({
 });
 
 /** The parts of answers that have a name in the description. */
-export const answerSchemas = { Node, States, Port, Portgroup, Chassis, Allocation, Flow, Plan, Fault } as const;
+export const answerSchemas = { Node, States, Port, Portgroup, Chassis, Allocation, Flow, Plan, Fault, Status } as const;
 export type AnswerName = keyof typeof answerSchemas;
 
 /** `GET /v1/nodes` → one of these objects, or a page of them under that key. */
@@ -295,6 +325,8 @@ export const answersByOperation: Readonly<
   'PATCH /v1/chassis/{chassis}': 'Chassis',
   'GET /v1/chassis/{chassis}/nodes': { key: 'nodes', of: 'Node' },
   'GET /v1/chassis/{chassis}/nodes/detail': { key: 'nodes', of: 'Node' },
+  'POST /api/v1.0/configdocs/{collection}': 'Status',
+  'POST /api/v1.0/commitconfigdocs': 'Status',
   'GET /v1/allocations': { key: 'allocations', of: 'Allocation' },
   'GET /v1/allocations/{allocation}': 'Allocation',
   'PATCH /v1/allocations/{allocation}': 'Allocation',

@@ -2,13 +2,15 @@ import { z } from 'zod';
 import { accessRules } from '#conductor/auth/access-rules.ts';
 import { type AnswerName, answerSchemas, answersByOperation } from '#conductor/http/answer-schemas.ts';
 import type { ApiApp } from '#conductor/http/api-app.ts';
+import { isAirshipPath } from '#conductor/http/status-object.ts';
 import { maximumMinor, minimumMinor } from '#conductor/http/versions.ts';
 
 type Json = Record<string, unknown>;
 type Document = ReturnType<ApiApp['getOpenAPI31Document']>;
 const reference = (name: AnswerName) => ({ $ref: `#/components/schemas/${name}` });
 
-const description = `OpenStack Ironic's REST API as Baton serves it, and Baton's own additions to it.
+const description = `OpenStack Ironic's REST API as Baton serves it, and Baton's own additions to it; below /api/v1.0 that
+of Airship, for whole sites.
 
 Name a microversion in \`X-OpenStack-Ironic-API-Version\`: without it the version is 1.${minimumMinor}, in which much of
 this is not there. What is newer than the version in use is left out of answers, refused in requests (406), or not
@@ -66,6 +68,7 @@ export function describeApi(app: ApiApp): Json {
       parameters: { Version: versionHeader },
       responses: {
         Fault: { description: 'An error', content: { 'application/json': { schema: reference('Fault') } } },
+        Status: { description: 'An error', content: { 'application/json': { schema: reference('Status') } } },
       },
       securitySchemes,
       schemas: { ...document.components?.schemas, ...schemas() },
@@ -119,7 +122,7 @@ function describe(method: string, path: string, operation: Json): Json {
     ...(publicOperations.has(key) ? { security: [] } : {}),
     responses: {
       ...Object.fromEntries(responses),
-      default: { $ref: '#/components/responses/Fault' },
+      default: { $ref: `#/components/responses/${isAirshipPath(path) ? 'Status' : 'Fault'}` },
     },
   };
 }
@@ -127,7 +130,7 @@ function describe(method: string, path: string, operation: Json): Json {
 function contentOf(operation: string, status: string): Json {
   const answer = answersByOperation[operation];
   // a dry run has another answer
-  if (answer === undefined || (operation.startsWith('POST') && !operation.endsWith('/plan') && status !== '201')) {
+  if (answer === undefined || (operation.startsWith('POST /v1') && !operation.endsWith('/plan') && status !== '201')) {
     return {};
   }
   const schema = typeof answer === 'string' ? reference(answer) : pageOf(answer.key, answer.of);
