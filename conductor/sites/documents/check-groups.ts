@@ -1,5 +1,5 @@
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
-import { fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
+import { documentFault, fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { indexNodes, type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
@@ -27,8 +27,8 @@ export function checkGroups(
   for (const name of nodes.keys()) {
     const node = documents.get(name);
     if (!node || grouped.has(name)) continue;
-    const message = `is in no group of strategy ${strategy.name}: it will not be deployed`;
-    faults.push(fieldFault(node, ['metadata', 'name'], message, 'NodeWithoutGroup', 'Warning'));
+    const message = `the node is in no group of strategy ${strategy.name}: it will not be deployed`;
+    faults.push(documentFault(node, message, 'NodeWithoutGroup', 'Warning'));
   }
 }
 

@@ -27,11 +27,11 @@ export function checkNodes({ nodes, documents }: ReadNodes, known: KnownToNodes,
     const tell = (path: readonly PropertyKey[], message: string, name: string): void => {
       faults.push(fieldFault(document, ['data', ...path], message, name));
     };
-    /** @param what `MAC address 52:54:…` */
-    const claim = (what: string, path: () => readonly PropertyKey[], name: string): void => {
-      const first = taken.get(what);
-      if (first === undefined) taken.set(what, node.name);
-      else tell(path(), `has ${what}, which ${first === node.name ? 'this node' : `node ${first}`} has already`, name);
+    const claim = (value: string, path: () => readonly PropertyKey[], name: string): void => {
+      const key = `${name} ${value}`;
+      const first = taken.get(key);
+      if (first === undefined) taken.set(key, node.name);
+      else tell(path(), `is ${value}, which ${first === node.name ? 'this node' : `node ${first}`} has already`, name);
     };
     const { credential } = node;
     if (credential !== undefined && sets.credentials && !sets.credentials.has(credential)) {
@@ -45,14 +45,14 @@ export function checkNodes({ nodes, documents }: ReadNodes, known: KnownToNodes,
       tell(['oob', 'type'], message, 'UnknownDriver');
     }
     const bmc = bmcOf(node);
-    if (bmc !== undefined) claim(`BMC ${bmc}`, () => ['oob', 'address'], 'DuplicateBmc');
+    if (bmc !== undefined) claim(bmc, () => ['oob', 'address'], 'DuplicateBmc');
     for (const port of node.ports) {
       const place = (): readonly string[] => placeOf(port, document);
-      claim(`MAC address ${port.address}`, () => [...place(), 'mac'], 'DuplicateMac');
+      claim(port.address, () => macPath(port, document), 'DuplicateMac');
       const plug = switchPortOf(port);
-      if (plug !== undefined) claim(`switch port ${plug}`, () => [...place(), 'switch_port'], 'DuplicateSwitchPort');
+      if (plug !== undefined) claim(plug, () => [...place(), 'switch_port'], 'DuplicateSwitchPort');
       if (port.network !== undefined && sets.networks && !sets.networks.has(port.network)) {
-        const message = `has ${port.network}, which is no network${namesThereAre(port.network, known.networks ?? [])}`;
+        const message = `have ${port.network}, which is no network${namesThereAre(port.network, known.networks ?? [])}`;
         tell([...place(), 'networks'], message, 'UnknownNetwork');
       }
     }
@@ -79,6 +79,11 @@ function switchPortOf({ localLinkConnection: link }: SitePort): string | undefin
   const [switchId, portId] = [link?.['switch_id'], link?.['port_id']];
   if (typeof switchId !== 'string' || typeof portId !== 'string') return undefined;
   return `${portId} of switch ${switchId.toLowerCase()}`;
+}
+
+function macPath(port: SitePort, document: SiteDocument): readonly string[] {
+  const [, name] = placeOf(port, document);
+  return name === undefined ? ['metadata', 'boot_mac'] : ['interfaces', name, 'mac'];
 }
 
 /** Where in the documents a port comes from; where its profile has it, just the interfaces. */

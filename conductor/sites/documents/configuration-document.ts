@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { expected, fieldFault, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { documentFault, expected, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import type { PhaseTimeouts } from '#conductor/sites/strategy/site-run.ts';
@@ -64,7 +64,7 @@ export function readConfiguration(document: SiteDocument, faults: SiteFault[]): 
     Object.keys(keys).flatMap((key) => (honoured.has(key) ? [] : [`${section}.${key}`])),
   );
   if (unused.length > 0) {
-    faults.push(fieldFault(document, ['data'], `has what Baton does not use: ${unused.join(', ')}`, 'NotUsed', 'Info'));
+    faults.push(documentFault(document, `Baton does not use ${unused.join(', ')}`, 'NotUsed', 'Info'));
   }
   const { physical_provisioner: provisioner = {} } = data;
   return {

@@ -18,7 +18,7 @@ const optionalText = text.nullish();
 const texts = (what: string) => z.array(text, expected(`a list of ${what}`)).nullish();
 /** Values by names that nobody knows beforehand. */
 const mapping = z.record(z.string(), z.unknown(), expected('a mapping'));
-const textMapping = z.record(z.string(), text.or(z.null()), expected('a mapping of texts')).nullish();
+const textMapping = z.record(z.string(), text.nullable(), expected('a mapping of texts')).nullish();
 
 const macAddress = text.transform((given, context) => {
   const mac = given === '!' ? given : parseMacAddress(given);
@@ -33,7 +33,7 @@ function checkedBy(check: (value: Record<string, unknown>) => void) {
       check(value);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      context.addIssue(`can't be used: ${error.message}`);
+      context.addIssue(`is wrong: ${error.message}`);
     }
   });
 }
@@ -116,8 +116,8 @@ const design = {
   storage: strictly({
     physical_devices: z.record(z.string(), Device.nullable(), expected('a mapping of devices')).nullish(),
     volume_groups: mapping.nullish(),
-    root_device: unset.or(checkedBy((hints) => parseHints(hints, 'storage.root_device'))).nullish(),
-    raid: unset.or(checkedBy((raid) => parseTargetRaidConfig(raid, 'storage.raid'))).nullish(),
+    root_device: unset.or(checkedBy((hints) => parseHints(hints, 'root_device'))).nullish(),
+    raid: unset.or(checkedBy((raid) => parseTargetRaidConfig(raid, 'it'))).nullish(),
   }).nullish(),
   platform: Platform.nullish(),
   metadata: strictly({
@@ -133,7 +133,7 @@ const design = {
     .array(z.union([TraitName, text.startsWith('!')], 'must be CUSTOM_ and A-Z 0-9 _, or a standard trait'))
     .nullish(),
   bios_settings: z.record(z.string(), settingValue, expected('a mapping of settings')).nullish(),
-  config_drive: unset.or(ConfigDriveDocuments).nullish(),
+  config_drive: unset.or(strictly(ConfigDriveDocuments.shape)).nullish(),
 };
 
 export const ProfileData = strictly(design);

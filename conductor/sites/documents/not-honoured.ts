@@ -23,7 +23,7 @@ export function notHonoured(document: SiteDocument, design: NodeDesign): SiteFau
   }
   const boot = bootDevice(design);
   if (boot?.isAlias && !storage?.root_device) {
-    const message = `${boot.name} is no kernel's name of a disk: say which disk it is with storage.root_device, such as {serial: …}`;
+    const message = `is no kernel's name of a disk: say which disk it is with storage.root_device, such as {serial: …}`;
     tell('Warning', ['storage', 'physical_devices', boot.name], message);
   }
   if (platform?.kernel) tell('Warning', ['platform', 'kernel'], 'is not honoured: the image brings its kernel');
@@ -34,7 +34,8 @@ export function notHonoured(document: SiteDocument, design: NodeDesign): SiteFau
   for (const [name, each] of Object.entries(design.interfaces ?? {})) {
     if (each?.sriov) tell('Warning', ['interfaces', name, 'sriov'], 'is not honoured: a plugin task may set it up');
     if ((each?.slaves ?? []).length > 1) {
-      const message = 'makes no bond: describe it in config_drive.network_data, and give each interface of it its mac';
+      const message =
+        'do not become a bond: describe it in config_drive.network_data, and give each of its interfaces a mac';
       tell('Warning', ['interfaces', name, 'slaves'], message);
     }
     if (each?.device_link) tell('Info', ['interfaces', name, 'device_link'], 'is not used');

@@ -96,6 +96,11 @@ function* composeEach(text: string, lines: LineCounter): Generator<Parsed, undef
   return undefined;
 }
 
+function ownWords(message: string): string {
+  const [line = ''] = message.split('\n');
+  return line.startsWith('With stringKeys') ? 'a key is a list or mapping; it must be text' : line;
+}
+
 /** The library's own limits: its stack, which nesting exhausts, and aliases. */
 function attempt<T>(work: () => T, number: number): { readonly value: T } | { readonly fault: SiteFault } {
   try {
@@ -139,7 +144,7 @@ function readDocument(
   const yamlFaults = [...parsed.errors, ...parsed.warnings]
     .slice(0, 10)
     .map(({ pos: [offset], message }): SiteFault => {
-      return { level: 'Error', name: 'InvalidYaml', message: `${place(offset)}: ${message.split('\n')[0]}` };
+      return { level: 'Error', name: 'InvalidYaml', message: `${place(offset)}: ${ownWords(message)}` };
     });
   if (yamlFaults.length > 0) return { faults: yamlFaults };
   const content: unknown = parsed.toJS({ maxAliasCount: 10_000 });

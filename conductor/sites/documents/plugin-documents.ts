@@ -1,19 +1,11 @@
-import { z } from 'zod';
-import {
-  expected,
-  fieldFault,
-  namesThereAre,
-  readData,
-  strictly,
-  text,
-} from '#conductor/sites/documents/schema-faults.ts';
+import { fieldFault, namesThereAre, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 const PluginData = strictly({
   name: text,
-  version: z.string(expected('text, such as "1.0"')).min(1, 'must not be empty'),
+  version: text,
 });
 
 export type NamedPlugin = Site['plugins'][number];

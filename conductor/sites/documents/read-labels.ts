@@ -52,5 +52,5 @@ export function readLabels(value: unknown): {
 /** YAML reads 1.10 as 1.1 and yes or True in its own way: what is to be compared as text must be text. */
 function textRule(given: unknown): string {
   const isBare = typeof given === 'number' || typeof given === 'boolean';
-  return isBare ? `must be text: write "${given}", in quotes` : 'must be text';
+  return isBare ? 'must be text: put it into quotes' : 'must be text';
 }

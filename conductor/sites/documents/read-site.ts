@@ -9,7 +9,7 @@ import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { foldRepeats } from '#conductor/sites/documents/fold-repeats.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
 import { readNodes } from '#conductor/sites/documents/read-nodes.ts';
-import { fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
+import { documentFault, fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
@@ -105,7 +105,7 @@ function chooseStrategy(
   if (document) {
     faults.push(
       ...others.map((other) =>
-        fieldFault(other, ['metadata', 'name'], `is not ${wanted}: another strategy is used`, 'NotUsed', 'Info'),
+        documentFault(other, `the site is deployed by strategy ${wanted}, not by this one`, 'NotUsed', 'Info'),
       ),
     );
     return { strategy: read.get(wanted), document };
@@ -123,8 +123,8 @@ function chooseStrategy(
     return { strategy: undefined };
   }
   for (const other of others) {
-    const message = `is not ${wanted}, and no DeploymentConfiguration names it: all nodes will be deployed as one critical group`;
-    faults.push(fieldFault(other, ['metadata', 'name'], message, 'NotUsed', 'Warning'));
+    const message = `the strategy is not called ${wanted}, and no DeploymentConfiguration names it: without it all nodes are one critical group`;
+    faults.push(documentFault(other, message, 'NotUsed', 'Warning'));
   }
   return { strategy: defaultStrategy };
 }

@@ -9,7 +9,7 @@ export function expected(what: string): { error: (issue: { readonly input?: unkn
     error: ({ input }) => {
       if (input === undefined) return `is missing; it must be ${what}`;
       const isBare = typeof input === 'number' || typeof input === 'boolean';
-      return isBare && what.startsWith('text') ? `must be ${what}: write "${input}", in quotes` : `must be ${what}`;
+      return isBare && what.startsWith('text') ? `must be ${what}: put it into quotes` : `must be ${what}`;
     },
   };
 }
@@ -49,7 +49,7 @@ export function schemaFaults(document: SiteDocument, error: z.ZodError): SiteFau
 function insideUnions(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const deeper = issue.errors.find((issues) =>
-    issues.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'),
+    issues.some(({ path, code }) => path.length > 0 || code === 'unrecognized_keys' || code === 'custom'),
   );
   if (!deeper) return [issue];
   return deeper.map((each) => ({ ...each, path: [...issue.path, ...each.path] })).flatMap(insideUnions);
@@ -65,7 +65,17 @@ export function fieldFault(
 ): SiteFault {
   const last = path.findLastIndex((part) => typeof part === 'string');
   const field = pathText(path.slice(Math.max(last, 0)));
-  return { level, name, message: `${field} ${message}`, document: documentOf(document), path: pathText(path) };
+  return { ...documentFault(document, `${field} ${message}`, name, level), path: pathText(path) };
+}
+
+/** A fault of a document as a whole. */
+export function documentFault(
+  document: SiteDocument,
+  message: string,
+  name: string,
+  level: SiteFault['level'] = 'Error',
+): SiteFault {
+  return { level, name, message, document: documentOf(document) };
 }
 
 /** `data.groups[2].depends_on[0]` */

@@ -18,7 +18,7 @@ export function sitePorts(design: NodeDesign, tell: Tell): SitePort[] {
     }
     const [network, ...others] = each.networks ?? [];
     if (others.length > 0) {
-      const message = `has ${others.length + 1} networks; a switch port is on one: keep one, and take inherited ones away with "!${others[0] ?? ''}"`;
+      const message = `are ${others.length + 1}; a switch port is on one: keep one, and take inherited ones away with "!${others[0] ?? ''}"`;
       tell([...path, 'networks'], message, 'NotSupported');
     }
     ports.push({
@@ -33,10 +33,10 @@ export function sitePorts(design: NodeDesign, tell: Tell): SitePort[] {
     ports.push({ address: bootMac, pxeEnabled: true });
   }
   if (ports.length === 0) {
-    const message = 'has no MAC address; the node needs one interface with mac, or metadata.boot_mac';
+    const message = 'have no MAC address; the node needs one interface with mac, or metadata.boot_mac';
     tell(['data', 'interfaces'], message, 'MissingField');
   } else if (!ports.some(({ pxeEnabled }) => pxeEnabled)) {
-    const message = 'has none that boots from the network: one of them needs pxe: true';
+    const message = 'have none that boots from the network: one of them needs pxe: true';
     tell(['data', 'interfaces'], message, 'NoBootPort', 'Warning');
   }
   return ports;

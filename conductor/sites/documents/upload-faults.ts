@@ -49,7 +49,7 @@ export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] 
 type Refuse = (code: string, path: readonly (string | number)[], message: string) => void;
 
 function nameRule(name: unknown): string {
-  if (typeof name === 'number' || typeof name === 'boolean') return `must be text: write "${name}", in quotes`;
+  if (typeof name === 'number' || typeof name === 'boolean') return 'must be text: put it into quotes';
   return name === undefined ? 'is missing' : 'must be text, and not empty';
 }
 

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+
+const nodes =
+  goodNode('metadata: {tags: [control], rack: r1, owner_data: {zone: a}}') +
+  goodNode('metadata: {tags: [compute], rack: r2}', 'n2', 2);
+const group = (name: string, selectors: string, more = '', critical = false) =>
+  `  - {name: ${name}, critical: ${critical}, depends_on: [], selectors: ${selectors}${more}}\n`;
+const read = (groups: string, text = nodes) =>
+  readText(
+    text +
+      yamlOf(
+        'shipyard/DeploymentStrategy/v1',
+        'deployment-strategy',
+        `groups:${groups === '' ? ' []' : `\n${groups}`}`,
+      ),
+  );
+const told = (groups: string, text?: string) => read(groups, text).faults.map(faultText);
+const all = group('all', '[]');
+
+test('a group that chooses nobody: which criterion, and what there is', () => {
+  const groups = [
+    group('misspelt', '[{node_tags: [contrl]}]'),
+    group('apart', '[{node_tags: [control], rack_names: [r2]}]'),
+    group('label', '[{node_labels: ["zone: b"], node_names: [n9]}]'),
+    group('several', '[{rack_names: [r3]}, {node_names: [n9]}]'),
+  ];
+  const { site, faults } = read(all + groups.join(''));
+  expect(faults.map(faultText)).toMatchInlineSnapshot(`
+    [
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[1].selectors[0].node_tags[0]: node_tags[0] contrl is no node's; did you mean control?; there are control, compute",
+      "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[1].selectors: selectors of group misspelt choose no node: node_tags matches none",
+      "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[2].selectors: selectors of group apart choose no node: node_tags and rack_names match, and no node has all of it",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[3].selectors[0].node_names[0]: node_names[0] n9 is no node's; there are n1, n2",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[3].selectors[0].node_labels[0]: node_labels[0] zone: b is no node's; did you mean zone: a?; there is zone: a",
+      "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[3].selectors: selectors of group label choose no node: node_names and node_labels match none",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[4].selectors[0].rack_names[0]: rack_names[0] r3 is no node's; there are r1, r2",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[4].selectors[1].node_names[0]: node_names[0] n9 is no node's; there are n1, n2",
+      "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[4].selectors: selectors of group several choose no node: rack_names matches none; node_names matches none",
+    ]
+  `);
+  expect(site?.strategy.groups).toHaveLength(5);
+});
+
+test('a value that nobody has is told in a group that has members, too', () => {
+  expect(told(group('some', '[{node_names: [n1, n2, n3]}]'))).toMatchInlineSnapshot(`
+    [
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_names[2]: node_names[2] n3 is no node's; there are n1, n2",
+    ]
+  `);
+});
+
+test('a minimum that can not be met: an Error where the deploy could only fail', () => {
+  const two = ', success_criteria: {minimum_successful_nodes: 2}';
+  expect(told(all + group('a', '[{node_names: [n1]}]', two))).toMatchInlineSnapshot(`
+    [
+      "Warning ImpossibleCriterion DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes is 2, and group a has 1 node; it can only fail",
+    ]
+  `);
+  expect(told(all + group('a', '[{node_names: [n1]}]', two, true))).toMatchInlineSnapshot(`
+    [
+      "Error ImpossibleCriterion DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes is 2, and group a has 1 node; it is critical: the deploy could only fail",
+    ]
+  `);
+  expect(told(group('a', '[]', two, true))).toEqual([]);
+});
+
+test('a node in no group', () => {
+  expect(told(group('a', '[{node_names: [n1]}]'))).toMatchInlineSnapshot(`
+    [
+      "Warning NodeWithoutGroup BaremetalNode n2: the node is in no group of strategy deployment-strategy: it will not be deployed",
+    ]
+  `);
+  expect(told('')).toHaveLength(2);
+});
+
+test('nothing is said of groups over nodes that could not be made out', () => {
+  const broken = nodes + yamlOf('drydock/BaremetalNode/v1', 'n3', 'metadata: {tags: x}');
+  expect(told(group('a', '[{node_tags: [x]}]'), broken)).toHaveLength(1);
+});

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
+import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { siteDocument } from '#conductor/sites/documents/site-document.ts';
+import { faultText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+function read(...data: string[]) {
+  const text = data.map((each, index) => yamlOf('promenade/EtcdClusters/v1', `d${index}`, each)).join('');
+  const faults: SiteFault[] = [];
+  const documents = parseDocuments(text).documents.map((document) => siteDocument('site', document));
+  const known = { credentials: ['etcd-kubernetes'], nodes: new Set(['n1']) };
+  return { clusters: readEtcdClusters(documents, known, faults), told: faults.map(faultText) };
+}
+
+test('clusters of all documents', () => {
+  const { clusters, told } = read(
+    `clusters:
+  - name: kubernetes
+    endpoints: ['https://192.0.2.1:2379', 'https://192.0.2.2:2379']
+    credential: etcd-kubernetes
+    minimum_members: 2
+    members: [{node: n1, name: etcd-n1}]`,
+    `clusters: [{name: calico, endpoints: ['http://192.0.2.1:6666'], minimum_members: 1}]`,
+  );
+  expect(told).toEqual([]);
+  expect(clusters).toEqual([
+    {
+      name: 'kubernetes',
+      endpoints: ['https://192.0.2.1:2379', 'https://192.0.2.2:2379'],
+      credential: 'etcd-kubernetes',
+      minimum_members: 2,
+      members: [{ node: 'n1', name: 'etcd-n1' }],
+    },
+    { name: 'calico', endpoints: ['http://192.0.2.1:6666'], minimum_members: 1 },
+  ]);
+});
+
+test('each fault with its message', () => {
+  expect([
+    ...read('{}').told,
+    ...read('clusters: [{name: a, endpoints: [], minimum_members: 0, credentials: {}}]').told,
+    ...read('clusters: [{name: a, endpoints: [192.0.2.1], minimum_members: 1}]').told,
+    ...read(
+      `clusters: [{name: a, endpoints: ['http://a:1', 'http://a:1'], minimum_members: 1, credential: s3cret, members: [{node: n2, name: m}]}]`,
+      `clusters: [{name: a, endpoints: ['http://a:1'], minimum_members: 1}]`,
+    ).told,
+  ]).toMatchInlineSnapshot(`
+    [
+      "Error InvalidValue EtcdClusters d0 data.clusters: clusters is missing; it must be a list of clusters",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].endpoints: endpoints must have one URL at least",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].minimum_members: minimum_members must be a number of members, 1 or more",
+      "Error UnknownField EtcdClusters d0 data.clusters[0].credentials: credentials is not known here; did you mean credential?; there are name, endpoints, credential, minimum_members, members",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].endpoints[0]: endpoints[0] must be http:// or https:// with host and port, such as https://192.0.2.1:2379",
+      "Error DuplicateEndpoint EtcdClusters d0 data.clusters[0].endpoints[1]: endpoints[1] stands there twice",
+      "Error UnknownCredential EtcdClusters d0 data.clusters[0].credential: credential is no stored credential; there is etcd-kubernetes",
+      "Error UnknownNode EtcdClusters d0 data.clusters[0].members[0].node: node n2 is no node; there is n1",
+      "Error DuplicateCluster EtcdClusters d1 data.clusters[0].name: name a is another cluster's already",
+    ]
+  `);
+});

@@ -1,0 +1,25 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { foldRepeats } from '#conductor/sites/documents/fold-repeats.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+const fault: fc.Arbitrary<SiteFault> = fc
+  .record({ level: fc.constantFrom('Error', 'Warning'), message: fc.constantFrom('a', 'b'), node: fc.nat(99) })
+  .map(({ node, ...rest }) => ({ ...rest, name: 'X', document: { schema: 's', name: `n${node}` } }));
+
+test('at most five of each, none of a kind lost, and the sum is right', () => {
+  fc.assert(
+    fc.property(fc.array(fault, { maxLength: 60 }), (faults) => {
+      const folded = foldRepeats(faults);
+      const kinds = (list: readonly SiteFault[]) =>
+        Map.groupBy(list, ({ level, message }) => `${level} ${message.charAt(0)}`);
+      for (const [kind, all] of kinds(faults)) {
+        const told = kinds(folded).get(kind) ?? [];
+        expect(told).toHaveLength(Math.min(all.length, 5));
+        const more = Number(/the same in (\d+) more/.exec(told.at(-1)?.message ?? '')?.[1] ?? 0);
+        expect(told.length + more).toBe(all.length);
+      }
+      expect(kinds(folded).size).toBe(kinds(faults).size);
+    }),
+  );
+});

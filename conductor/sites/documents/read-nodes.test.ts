@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+
+const profile = (name: string, data: string) => yamlOf('drydock/HostProfile/v1', name, data);
+const node = (name: string, data: string) => yamlOf('drydock/BaremetalNode/v1', name, data);
+const told = (text: string) => readText(text).faults.map(faultText);
+
+test('what profiles say holds beneath the node, whatever the order of the documents', () => {
+  const documents = [
+    goodNode('host_profile: compute\nmetadata: {tags: [gpu, "!base"], rack: r1}'),
+    profile('compute', 'host_profile: base\nresource_class: compute\nmetadata: {tags: [compute]}'),
+    profile('base', 'boot_mode: bios\nresource_class: base\nmetadata: {tags: [base], owner_data: {zone: a}}'),
+  ];
+  for (const text of [documents.join(''), documents.toReversed().join('')]) {
+    const { site, faults } = readText(text);
+    expect(faults).toEqual([]);
+    expect(site?.nodes.get('n1')).toMatchObject({
+      tags: ['gpu', 'compute'],
+      labels: { zone: 'a' },
+      rack: 'r1',
+      resourceClass: 'compute',
+      properties: { capabilities: 'boot_mode:bios', rack: 'r1' },
+    });
+  }
+});
+
+test('circles and unknown profiles, each told once', () => {
+  expect(
+    told(
+      [
+        profile('a', 'host_profile: b'),
+        profile('b', 'host_profile: a'),
+        profile('self', 'host_profile: self'),
+        profile('compute', 'host_profile: bas'),
+        profile('base', '{}'),
+        node('n1', 'host_profile: a'),
+        node('n2', 'host_profile: compute'),
+        node('n3', 'host_profile: compte'),
+      ].join(''),
+    ),
+  ).toMatchInlineSnapshot(`
+    [
+      "Error ProfileCycle HostProfile a data.host_profile: host_profile leads in a circle: a → b → a; one of these profiles must have none beneath it",
+      "Error ProfileCycle HostProfile self data.host_profile: host_profile leads in a circle: self → self; one of these profiles must have none beneath it",
+      "Error UnknownProfile HostProfile compute data.host_profile: host_profile bas is no drydock/HostProfile/v1; did you mean base?; there are a, b, self, compute, base",
+      "Error UnknownProfile BaremetalNode n3 data.host_profile: host_profile compte is no drydock/HostProfile/v1; did you mean compute?; there are a, b, self, compute, base",
+    ]
+  `);
+});
+
+test('a profile’s own faults are not its nodes’', () => {
+  const text =
+    profile('compute', 'boot_mode: legacy') + node('n1', 'host_profile: compute') + node('n2', 'host_profile: compute');
+  expect(told(text)).toMatchInlineSnapshot(`
+    [
+      "Error InvalidValue HostProfile compute data.boot_mode: boot_mode must be uefi or bios",
+    ]
+  `);
+});
+
+test('what a profile means for each of its nodes is told five times and counted', () => {
+  const nodes = Array.from({ length: 12 }, (_, index) =>
+    goodNode('host_profile: p', `n${index + 1}`, index + 1).replace('credential: bmc', 'fake_id: x'),
+  );
+  const faults = told(profile('p', 'oob: {credential: bmc}') + nodes.join(''));
+  expect(faults).toHaveLength(5);
+  expect(faults.slice(3)).toMatchInlineSnapshot(`
+    [
+      "Error InvalidValue BaremetalNode n4 data.oob.fake_id: fake_id is nothing that type redfish has; it has address, system_id, verify_ca, auth_type and credential",
+      "Error InvalidValue BaremetalNode n5 data.oob.fake_id: fake_id is nothing that type redfish has; it has address, system_id, verify_ca, auth_type and credential (and the same in 7 more documents)",
+    ]
+  `);
+});

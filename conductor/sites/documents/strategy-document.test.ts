@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+
+const strategy = (data: string, nodes = goodNode()) =>
+  readText(nodes + yamlOf('shipyard/DeploymentStrategy/v1', 'deployment-strategy', data));
+const told = (data: string) => strategy(data).faults.map(faultText);
+const group = (name: string, more: string) => `  - {name: ${name}, critical: false, ${more}}\n`;
+
+test('a strategy with all that there is', () => {
+  const { site, faults } = strategy(`
+groups:
+  - name: all
+    critical: true
+    depends_on: []
+    selectors: [{}]
+    success_criteria: {percent_successful_nodes: 99.5, minimum_successful_nodes: 1, maximum_failed_nodes: 0}
+    max_parallel_nodes: 8
+    deploy_as_prepared: true
+    prepare_timeout: 60
+    deploy_timeout: 120
+  - name: labelled
+    critical: false
+    depends_on: [all]
+    selectors: [{node_names: [n1], node_labels: [{zone: a}, 'zone: b'], node_tags: [], rack_names: []}]
+max_parallel_groups: 20
+`);
+  expect(faults.filter(({ level }) => level === 'Error')).toEqual([]);
+  expect(site?.strategy).toEqual({
+    name: 'deployment-strategy',
+    groups: [
+      {
+        name: 'all',
+        critical: true,
+        depends_on: [],
+        selectors: [{}],
+        success_criteria: { percent_successful_nodes: 99.5, minimum_successful_nodes: 1, maximum_failed_nodes: 0 },
+        max_parallel_nodes: 8,
+        deploy_as_prepared: true,
+        prepare_timeout: 60,
+        deploy_timeout: 120,
+      },
+      {
+        name: 'labelled',
+        critical: false,
+        depends_on: ['all'],
+        selectors: [
+          {
+            node_names: ['n1'],
+            node_labels: [
+              ['zone', 'a'],
+              ['zone', 'b'],
+            ],
+            node_tags: [],
+            rack_names: [],
+          },
+        ],
+      },
+    ],
+    max_parallel_groups: 20,
+  });
+});
+
+describe('each fault with its path and message', () => {
+  test('fields of groups', () => {
+    expect(
+      told(`
+groups:
+  - {name: a, critcal: true, selectors: [{node_label: [x]}, {node_tags: web}]}
+  - name: 3
+    critical: yes
+    depends_on:
+    selectors: []
+    success_criteria: {percent_successful_nodes: 101, minimum_successful_nodes: -1, maximum_failed_nodes: 1.5}
+    prepare_timeout: 0
+    deploy_timeout: 1h
+    max_parallel_nodes: 0
+    deploy_as_prepared: 1
+max_parallel_groups: 0
+max_parallel_group: 2
+`),
+    ).toMatchInlineSnapshot(`
+      [
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].critical: critical is missing; it must be true or false",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].depends_on: depends_on is missing; it must be a list of group names, [] for none",
+        "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_label: node_label is not known here; did you mean node_labels?; there are node_names, node_tags, node_labels, rack_names",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[1].node_tags: node_tags must be a list of tags",
+        "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].critcal: critcal is not known here; did you mean critical?; there are name, critical, depends_on, selectors, success_criteria, max_parallel_nodes, deploy_as_prepared, prepare_timeout, deploy_timeout",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].name: name must be text: put it into quotes",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].critical: critical must be true or false",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].depends_on: depends_on must be a list of group names, [] for none",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes must be a number of nodes, 0 or more",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.maximum_failed_nodes: maximum_failed_nodes must be a number of nodes, 0 or more",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].max_parallel_nodes: max_parallel_nodes must be a number of nodes, 1 or more",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].deploy_as_prepared: deploy_as_prepared must be true or false",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].prepare_timeout: prepare_timeout must be a whole number of seconds, 1 or more",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].deploy_timeout: deploy_timeout must be a whole number of seconds, 1 or more",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.max_parallel_groups: max_parallel_groups must be a number of groups, 1 or more",
+        "Error UnknownField DeploymentStrategy deployment-strategy data.max_parallel_group: max_parallel_group is not known here; did you mean max_parallel_groups?; there are groups, max_parallel_groups",
+      ]
+    `);
+  });
+
+  test('percentages', () => {
+    const percent = (value: string) =>
+      told(
+        `groups:\n${group('a', `depends_on: [], selectors: [], success_criteria: {percent_successful_nodes: ${value}}`)}`,
+      );
+    expect(['190', '-1', '"90"', '100.01'].flatMap(percent)).toMatchInlineSnapshot(`
+      [
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
+      ]
+    `);
+    expect(['0', '100', '66.6'].flatMap(percent)).toEqual([]);
+  });
+
+  test('labels', () => {
+    const labels = (value: string) =>
+      told(`groups:\n${group('a', `depends_on: [], selectors: [{node_labels: ${value}}]`)}`);
+    expect(labels('[a, "a:b:c", ":b", {x: 1}, 3, {y: ""}]')).toMatchInlineSnapshot(`
+      [
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[0]: node_labels[0] is "a", which has 0 colons; it must have exactly one: "key: value"",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[1]: node_labels[1] is "a:b:c", which has 2 colons; it must have exactly one: "key: value"",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[2]: node_labels[2] must have a key and a value: "rack_kind: dense"",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[3].x: x must be text: put it into quotes",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[4]: node_labels[4] must be "key: value"",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[5].y: y must have a key and a value: "rack_kind: dense"",
+      ]
+    `);
+    expect(labels('zone')).toMatchInlineSnapshot(`
+      [
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels: node_labels must be a list of labels, each "key: value"",
+      ]
+    `);
+  });
+
+  test('dependencies', () => {
+    const none = 'selectors: []';
+    expect(
+      told(
+        `groups:\n${group('a', `depends_on: [b], ${none}`)}${group('b', `depends_on: [a], ${none}`)}${group('b', `depends_on: [], ${none}`)}${group('c', `depends_on: [c, aa], ${none}`)}`,
+      ),
+    ).toMatchInlineSnapshot(`
+      [
+        "Error DuplicateGroup DeploymentStrategy deployment-strategy data.groups[2].name: group b stands here again, after data.groups[1]; each group needs a name of its own",
+        "Error SelfDependency DeploymentStrategy deployment-strategy data.groups[3].depends_on[0]: group c depends on itself; it may depend on other groups",
+        "Error UnknownDependency DeploymentStrategy deployment-strategy data.groups[3].depends_on[1]: group c depends on aa, which is no group; there are a, b",
+        "Error DependencyCycle DeploymentStrategy deployment-strategy data.groups[0].depends_on: groups depend on each other in a circle: a → b → a (→ = depends on); one of these dependencies must go",
+      ]
+    `);
+  });
+
+  test('no groups at all', () => {
+    expect(['{}', 'groups: {}'].flatMap(told)).toMatchInlineSnapshot(`
+      [
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups: groups is missing; it must be a list of groups",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups: groups must be a list of groups",
+      ]
+    `);
+  });
+});

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+
+const messages = (text: string) => parseDocuments(text).faults.map(({ name, message }) => `${name} ${message}`);
+const profile = (metadata: string, oob = '') =>
+  `schema: drydock/HostProfile/v1\nmetadata:\n  name: a\n  ${metadata}\ndata:\n  oob:\n    type: redfish\n    ${oob}\n`;
+
+test('what Deckhand would do, each with its message', () => {
+  const metadata = [
+    'storagePolicy: encrypted',
+    'substitutions: [{dest: {path: .oob.credential}}]',
+    'layeringDefinition: {abstract: true, layer: global}',
+    'layeringDefinition: {layer: site, parentSelector: {name: x}}',
+    'layeringDefinition: {layer: site, actions: [{method: merge, path: .}]}',
+    'replacement: true',
+  ];
+  expect(metadata.flatMap((each) => messages(profile(each)))).toMatchInlineSnapshot(`
+    [
+      "NotSupported document 1, line 4, column 18: metadata.storagePolicy is encrypted: Baton keeps documents as they are, which everyone who may read the site sees; write cleartext, and keep credentials by \`baton credential\`",
+      "NotSupported document 1, line 4, column 18: metadata.substitutions are not supported: write the value where it is to stand; a credential is named (\`oob.credential\`) and kept by \`baton credential\`",
+      "NotSupported document 1, line 4, column 34: metadata.layeringDefinition.abstract is true, and layering is not supported: what several nodes share belongs in a drydock/HostProfile/v1, which they name as host_profile",
+      "NotSupported document 1, line 4, column 53: metadata.layeringDefinition.parentSelector means layering, which is not supported: write the whole document",
+      "NotSupported document 1, line 4, column 46: metadata.layeringDefinition.actions means layering, which is not supported: write the whole document",
+      "NotSupported document 1, line 4, column 16: metadata.replacement is true, which is not supported: leave out the document that it replaces",
+    ]
+  `);
+});
+
+test('what Deckhand writes without meaning is taken', () => {
+  const metadata = 'layeringDefinition: {abstract: false, layer: site, parentSelector: {}, actions: []}';
+  expect(messages(profile(`${metadata}\n  substitutions: []\n  storagePolicy: cleartext`))).toEqual([]);
+});
+
+test('a password is refused before it is stored, and not repeated', () => {
+  const oob = ['account: root', 'password: S3cret!', 'credential: S3cret!', 'credential: 12345'];
+  const told = oob.flatMap((each) => messages(profile('labels: {}', each)));
+  expect(told).toMatchInlineSnapshot(`
+    [
+      "LiteralCredential document 1, line 8, column 14: data.oob.account is not taken: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
+      "LiteralCredential document 1, line 8, column 15: data.oob.password is not taken: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
+      "LiteralCredential document 1, line 8, column 17: data.oob.credential is no name of a credential: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
+      "LiteralCredential document 1, line 8, column 17: data.oob.credential is no name of a credential: store user and password once by \`baton credential set NAME\`, and write \`credential: NAME\`; documents never contain them",
+    ]
+  `);
+  expect(told.join()).not.toMatch(/S3cret|12345/);
+});
+
+test('documents that Baton does not use may be layered, and may not be encrypted', () => {
+  const chart = (metadata: string) => `schema: armada/Chart/v1\nmetadata: {name: a, ${metadata}}\n`;
+  expect(messages(chart('substitutions: [1], layeringDefinition: {abstract: true}'))).toEqual([]);
+  expect(messages(chart('storagePolicy: encrypted'))).toHaveLength(1);
+});
