@@ -94,7 +94,7 @@ test('a task carries who it is, why it stands there, and what it does', () => {
     priority: 80,
     plugin: { plugin: 'ntp', version: '1.0', task: 1, stage: 'pre_deployment', place: 'pre_deployment/5' },
     args: { plugin: 'ntp', version: '1.0', task: 1, stage: 'pre_deployment/5', cmd: './a', timeout: 60 },
-    reason: 'pre_deployment: first, with postfix 5; in the ramdisk, right before the image is written',
+    reason: 'first of pre_deployment, with postfix 5; in the ramdisk, right before the image is written',
   });
   expect(plan(steps('ntp', 'post_deployment ./a')).at(-4)).toMatchObject({ priority: 41, origin: 'plugin' });
 });

@@ -136,8 +136,8 @@ describe('order', () => {
     expect((await order('?plugins=ntp@1.0&role=control')).places).toEqual(['ntp 1.0 1']);
     const { body } = await order('?plugins=ntp@1.0');
     expect(body['tasks']).toMatchObject([
-      { position: 1, reason: 'pre_deployment: first, with no postfix (0)', range: expect.stringContaining('hardware') },
-      { position: 2, reason: 'post_deployment: first, with postfix 100' },
+      { position: 1, reason: 'first of pre_deployment, with no postfix (0)', range: expect.stringContaining('hardware') },
+      { position: 2, reason: 'first of post_deployment, with postfix 100' },
     ]);
     expect(body['ranges']).toHaveLength(9);
     expect((await order('?plugins=ntp')).status).toBe(400);

@@ -101,12 +101,12 @@ describe('dependencies', () => {
     const b = plugin('b', task('pre_deployment/5', { id: 'y' }), task('pre_deployment/0'), task('pre_deployment/0'));
     const { order } = orderTasks([a, b, plugin('c', task('post_deployment'))]);
     expect(order.map(({ reason }) => reason)).toEqual([
-      'pre_deployment: first, with no postfix (0)',
-      'pre_deployment: postfix 0 as plugin a: task 2 (pre_deployment) has, and b comes after a by name',
-      "pre_deployment: postfix 0 as task 2 has, which stands before it in b's file",
-      'pre_deployment: postfix 5 is higher than postfix 0 of plugin b: task 3 (pre_deployment/0)',
-      'pre_deployment: after b/y, which it requires; postfix -10 alone would put it earlier',
-      'post_deployment: first, with no postfix (0)',
+      'first of pre_deployment, with no postfix (0)',
+      'postfix 0 as plugin a: task 2 (pre_deployment) has, and b comes after a by name',
+      "postfix 0 as task 2 has, which stands before it in b's file",
+      'postfix 5 is higher than postfix 0 of plugin b: task 3 (pre_deployment/0)',
+      'after b/y, which it requires; postfix -10 alone would put it earlier',
+      'first of post_deployment, with no postfix (0)',
     ]);
   });
 

@@ -143,16 +143,15 @@ function cycleAmong(entries: readonly Entry[], done: ReadonlySet<Entry>): OrderF
 function explain(entry: Entry, previous: Entry | undefined): string {
   const { stage } = entry.task;
   const mine = tellPostfix(entry);
-  if (!previous || previous.task.stage.name !== stage.name) return `${stage.name}: first, with ${mine}`;
+  if (!previous || previous.task.stage.name !== stage.name) return `first of ${stage.name}, with ${mine}`;
   const order = compareDecimals(postfixOf(stage), postfixOf(previous.task.stage));
   const isDelayed = compareEntries(entry, previous) < 0;
-  if (isDelayed)
-    return `${stage.name}: after ${tellRequired(entry)}, which it requires; ${mine} alone would put it earlier`;
-  if (order > 0) return `${stage.name}: ${mine} is higher than ${tellPostfix(previous)} of ${tell(previous)}`;
+  if (isDelayed) return `after ${tellRequired(entry)}, which it requires; ${mine} alone would put it earlier`;
+  if (order > 0) return `${mine} is higher than ${tellPostfix(previous)} of ${tell(previous)}`;
   if (entry.plugin !== previous.plugin) {
-    return `${stage.name}: ${mine} as ${tell(previous)} has, and ${entry.plugin} comes after ${previous.plugin} by name`;
+    return `${mine} as ${tell(previous)} has, and ${entry.plugin} comes after ${previous.plugin} by name`;
   }
-  return `${stage.name}: ${mine} as task ${previous.number} has, which stands before it in ${entry.plugin}'s file`;
+  return `${mine} as task ${previous.number} has, which stands before it in ${entry.plugin}'s file`;
 }
 
 /** Transitive ones would be told by the tasks that it names. */
