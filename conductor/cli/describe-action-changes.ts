@@ -29,7 +29,9 @@ function newNotes(
 }
 
 function noteLine(subject: string | null, text: string): string {
-  return subject === null || text.includes(subject) ? text : `${subject}: ${text}`;
+  // further on it may stand in advice: `prepare failed: … (baton watch ntp01)`
+  const names = subject === null || (text.split(':', 1)[0] ?? '').includes(subject);
+  return names ? text : `${subject}: ${text}`;
 }
 
 function stepChange(
