@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp } from '#conductor/http/app.ts';
-import { healthRoutes } from '#conductor/http/health.routes.ts';
+import { healthRoutes, sharing } from '#conductor/http/health.routes.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -28,6 +28,20 @@ test('a conductor that stops, or has lost its database, is not ready but lives',
   const away = { ...api.context, db: lost };
   expect(await ask(away, '/readyz')).toEqual([503, { database: 'failed', migrations: 'ok', not_stopping: 'ok' }]);
   expect(await ask(away, '/healthz')).toEqual([200, { process: 'ok' }]);
+});
+
+test('who asks for metrics while they are being read gets those, and later ones are read anew', async () => {
+  const asked: (() => void)[] = [];
+  const read = sharing(() => new Promise<number>((resolve) => asked.push(() => resolve(asked.length))));
+  const together = Promise.all([read(), read(), read()]);
+  asked.at(-1)?.();
+  expect(await together).toEqual([1, 1, 1]);
+  const later = read();
+  asked.at(-1)?.();
+  expect(await later).toBe(2);
+  const failing = sharing(() => Promise.reject(new Error('lost')));
+  await expect(failing()).rejects.toThrow('lost');
+  await expect(failing()).rejects.toThrow('lost');
 });
 
 test('metrics may be turned off', async () => {

@@ -44,6 +44,7 @@ type Check = 'ok' | 'failed';
 export function healthRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
   const checkDatabase = remembering(() => pingDatabase(context));
+  const scrapeOnce = sharing(() => scrape(context));
 
   app.openapi(health, (c) => c.json({ status: 'ok', checks: { process: 'ok' } }));
 
@@ -60,7 +61,7 @@ export function healthRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(metrics, async (c) => {
     if (context.config.metrics === 'off') throw new AppError('not_found', 'Metrics are turned off (BATON_METRICS).');
-    const text = await scrape(context);
+    const text = await scrapeOnce();
     return c.body(text, 200, { 'Content-Type': context.metrics.registry.contentType });
   });
 
@@ -75,6 +76,20 @@ async function pingDatabase({ db, log }: Pick<ConductorContext, 'db' | 'log'>): 
     log.warn({ err: error, outcome: errorCode(error) }, 'not ready: the database does not answer');
     return 'failed';
   }
+}
+
+/**
+ * Whoever asks while an answer is being made gets that one: with BATON_METRICS=anybody strangers may ask, and each answer
+ * reads all nodes twice.
+ */
+export function sharing<T>(ask: () => Promise<T>): () => Promise<T> {
+  const state: { underWay?: Promise<T> | undefined } = {};
+  return () => {
+    state.underWay ??= ask().finally(() => {
+      state.underWay = undefined;
+    });
+    return state.underWay;
+  };
 }
 
 /** One question at a time, whose answer counts for a moment. */
