@@ -1,0 +1,215 @@
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { siteActions } from '#conductor/db/schema/site-action.ts';
+import { createApp } from '#conductor/http/app.ts';
+import { siteHands } from '#conductor/sites/actions/site-hands.ts';
+import { actionBecomes, hasEnded, startLife } from '#conductor/sites/actions/testing/action-lab.ts';
+import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
+import { addAvailableNode } from '#test/support/available-node.ts';
+import { nodeDocument } from '#test/support/site-documents.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+const airship = '/api/v1.0';
+const yaml = { 'Content-Type': 'application/x-yaml' };
+
+let api: TestApi;
+let app: ReturnType<typeof createApp>;
+beforeAll(async () => {
+  api = await openTestApi({ settings: { BATON_SITE_BEAT_INTERVAL: '0.02' } });
+  app = createApp(api.context);
+});
+beforeEach(async () => {
+  await api.context.db.execute(
+    sql`truncate site_actions, site_revisions, site_contents, nodes restart identity cascade`,
+  );
+});
+afterAll(() => api.close());
+
+const commit = async (text: string) => {
+  await api.call('POST', `${airship}/configdocs/nodes?buffermode=replace`, text, '', yaml);
+  const answer = await api.call('POST', `${airship}/commitconfigdocs`, undefined, '');
+  expect(answer.status).toBe(200);
+};
+const twoNodes = `${nodeDocument('n1')}---\n${nodeDocument('n2')}`;
+const start = (name: string, parameters: Record<string, unknown> = {}, query = '') =>
+  api.call('POST', `${airship}/actions${query}`, { name, parameters }, '');
+const show = async (id: string, more = '') =>
+  (await api.call('GET', `${airship}/actions/${id}${more}`, undefined, '')).body;
+const list = async (query = '') => {
+  const answer = await app.request(`http://api.example${airship}/actions${query}`);
+  return (await answer.json()) as Record<string, unknown>[];
+};
+const control = (id: string, verb: string) =>
+  api.call('POST', `${airship}/actions/${id}/control/${verb}`, undefined, '');
+const idOf = ({ body }: { body: Record<string, unknown> }) => String(body['id']);
+
+describe('an action is refused', () => {
+  test('by its name or parameters, with those that there are', async () => {
+    await commit(twoNodes);
+    const unknown = await start('deploy_world');
+    expect(unknown).toMatchObject({ status: 400, body: { kind: 'Status', status: 'Failure', code: 400 } });
+    expect(unknown.fault).toContain('must be one of deploy_site, update_site');
+    expect((await start('deploy_site', { target_nodes: ['n1'] })).fault).toContain(
+      'deploy_site has allow-intermediate',
+    );
+    expect((await start('deploy_site', { dry_run: 'perhaps' })).fault).toContain('parameters.dry_run: must be true or');
+    expect((await start('relabel_nodes')).fault).toContain('parameters.target_nodes: relabel_nodes needs it');
+    expect((await start('relabel_nodes', { target_nodes: [] })).fault).toContain('at least one');
+    expect((await start('relabel_nodes', { target_nodes: [7] })).fault).toContain('target_nodes');
+    expect((await start('relabel_nodes', { target_nodes: ['n1', 'n9'] })).fault).toContain('revision 1: n9');
+    expect(await start('redeploy_server', { target_nodes: ['n1'] })).toMatchObject({
+      status: 400,
+      fault: expect.stringContaining('can not do yet') as unknown,
+    });
+    expect(await list()).toEqual([]);
+  });
+
+  test('without committed documents', async () => {
+    expect(await start('deploy_site')).toMatchObject({
+      status: 400,
+      body: { reason: 'NoCommittedConfigdocs', message: expect.stringContaining('No committed configdocs') as unknown },
+    });
+  });
+
+  test('with commits that no action has used, which it names, unless told otherwise', async () => {
+    await commit(nodeDocument('n1'));
+    await commit(twoNodes);
+    const refused = await start('deploy_site');
+    expect(refused).toMatchObject({ status: 409, body: { reason: 'IntermediateCommits' } });
+    expect(refused.fault).toContain('revision 1 between the last site action and revision 2');
+    expect((await start('verify_site')).status).toBe(201);
+    await api.context.db.execute(sql`truncate site_actions cascade`);
+    expect((await start('deploy_site', {}, '?allow-intermediate-commits=true')).status).toBe(201);
+    await api.context.db.execute(sql`truncate site_actions cascade`);
+    const allowed = await start('deploy_site', { 'allow-intermediate-commits': 'true' });
+    expect(allowed).toMatchObject({ status: 201, body: { allow_intermediate_commits: true, committed_rev_id: 2 } });
+    expect(JSON.stringify(allowed.body['notes'])).toContain('the check for intermediate commits is skipped');
+  });
+
+  test('while another is under way, at once and with its name; of many at once one is made', async () => {
+    await commit(twoNodes);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => start('deploy_site')));
+    const made = answers.filter(({ status }) => status === 201);
+    expect(made).toHaveLength(1);
+    const [first] = made;
+    if (!first) throw new Error('none was made');
+    const refused = answers.filter(({ status }) => status === 409);
+    expect(refused).toHaveLength(7);
+    for (const { fault } of refused) expect(fault).toContain(`deploy_site ${idOf(first)} is under way (pending)`);
+    expect((await start('verify_site')).fault).toContain('verify_site not started');
+  });
+});
+
+test('what is made is shown as Shipyard shows it', async () => {
+  await commit(twoNodes);
+  const marker = '5f6a7c1e-3c8d-4c4e-9d9b-0d6f5b7f2a11';
+  const made = await api.call('POST', `${airship}/actions`, { name: 'deploy_site' }, '', {
+    'X-Context-Marker': marker,
+  });
+  const id = idOf(made);
+  expect(made.status).toBe(201);
+  expect(made.headers.get('location')).toBe(`http://api.example${airship}/actions/${id}`);
+  expect(made.body).toMatchObject({
+    name: 'deploy_site',
+    parameters: {},
+    context_marker: marker,
+    committed_rev_id: 1,
+    dag_id: 'baton_deploy_site',
+    dag_status: 'SCHEDULED',
+    action_lifecycle: 'Pending',
+    notes: [{ text: 'Configdoc revision 1', verbosity: 1 }],
+    command_audit: [{ command: 'invoke' }],
+  });
+  const steps = made.body['steps'] as Record<string, unknown>[];
+  expect(steps[0]).toMatchObject({
+    id: 'preflight',
+    index: 1,
+    url: `/actions/${id}/steps/preflight`,
+    state: 'pending',
+  });
+  expect(await show(id, '/steps/verify_site')).toMatchObject({ id: 'verify_site', index: 3 });
+  expect((await api.call('GET', `${airship}/actions/${id}/steps/dance`, undefined, '')).fault).toContain('preflight');
+  expect((await api.call('GET', `${airship}/actions/${id}?verbosity=6`, undefined, '')).status).toBe(400);
+  expect((await api.call('GET', `${airship}/actions/nope`, undefined, '')).status).toBe(404);
+  expect((await api.call('GET', `${airship}/workflows`, undefined, '')).fault).toContain('no workflow engine');
+  expect(await list('?verbosity=0')).toMatchObject([{ id, notes: [] }]);
+});
+
+test('lists have the newest first, in pages', async () => {
+  await commit(twoNodes);
+  const ids: string[] = [];
+  for (const name of ['verify_site', 'deploy_site', 'verify_site']) {
+    ids.unshift(idOf(await start(name)));
+    await api.context.db.update(siteActions).set({ endedAt: new Date(), state: 'complete' });
+    // ULIDs sort by the millisecond
+    const made = Date.now();
+    while (Date.now() === made);
+  }
+  expect((await list()).map(({ id }) => id)).toEqual(ids);
+  expect((await list('?limit=2')).map(({ id }) => id)).toEqual(ids.slice(0, 2));
+  expect((await list(`?marker=${ids[1]}`)).map(({ id }) => id)).toEqual(ids.slice(2));
+});
+
+test('a dry run tells the groups and their nodes, and makes nothing', async () => {
+  await commit(twoNodes);
+  const { status, body } = await start('deploy_site', { dry_run: true });
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    dry_run: true,
+    committed_rev_id: 1,
+    groups: [{ name: 'default', members: ['n1', 'n2'] }],
+  });
+  expect(await list()).toEqual([]);
+});
+
+test('control: wanted, audited, and refused in the wrong state', async () => {
+  await commit(twoNodes);
+  const id = idOf(await start('deploy_site'));
+  expect((await control('nope', 'dance')).status).toBe(404);
+  expect((await control(id, 'dance')).fault).toContain('pause, unpause, stop');
+  expect((await control(id, 'unpause')).status).toBe(409);
+  expect((await control(id, 'pause')).status).toBe(202);
+  expect(await show(id)).toMatchObject({ action_lifecycle: 'Paused' });
+  expect((await control(id, 'pause')).status).toBe(409);
+  expect((await control(id, 'stop')).status).toBe(202);
+  expect(await show(id)).toMatchObject({
+    action_lifecycle: 'Stopping',
+    command_audit: [{ command: 'invoke' }, { command: 'pause' }, { command: 'stop' }],
+  });
+});
+
+test('what a runner makes of it is seen: groups, nodes, notes, logs, metrics', async () => {
+  await commit(twoNodes);
+  const id = idOf(await start('deploy_site'));
+  const world = createWorld(api.context.db, { site: () => undefined });
+  const life = startLife(api.context, { ...world.hands, checkRevision: siteHands.checkRevision }, { name: 'a' });
+  await actionBecomes(api.context, id, hasEnded);
+  await life.stop();
+  const shown = await show(id, '?verbosity=5');
+  expect(shown).toMatchObject({
+    action_lifecycle: 'Complete',
+    dag_status: 'success',
+    groups: [{ name: 'default', critical: true, stage: 'success', nodes_by_status: { success: 2, failure: 0 } }],
+  });
+  const nodes = await show(id, '/nodes?status=success&group=default');
+  expect(nodes['nodes']).toMatchObject([
+    { name: 'n1', status: 'success', phase: null, group: 'default' },
+    { name: 'n2' },
+  ]);
+  expect(await show(id, '/nodes?working=true')).toEqual({ nodes: [] });
+  const logs = await app.request(`http://api.example${airship}/actions/${id}/steps/baremetal_nodes/logs`);
+  expect(await logs.text()).toMatch(/ default: prepare begins on 2 nodes: n1, n2\n[^]* n1: is deployed\n/);
+  const metrics = await (await app.request('http://api.example/metrics')).text();
+  expect(metrics).toContain('baton_site_actions{action="deploy_site",state="complete"} 1');
+});
+
+test('site statuses are what is known of the nodes', async () => {
+  await addAvailableNode(api.context.db, 'n1');
+  const ask = (filters: string) => api.call('GET', `${airship}/site_statuses?filters=${filters}`, undefined, '');
+  expect((await ask('nodes-provision-status,machines-power-state')).body).toEqual({
+    nodes_provision_status: [{ hostname: 'n1', status: 'available' }],
+    machines_powerstate: [{ hostname: 'n1', power_state: expect.anything() as unknown }],
+  });
+  expect(Object.keys((await ask('machines-power-state')).body)).toEqual(['machines_powerstate']);
+  expect((await ask('weather')).fault).toContain('must be of nodes-provision-status');
+});
