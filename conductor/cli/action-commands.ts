@@ -9,6 +9,7 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
+import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
@@ -93,17 +94,15 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   const nodes = action.ended_at === null ? [] : await listActionNodes(context.client, id);
   const size = { columns: context.screen.size().columns, rows: Number.POSITIVE_INFINITY };
   const now = context.clock.now();
-  const notes = [...action.notes, ...action.steps.flatMap((step) => step.notes)];
+  const notes = [...action.notes, ...action.steps.flatMap((step) => (isReport(step) ? [] : step.notes))]
+    .sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+    .flatMap((note) => noteLines(note).map((line, index) => `${index === 0 ? note.at : ' '.repeat(24)}  ${line}`));
   const lines = [
     ...renderAction(action, { now, size }),
-    ...(notes.length === 0 ? [] : ['', ...notes.map(noteLine)]),
+    ...(notes.length === 0 ? [] : ['', ...notes]),
     ...(action.ended_at === null ? [] : ['', ...renderActionReport(action, nodes, now)]),
   ];
   print(context, input, { json: action, text: lines.map((line) => `${printable(line)}\n`).join('') });
-}
-
-function noteLine({ at, subject, text }: ActionAnswer['notes'][number]): string {
-  return `${at}  ${subject === null || text.includes(subject) ? '' : `${subject}: `}${text}`;
 }
 
 async function nodes(context: CommandContext, input: CommandInput): Promise<void> {

@@ -1,23 +1,35 @@
 import { formatDuration, spanMs } from '#conductor/cli/render-flow.ts';
 import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/sites/actions/action-answer.ts';
 
-/** What happened between two looks at a site action, a line each; for logs, where nothing can be drawn over. Pure. */
+/**
+ * What happened between two looks at a site action, a line each, in order of time; for logs, where nothing can be drawn
+ * over. Pure.
+ */
 export function describeActionChanges(before: ActionAnswer | undefined, after: ActionAnswer, now: Date): string[] {
   const known = before?.id === after.id ? before : undefined;
   const notes = [
     ...newNotes(known?.notes, after.notes),
-    ...after.steps.flatMap((step, index) => newNotes(known?.steps[index]?.notes, step.notes)),
-  ].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
-  const steps = after.steps.flatMap((step, index) => stepChange(known?.steps[index], step, now));
-  const lifecycle =
-    known?.action_lifecycle === after.action_lifecycle
-      ? []
-      : [`${after.name} ${after.id}: ${after.action_lifecycle}${after.error === null ? '' : `: ${after.error}`}`];
-  // the end is said last, and what is under way before what it brings
-  const started = steps.filter(({ isEnd }) => !isEnd).map(({ text }) => text);
-  const ended = steps.filter(({ isEnd }) => isEnd).map(({ text }) => text);
-  const middle = [...started, ...notes.map(({ subject, text }) => noteLine(subject, text)), ...ended];
-  return after.ended_at === null ? [...lifecycle, ...middle] : [...middle, ...lifecycle];
+    ...after.steps.flatMap((step, index) => (isReport(step) ? [] : newNotes(known?.steps[index]?.notes, step.notes))),
+  ];
+  const changes = [
+    ...after.steps.flatMap((step, index) => stepStart(known?.steps[index], step)),
+    ...notes.flatMap((note) => noteLines(note).map((text) => ({ at: note.at, text }))),
+    ...after.steps.flatMap((step, index) => stepEnd(known?.steps[index], step, now)),
+  ];
+  const lines = changes.toSorted((a, b) => timeOf(a.at) - timeOf(b.at)).map(({ text }) => text);
+  if (known?.action_lifecycle === after.action_lifecycle) return lines;
+  const lifecycle = `${after.name} ${after.id}: ${after.action_lifecycle}${after.error === null ? '' : `: ${after.error}`}`;
+  return after.ended_at === null ? [lifecycle, ...lines] : [...lines, lifecycle];
+}
+
+/** What has no time yet is told last. */
+function timeOf(at: string | null): number {
+  return at === null ? Number.MAX_SAFE_INTEGER : Date.parse(at);
+}
+
+/** Whoever waits for the end prints a report of his own. */
+export function isReport({ id }: Pick<ActionStepAnswer, 'id'>): boolean {
+  return id === 'final_report';
 }
 
 /** Notes are only ever added. */
@@ -28,19 +40,28 @@ function newNotes(
   return after.slice(before?.length ?? 0);
 }
 
-function noteLine(subject: string | null, text: string): string {
-  // further on it may stand in advice: `prepare failed: … (baton watch ntp01)`
-  const names = subject === null || (text.split(':', 1)[0] ?? '').includes(subject);
-  return names ? text : `${subject}: ${text}`;
+/** A note as it stands in a log; reports have several lines. */
+export function noteLines({ subject, text }: ActionNoteAnswer): string[] {
+  const [first = '', ...more] = text.split('\n');
+  const head = subject === null || first.includes(subject) ? first : `${subject}: ${first}`;
+  return [head, ...more.map((line) => `  ${line}`)];
 }
 
-function stepChange(
+interface Change {
+  readonly at: string | null;
+  readonly text: string;
+}
+
+function stepStart(before: ActionStepAnswer | undefined, { id, state, started_at: at }: ActionStepAnswer): Change[] {
+  return before?.state !== state && state === 'running' ? [{ at, text: `${id} started` }] : [];
+}
+
+function stepEnd(
   before: ActionStepAnswer | undefined,
-  { id, state, started_at: since, ended_at: end, error }: ActionStepAnswer,
+  { id, state, started_at: since, ended_at: at, error }: ActionStepAnswer,
   now: Date,
-): { readonly text: string; readonly isEnd: boolean }[] {
-  if (before?.state === state || state === 'pending') return [];
-  if (state === 'running') return [{ text: `${id} started`, isEnd: false }];
-  const took = since === null ? '' : ` after ${formatDuration(spanMs(since, end, now))}`;
-  return [{ text: `${id} ${state}${took}${error === null ? '' : `: ${error}`}`, isEnd: true }];
+): Change[] {
+  if (before?.state === state || state === 'pending' || state === 'running') return [];
+  const took = since === null ? '' : ` after ${formatDuration(spanMs(since, at, now))}`;
+  return [{ at, text: `${id} ${state}${took}${error === null ? '' : `: ${error}`}` }];
 }

@@ -156,8 +156,8 @@ describe('describeActionChanges', () => {
     const first = { ...underWay, notes: [note(1, null, 'Configdoc revision 3')] };
     expect(describeActionChanges(undefined, first, now)).toEqual([
       'deploy_site 01J00000000000000000000000: Processing',
-      'baremetal_nodes started',
       'Configdoc revision 3',
+      'baremetal_nodes started',
       'verify_site done',
     ]);
     const notes = [note(3, 'ntp01', 'prepare failed: no power'), note(4, 'g', 'Group g ended with stage: failure')];

@@ -21,8 +21,9 @@ export const actionsPath = '/api/v1.0/actions';
 
 /** What is told besides the ends of groups: that they begin, and what is broken off. */
 const verbosity = 2;
-/** A look at 10,000 nodes is work for the conductor: the time between two is this many times what one takes. */
-const restFactor = 5;
+/** A look at 10,000 nodes is work for the conductor: the time between two is some times what one takes. */
+const restFactor = 4;
+const longestRestMs = 5_000;
 
 /**
  * Shows a site action until it has ended: on a terminal a live tree of its groups, else each change once.
@@ -45,7 +46,7 @@ export async function watchAction(client: ApiClient, id: string, options: WatchA
     if (options.timeoutMs !== undefined && now - began > options.timeoutMs) {
       throw new AppError('timeout', `wait for ${action.name} ${id}: it has not ended; it goes on`);
     }
-    await clock.sleep(Math.max(pollMs, restFactor * (now - asked)));
+    await clock.sleep(Math.min(longestRestMs, Math.max(pollMs, restFactor * (now - asked))));
   }
 }
 
