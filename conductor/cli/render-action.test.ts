@@ -57,6 +57,11 @@ describe('renderAction', () => {
     ]);
   });
 
+  test('on a narrow terminal steps that are done are counted', () => {
+    const narrow = { columns: 48, rows: 40 };
+    expect(renderAction(underWay, { now, size: narrow })[1]).toBe('✓ 1 done  ▶ baremetal_nodes  · final_report');
+  });
+
   test('200 groups on a small terminal: those at work, failed and next; the rest are counted', () => {
     const groups = Array.from({ length: 200 }, (_, index) => {
       const depends = index === 0 ? [] : [`g${index - 1}`];

@@ -47,11 +47,20 @@ export function renderAction(action: ActionAnswer, { now, size, working = [] }: 
   const nodes = renderNodes(working, Math.min(mostNodes, Math.floor(room / 3)));
   return [
     headline(action, now),
-    action.steps.map(({ id, state }) => `${stepMarks[state]} ${id}`).join('  '),
+    renderSteps(action.steps, size.columns),
     ...(groups.length === 0 ? [] : ['', ...renderGroups(groups, room - nodes.length, size.columns)]),
     ...(nodes.length === 0 ? [] : ['', ...nodes]),
     ...(counts === undefined || groups.length === 0 ? [] : [totals(counts, groups, working.length)]),
   ];
+}
+
+/** `✓ preflight  ▶ verify_site  · baremetal_nodes`; where there is no room, what is done is counted. */
+function renderSteps(steps: readonly ActionStepAnswer[], columns: number): string {
+  const line = (shown: readonly ActionStepAnswer[]): string =>
+    shown.map(({ id, state }) => `${stepMarks[state]} ${id}`).join('  ');
+  if (line(steps).length < columns) return line(steps);
+  const done = steps.filter(({ state }) => state === 'done').length;
+  return [...(done > 0 ? [`✓ ${done} done`] : []), line(steps.filter(({ state }) => state !== 'done'))].join('  ');
 }
 
 /** `deploy_site 01J…: Processing, revision 3, 4 m 05 s` */

@@ -28,7 +28,7 @@ export function applyOutcomes(run: SiteRun, outcomes: ReadonlyMap<string, NodeOu
  * A node after what has become of its work: unchanged while that goes on. One that was done before it could be broken
  * off is done: its group fails all the same, but what is deployed is not called a failure.
  */
-export function nodeAfter(node: NodeRun, outcome: NodeOutcome): NodeRun {
+function nodeAfter(node: NodeRun, outcome: NodeOutcome): NodeRun {
   if (!node.work || outcome.state === 'working') return node;
   if (outcome.state === 'failed') return { status: 'failure', reason: outcome.error };
   const status = node.work.phase === 'prepare' ? 'prepared' : 'success';
