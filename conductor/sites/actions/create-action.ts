@@ -20,7 +20,7 @@ import {
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { tellOfAction } from '#conductor/sites/actions/tell-of-action.ts';
 import { newUlid } from '#conductor/sites/actions/ulid.ts';
-import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
 import { findRevisionByRole, listTaggedRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
@@ -46,6 +46,8 @@ export interface ActionPlan {
   readonly run: SiteRun;
 }
 
+type CreateContext = CheckContext & Pick<ConductorContext, 'clock' | 'db' | 'log'>;
+
 /** What has been found out before an action is made. */
 interface Checked {
   readonly name: ActionName;
@@ -63,7 +65,7 @@ interface Checked {
  * action is under way, commits that nobody has looked at lie between), `not_supported`.
  */
 export async function createAction(
-  context: ConductorContext,
+  context: CreateContext,
   request: ActionRequest,
   check: typeof checkRevision = checkRevision,
 ): Promise<{ readonly action: SiteActionRow } | { readonly plan: ActionPlan }> {
@@ -76,7 +78,7 @@ export async function createAction(
 }
 
 async function checkRequest(
-  context: ConductorContext,
+  context: CreateContext,
   request: ActionRequest,
   check: typeof checkRevision,
 ): Promise<Checked> {
@@ -136,11 +138,7 @@ function refuseUnknownNodes(site: Site, { target_nodes: names = [] }: ActionPara
   );
 }
 
-async function insertAction(
-  context: ConductorContext,
-  request: ActionRequest,
-  checked: Checked,
-): Promise<SiteActionRow> {
+async function insertAction(context: CreateContext, request: ActionRequest, checked: Checked): Promise<SiteActionRow> {
   const { db, clock } = context;
   const { name, revisionId, allowIntermediateCommits } = checked;
   const user = request.caller.user ?? null;

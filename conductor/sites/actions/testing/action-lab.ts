@@ -25,7 +25,7 @@ export async function forgetActions({ db }: Pick<ConductorContext, 'db'>): Promi
 
 /** Makes an action, or throws what the API answers. */
 export async function makeAction(
-  context: ConductorContext,
+  context: Parameters<typeof createAction>[0],
   hands: Pick<SiteHands, 'checkRevision'>,
   request: { readonly name: string; readonly parameters?: Record<string, unknown> },
 ): Promise<string> {
