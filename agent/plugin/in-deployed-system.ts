@@ -5,6 +5,7 @@ import { findEsp } from '#agent/boot/find-esp.ts';
 import { findSpreadEsp } from '#agent/boot/spread-esp.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import { lendResolver } from '#agent/plugin/lend-resolver.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
@@ -27,6 +28,7 @@ export async function inDeployedSystem<T>(
   try {
     return await withDeployedSystem(run, root, esp, async (system) => {
       await requireShell(system);
+      await lendResolver(system.root);
       return use(system, disk.device.name);
     });
   } finally {

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { killInside } from '#agent/storage/kill-inside.ts';
 import { mountsFolder, unmount } from '#agent/storage/mount.ts';
 import { type Clock, systemClock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
@@ -17,6 +18,8 @@ export async function unmountLeftovers(
 ): Promise<void> {
   for (const folder of mountedIn(mountInfo, mountsFolder)) {
     try {
+      // a task of an earlier agent that still runs in there would run twice from now on
+      await killInside(folder);
       await unmount(run, folder, clock);
       log.warn({ folder }, 'unmounted what an earlier agent had left');
     } catch (error) {
