@@ -18,6 +18,8 @@ export interface ConductorProcess {
   /** Resolves with the exit code: 137 after SIGKILL. */
   readonly exited: () => Promise<number>;
   kill(signal: NodeJS.Signals): Promise<void>;
+  /** Started with `BATON_CRASH_AT_CHECKPOINT=SIGUSR2+n`, it dies at the n-th checkpoint from now on. */
+  armCrash(): Promise<void>;
   /** Stops it and deletes its database. */
   close(): Promise<void>;
 }
@@ -73,6 +75,14 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
     },
     exited: () => running?.exited ?? Promise.resolve(0),
     kill,
+    armCrash: async () => {
+      const before = log.length;
+      running?.kill('SIGUSR2');
+      await waitUntil('checkpoints to be counted', () => log.includes('counting checkpoints', before) || undefined, {
+        timeoutMs: 10_000,
+        everyMs: 20,
+      });
+    },
     close: async () => {
       await kill('SIGTERM');
       await rm(dataDirectory, { recursive: true, force: true });

@@ -34,11 +34,18 @@ export function siteDocument(schema: string, name: string, data: unknown): strin
 /** Simulated machines and the documents that describe them. */
 export async function startSimulatedSite(
   members: readonly SiteMember[],
-  options: Pick<SimulatedNodeOptions, 'conductorUrl'> & Partial<SimulatedNodeOptions>,
+  {
+    firstMac = 0,
+    ...options
+  }: Pick<SimulatedNodeOptions, 'conductorUrl'> &
+    Partial<SimulatedNodeOptions> & {
+      /** From which their MAC addresses are counted: of two sites of one conductor none may have those of the other. */
+      readonly firstMac?: number;
+    },
 ): Promise<SimulatedSite> {
   const started = await Promise.all(
     members.map(async (member, index) => {
-      const hex = index.toString(16).padStart(4, '0');
+      const hex = (firstMac + index).toString(16).padStart(4, '0');
       const mac = `52:54:00:05:${hex.slice(0, 2)}:${hex.slice(2)}`;
       return [member.name, await startSimulatedNode({ ...options, mac })] as const;
     }),
