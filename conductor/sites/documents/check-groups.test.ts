@@ -28,15 +28,15 @@ test('a group that chooses nobody: which criterion, and what there is', () => {
   const { site, faults } = read(all + groups.join(''));
   expect(faults.map(faultText)).toMatchInlineSnapshot(`
     [
-      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[1].selectors[0].node_tags[0]: node_tags[0] contrl is no node's; did you mean control?; there are control, compute",
       "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[1].selectors: selectors of group misspelt choose no node: node_tags matches none",
       "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[2].selectors: selectors of group apart choose no node: node_tags and rack_names match, and no node has all of it",
+      "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[3].selectors: selectors of group label choose no node: node_names and node_labels match none",
+      "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[4].selectors: selectors of group several choose no node: rack_names matches none; node_names matches none",
+      "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[1].selectors[0].node_tags[0]: node_tags[0] contrl is no node's; did you mean control?; there are control, compute",
       "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[3].selectors[0].node_names[0]: node_names[0] n9 is no node's; there are n1, n2",
       "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[3].selectors[0].node_labels[0]: node_labels[0] zone: b is no node's; did you mean zone: a?; there is zone: a",
-      "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[3].selectors: selectors of group label choose no node: node_names and node_labels match none",
       "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[4].selectors[0].rack_names[0]: rack_names[0] r3 is no node's; there are r1, r2",
       "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[4].selectors[1].node_names[0]: node_names[0] n9 is no node's; there are n1, n2",
-      "Warning EmptyGroup DeploymentStrategy deployment-strategy data.groups[4].selectors: selectors of group several choose no node: rack_names matches none; node_names matches none",
     ]
   `);
   expect(site?.strategy.groups).toHaveLength(5);
@@ -48,6 +48,15 @@ test('a value that nobody has is told in a group that has members, too', () => {
       "Warning UnmatchedSelector DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_names[2]: node_names[2] n3 is no node's; there are n1, n2",
     ]
   `);
+});
+
+test('the twenty first are told one by one', () => {
+  const names = Array.from({ length: 25 }, (_, index) => `x${index}`);
+  const faults = told(group('some', `[{node_names: [n1, n2, ${names.join(', ')}]}]`));
+  expect(faults).toHaveLength(21);
+  expect(faults.at(-1)).toBe(
+    "Warning UnmatchedSelector DeploymentStrategy deployment-strategy: 5 more values in selectors are no node's",
+  );
 });
 
 test('a minimum that can not be met: an Error where the deploy could only fail', () => {

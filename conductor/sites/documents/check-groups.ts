@@ -1,6 +1,7 @@
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
-import { documentFault, fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
+import { documentFault, fieldFault } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { unmatchedSelectors } from '#conductor/sites/documents/unmatched-selectors.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { indexNodes, type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import type { GroupDefinition, Selector, Strategy } from '#conductor/sites/strategy/site-run.ts';
@@ -23,6 +24,7 @@ export function checkGroups(
     if (grouped.size < nodes.size) for (const name of members) grouped.add(name);
     faults.push(...groupFaults(document, { group, place, members: members.length }, index));
   }
+  faults.push(...unmatchedSelectors(document, strategy.groups, index));
   if (grouped.size === nodes.size) return;
   for (const name of nodes.keys()) {
     const node = documents.get(name);
@@ -39,14 +41,6 @@ function groupFaults(
 ): SiteFault[] {
   const faults: SiteFault[] = [];
   const path = ['data', 'groups', place];
-  for (const [nth, selector] of group.selectors.entries()) {
-    for (const { criterion, value, at, all } of unmatched(selector, index)) {
-      const message = `${value} is no node's${namesThereAre(value, all)}`;
-      faults.push(
-        fieldFault(document, [...path, 'selectors', nth, criterion, at], message, 'UnmatchedSelector', 'Warning'),
-      );
-    }
-  }
   if (members === 0) {
     const message = `of group ${group.name} choose no node: ${emptyReason(group.selectors, index)}`;
     faults.push(fieldFault(document, [...path, 'selectors'], message, 'EmptyGroup', 'Warning'));
@@ -67,39 +61,6 @@ function groupFaults(
     );
   }
   return faults;
-}
-
-interface Unmatched {
-  readonly criterion: 'node_names' | 'node_tags' | 'node_labels' | 'rack_names';
-  readonly value: string;
-  readonly at: number;
-  /** What there is instead. */
-  readonly all: readonly string[];
-}
-
-/** Values that nothing in the site has: mostly misspelt. */
-function unmatched(selector: Selector, index: NodeIndex): Unmatched[] {
-  const among = (
-    criterion: 'node_names' | 'node_tags' | 'rack_names',
-    table: ReadonlyMap<string, unknown>,
-  ): Unmatched[] =>
-    (selector[criterion] ?? []).flatMap((value, at) =>
-      table.has(value) ? [] : [{ criterion, value, at, all: [...table.keys()] }],
-    );
-  const labels = (selector.node_labels ?? []).flatMap((label, at): Unmatched[] => {
-    const isThere = selectIndexed([{ node_labels: [label] }], index).length > 0;
-    return isThere ? [] : [{ criterion: 'node_labels', value: label.join(': '), at, all: labelTexts(index) }];
-  });
-  return [
-    ...among('node_names', index.byName),
-    ...among('node_tags', index.byTag),
-    ...labels,
-    ...among('rack_names', index.byRack),
-  ];
-}
-
-function labelTexts({ byLabel }: NodeIndex): string[] {
-  return [...byLabel.keys()].map((key) => key.replace('\u0000', ': '));
 }
 
 /** Why nobody is chosen, selector by selector. */

@@ -13,9 +13,12 @@ export interface KnownToNodes {
   readonly drivers?: readonly string[];
 }
 
+/** Who had it first. */
+type Taken = Readonly<Record<'DuplicateBmc' | 'DuplicateMac' | 'DuplicateSwitchPort', Map<string, string>>>;
+
 /** What nodes must not share, and names that lead outside the documents. Pure. */
 export function checkNodes({ nodes, documents }: ReadNodes, known: KnownToNodes, faults: SiteFault[]): void {
-  const taken = new Map<string, string>();
+  const taken: Taken = { DuplicateBmc: new Map(), DuplicateMac: new Map(), DuplicateSwitchPort: new Map() };
   const sets = {
     credentials: known.credentials && new Set(known.credentials),
     networks: known.networks && new Set(known.networks),
@@ -27,10 +30,9 @@ export function checkNodes({ nodes, documents }: ReadNodes, known: KnownToNodes,
     const tell = (path: readonly PropertyKey[], message: string, name: string): void => {
       faults.push(fieldFault(document, ['data', ...path], message, name));
     };
-    const claim = (value: string, path: () => readonly PropertyKey[], name: string): void => {
-      const key = `${name} ${value}`;
-      const first = taken.get(key);
-      if (first === undefined) taken.set(key, node.name);
+    const claim = (value: string, path: () => readonly PropertyKey[], name: keyof Taken): void => {
+      const first = taken[name].get(value);
+      if (first === undefined) taken[name].set(value, node.name);
       else tell(path(), `is ${value}, which ${first === node.name ? 'this node' : `node ${first}`} has already`, name);
     };
     const { credential } = node;

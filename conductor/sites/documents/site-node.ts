@@ -110,7 +110,7 @@ function instanceInfoOf({ platform }: NodeDesign, tell: Tell): JsonObject | unde
     return { image_source: image };
   }
   const [, algorithm, digest] = /^(sha256|sha512):(.*)$/i.exec(checksum) ?? [];
-  const isQcow2 = /\.qcow2$/i.test(new URL(image).pathname);
+  const isQcow2 = /^[^?#]*\.qcow2($|[?#])/i.test(image);
   return {
     image_source: image,
     image_disk_format: platform.image_format ?? (isQcow2 ? 'qcow2' : 'raw'),

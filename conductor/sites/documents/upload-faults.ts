@@ -1,5 +1,5 @@
 import type { JsonObject } from '#conductor/db/schema/node.ts';
-import type { Locate } from '#conductor/sites/documents/parse-documents.ts';
+import type { Locate } from '#conductor/sites/documents/read-yaml-document.ts';
 import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 

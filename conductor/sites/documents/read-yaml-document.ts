@@ -1,0 +1,134 @@
+import { type Document, isNode, isScalar, type LineCounter, visit } from 'yaml';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
+import { uploadFaults } from '#conductor/sites/documents/upload-faults.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+export type Parsed = Document.Parsed;
+
+/** Where in the text something stands: a path → `line 17, column 3`. */
+export type Locate = (path: readonly (string | number)[]) => string;
+
+export const tooDeep = 'it is nested too deep';
+
+/** More than a document may have. */
+export class TooMuch extends Error {
+  override readonly name = 'TooMuch';
+}
+
+export interface Surroundings {
+  readonly number: number;
+  readonly lines: LineCounter;
+  readonly budget: { values: number; readonly depth: number };
+  /** Which document has that schema and name. */
+  readonly firsts: Map<string, number>;
+}
+
+/** A document of an upload as JSON, and what is wrong with it by itself. @throws TooMuch, and the library's own errors at its limits */
+export function readDocument(
+  parsed: Parsed,
+  { number, lines, budget, firsts }: Surroundings,
+): { readonly document?: JsonObject; readonly faults: readonly SiteFault[] } {
+  const place = (offset: number): string => {
+    const at = lines.linePos(offset);
+    return `document ${number}, line ${at.line}, column ${at.col}`;
+  };
+  if (parsed.errors.some(({ message }) => message.startsWith('Maximum call stack'))) throw new TooMuch(tooDeep);
+  // after the first few, one follows from the other
+  const yamlFaults = [...parsed.errors, ...parsed.warnings, ...repeatedKeys(parsed)]
+    .slice(0, 10)
+    .map(({ pos: [offset], message }): SiteFault => {
+      return { level: 'Error', name: 'InvalidYaml', message: `${place(offset)}: ${ownWords(message)}` };
+    });
+  if (yamlFaults.length > 0) return { faults: yamlFaults };
+  const content: unknown = parsed.toJS({ maxAliasCount: 10_000 });
+  if (content === null) return { faults: [] };
+  const locate: Locate = (path) => {
+    const found = path.reduce<{ node: unknown; offset: number }>(
+      (outer, _, depth) => {
+        const node = parsed.getIn(path.slice(0, depth + 1), true);
+        return isNode(node) ? { node, offset: node.range?.[0] ?? outer.offset } : outer;
+      },
+      { node: parsed.contents, offset: parsed.contents?.range[0] ?? parsed.range[0] },
+    );
+    return place(found.offset);
+  };
+  const foreign = checkJson(content, [], budget);
+  if (foreign) {
+    const message = `${locate(foreign.path)}: ${foreign.path.join('.')} ${foreign.message}`;
+    return { faults: [{ level: 'Error', name: 'InvalidValue', message }] };
+  }
+  if (!isMapping(content)) {
+    const kind = Array.isArray(content) ? 'a list' : 'a single value';
+    const message = `${locate([])}: it is ${kind}; a document is a mapping with schema, metadata and data`;
+    return { faults: [{ level: 'Error', name: 'InvalidDocument', message }] };
+  }
+  const faults = uploadFaults(content, locate);
+  if (faults.some(({ level }) => level === 'Error')) return { faults };
+  const { schema, name } = siteDocument('', content);
+  const key = `${schema}\n${name}`;
+  const first = firsts.get(key);
+  if (first === undefined) firsts.set(key, number);
+  else {
+    const message = `${locate(['metadata', 'name'])}: ${schema} ${name} is document ${first} already; each document of a schema needs a name of its own`;
+    return { faults: [...faults, { level: 'Error', name: 'DuplicateDocument', message, document: { schema, name } }] };
+  }
+  return { document: content, faults };
+}
+
+/** What JSON, and PostgreSQL's, can't keep. @throws TooMuch */
+function checkJson(
+  value: unknown,
+  path: readonly (string | number)[],
+  budget: Surroundings['budget'],
+): { readonly path: readonly (string | number)[]; readonly message: string } | undefined {
+  budget.values -= 1;
+  if (budget.values < 0) throw new TooMuch('the upload has too many values, those that aliases stand for included');
+  if (path.length > budget.depth) throw new TooMuch(tooDeep);
+  if (typeof value === 'string' && value.includes('\u0000')) return { path, message: 'has a NUL character' };
+  if (typeof value === 'string' && !value.isWellFormed()) return { path, message: 'has half of a character' };
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    return { path, message: `is ${value}; it must be a number, or text in quotes` };
+  }
+  if (typeof value === 'bigint' || ArrayBuffer.isView(value)) {
+    return { path, message: 'is binary or too large; write it as text' };
+  }
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      const found = checkJson(item, [...path, index], budget);
+      if (found) return found;
+    }
+  } else if (isMapping(value)) {
+    for (const key of Object.keys(value)) {
+      if (key.includes('\u0000') || key === '__proto__') return { path: [...path, key], message: 'is no usable key' };
+      const found = checkJson(value[key], [...path, key], budget);
+      if (found) return found;
+    }
+  }
+  return undefined;
+}
+
+/** In time with the size: with twenty thousand keys the library's way takes seconds. */
+function repeatedKeys(
+  parsed: Parsed,
+): readonly { readonly pos: readonly [number, number]; readonly message: string }[] {
+  const faults: { pos: [number, number]; message: string }[] = [];
+  visit(parsed, {
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const [from = 0, to = 0] = key.range ?? [];
+        if (seen.has(key.value))
+          faults.push({ pos: [from, to], message: `key ${String(key.value)} stands there twice` });
+        seen.add(key.value);
+      }
+    },
+  });
+  return faults;
+}
+
+function ownWords(message: string): string {
+  const [line = ''] = message.split('\n');
+  return line.startsWith('With stringKeys') ? 'a key is a list or mapping; it must be text' : line;
+}

@@ -1,0 +1,57 @@
+import { documentFault, fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
+import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import { type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
+import type { GroupDefinition, Selector } from '#conductor/sites/strategy/site-run.ts';
+
+/** Told one by one, with what was probably meant: to look for it among ten thousand names takes its time. */
+const told = 20;
+
+/** Values in selectors that no node has: mostly misspelt, also where others choose nodes all the same. Pure. */
+export function unmatchedSelectors(
+  document: SiteDocument,
+  groups: readonly GroupDefinition[],
+  index: NodeIndex,
+): SiteFault[] {
+  const unmatched = groups.flatMap(({ selectors }, place) =>
+    selectors.flatMap((selector, nth) => unmatchedOf(selector, index).map((value) => ({ ...value, place, nth }))),
+  );
+  const there: Readonly<Record<Criterion, readonly string[]>> = {
+    node_names: [...index.byName.keys()],
+    node_tags: [...index.byTag.keys()],
+    node_labels: [...index.byLabel.keys()].map((key) => key.replace('\u0000', ': ')),
+    rack_names: [...index.byRack.keys()],
+  };
+  const faults = unmatched.slice(0, told).map(({ criterion, value, at, place, nth }) => {
+    const message = `${value} is no node's${namesThereAre(value, there[criterion])}`;
+    const path = ['data', 'groups', place, 'selectors', nth, criterion, at];
+    return fieldFault(document, path, message, 'UnmatchedSelector', 'Warning');
+  });
+  const more = unmatched.length - told;
+  if (more <= 0) return faults;
+  const message = `${more} more ${more === 1 ? 'value in selectors is' : 'values in selectors are'} no node's`;
+  return [...faults, documentFault(document, message, 'UnmatchedSelector', 'Warning')];
+}
+
+type Criterion = keyof Selector;
+
+interface Unmatched {
+  readonly criterion: Criterion;
+  readonly value: string;
+  readonly at: number;
+}
+
+function unmatchedOf(selector: Selector, index: NodeIndex): Unmatched[] {
+  const among = (criterion: Exclude<Criterion, 'node_labels'>, table: ReadonlyMap<string, unknown>): Unmatched[] =>
+    (selector[criterion] ?? []).flatMap((value, at) => (table.has(value) ? [] : [{ criterion, value, at }]));
+  const labels = (selector.node_labels ?? []).flatMap((label, at): Unmatched[] => {
+    const isThere = selectIndexed([{ node_labels: [label] }], index).length > 0;
+    return isThere ? [] : [{ criterion: 'node_labels', value: label.join(': '), at }];
+  });
+  return [
+    ...among('node_names', index.byName),
+    ...among('node_tags', index.byTag),
+    ...labels,
+    ...among('rack_names', index.byRack),
+  ];
+}
