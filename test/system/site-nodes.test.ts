@@ -8,13 +8,17 @@ import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.t
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
 import { silentLog } from '#shared/log.ts';
+import { waitUntil as waitUntilWithin } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
-import { off, waitUntil } from '#test/support/step-node.ts';
+import { off } from '#test/support/step-node.ts';
 
 /** Nodes of a site through the whole protocol, from their documents to active, without what calls for it. */
+
+const waitUntil = <T>(what: string, look: () => Promise<T | undefined>): Promise<T> =>
+  waitUntilWithin(what, look, { timeoutMs: 120_000, everyMs: 50 });
 
 let conductor: ConductorInProcess;
 let operator: Operator;
@@ -218,4 +222,84 @@ describe('an order to break off', () => {
     expect(await run(node, { action: again, phase: 'prepare' })).toMatchObject({ state: 'done' });
     expect(await run(node, { action: again, phase: 'deploy' })).toEqual({ state: 'done' });
   });
+});
+
+describe('hardware that the documents speak of', () => {
+  test('is set up once, by manual cleaning, before the inspection', async () => {
+    const machine = await newMachine({ inspects: true });
+    const biosSettings = [{ name: 'SysProfile', value: 'Performance' }];
+    const node = documentOf('tuned', machine, { biosSettings });
+    expect(await run(node, { action: newAction(), phase: 'prepare' })).toEqual({ state: 'done' });
+    const way = ['verify succeeded', 'manual_clean succeeded', 'inspect succeeded', 'clean succeeded'];
+    expect(await kindsOf('tuned')).toEqual(way);
+    expect(await run(node, { action: newAction(), phase: 'prepare' })).toEqual({
+      state: 'done',
+      remark: 'it was prepared already',
+    });
+    expect(await kindsOf('tuned')).toEqual(way);
+  });
+});
+
+describe('a cleaning that fails', () => {
+  test('fails the node, with the reason; the next action tries again, out of the maintenance that it has left', async () => {
+    const machine = await newMachine({ cleanSteps: [{ step: 'wipe', priority: 50 }] });
+    const node = documentOf('dirty', machine);
+    machine.faults.failStep = { step: 'wipe', message: 'the disk is dead' };
+    const failed = await run(node, { action: newAction(), phase: 'prepare' });
+    expect(failed).toMatchObject({
+      state: 'failed',
+      error: expect.stringMatching(/the disk is dead.*\(baton watch dirty\)$/),
+    });
+    expect(await operator.node('dirty')).toMatchObject({ provision_state: 'clean failed', maintenance: true });
+    Reflect.deleteProperty(machine.faults, 'failStep');
+    expect(await run(node, { action: newAction(), phase: 'prepare' })).toEqual({ state: 'done' });
+    expect(await operator.node('dirty')).toMatchObject({ provision_state: 'available', maintenance: false });
+  });
+
+  test('in a step that must not be interrupted ends first, when it is to be broken off', async () => {
+    const machine = await newMachine({ cleanSteps: [{ step: 'careful', priority: 50 }] });
+    const node = documentOf('careful', machine);
+    const action = newAction();
+    machine.faults.slowStep = { step: 'careful', ms: 2000 };
+    await waitUntil('the step to run', async () => {
+      const outcome = await beat(node, { action, phase: 'prepare' });
+      return (outcome.state === 'working' && outcome.doing.startsWith('cleaning: deploy.careful')) || undefined;
+    });
+    const cancel = 'group g took too long';
+    await beat(node, { action, phase: 'prepare', cancel });
+    expect(await beat(node, { action, phase: 'prepare', cancel })).toMatchObject({
+      state: 'working',
+      doing: expect.stringContaining('breaking off when it has ended'),
+    });
+    expect(await run(node, { action, phase: 'prepare', cancel })).toEqual({ state: 'failed', error: cancel });
+    expect(await operator.node('careful')).toMatchObject({ provision_state: 'clean failed', maintenance: false });
+    expect(machine.state()).toEqual(off);
+  });
+});
+
+test('a conductor that dies again and again amid prepare and deploy brings the node to active all the same', async () => {
+  const machine = await newMachine();
+  const node = documentOf('mortal', machine);
+  const action = newAction();
+  conductor.atCheckpoints((_name, passed) => (passed % 7 === 0 ? 'die' : 'go on'));
+  const before = conductor.deaths();
+  for (const phase of ['prepare', 'deploy'] as const) {
+    const outcome = await waitUntil(phase, async () => {
+      const deaths = conductor.deaths();
+      const found = await beat(node, { action, phase }).catch((error: unknown) => {
+        if (conductor.deaths() > deaths) return undefined;
+        throw error;
+      });
+      return found?.state === 'working' ? undefined : found;
+    });
+    expect(outcome).toEqual({ state: 'done' });
+  }
+  conductor.atCheckpoints(() => 'go on');
+  expect(conductor.deaths()).toBeGreaterThan(before + 2);
+  expect(await kindsOf('mortal')).toEqual([
+    'verify succeeded',
+    'inspect succeeded',
+    'clean succeeded',
+    'deploy succeeded',
+  ]);
 });

@@ -80,7 +80,7 @@ export interface RestingFacts {
   readonly differs: readonly string[];
   /** RAID or BIOS settings are asked for and not known to be there. */
   readonly needsHardware: boolean;
-  /** There is no inventory of it, and a ramdisk could make one. */
+  /** It was never inspected, and a ramdisk could do it. */
   readonly needsInspection: boolean;
   /** Kinds of flows of this action that have succeeded on it. */
   readonly succeeded: ReadonlySet<FlowKindName>;

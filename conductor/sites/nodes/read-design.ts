@@ -3,7 +3,6 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { biosSettings } from '#conductor/db/schema/bios-setting.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
-import { nodeInventory } from '#conductor/db/schema/node-inventory.ts';
 import { nodeVifs } from '#conductor/db/schema/node-vif.ts';
 import { type PortRow, ports } from '#conductor/db/schema/port.ts';
 import type { RequestedStep } from '#conductor/flows/planned-step.ts';
@@ -53,7 +52,6 @@ export async function readDesigns(
     if (!node) return [];
     const driverInfo = withLogin(node.driver, node.driverInfo, credentials.get(node.credential ?? ''));
     const open = { ...row, driverInfo: openNodeDocument(secrets, row, 'driverInfo') };
-    const inventoried = known.inventories.has(row.uuid);
     const changes = compareNode(node, driverInfo, {
       node: open,
       ports: known.portsOf(row.uuid, node),
@@ -66,7 +64,7 @@ export async function readDesigns(
       ...(impossible === undefined ? {} : { impossible }),
       hardware: hardwareSteps(node, { raidConfig: row.raidConfig, biosSettings: known.settings(row.uuid) }),
       // no agent ever comes to a machine that is only pretended
-      needsInspection: !inventoried && !hasFakeDeploy(row) && !isSwitchedOff(row, 'inspect'),
+      needsInspection: row.inspectionFinishedAt === null && !hasFakeDeploy(row) && !isSwitchedOff(row, 'inspect'),
       networks: known.vifs.get(row.uuid) ?? [],
     };
     return [[node.name, design] as const];
@@ -81,7 +79,7 @@ async function readSurroundings(
   const of = [...uuids];
   const addresses = wanted.flatMap((node) => node.ports.map(({ address }) => address));
   const asksBios = wanted.some((node) => (node.biosSettings ?? []).length > 0);
-  const [portRows, traits, vifRows, inventoryRows, settingRows] = await Promise.all([
+  const [portRows, traits, vifRows, settingRows] = await Promise.all([
     db
       .select()
       .from(ports)
@@ -91,7 +89,6 @@ async function readSurroundings(
       .select({ nodeUuid: nodeVifs.nodeUuid, vifId: nodeVifs.vifId })
       .from(nodeVifs)
       .where(inArray(nodeVifs.nodeUuid, of)),
-    db.select({ nodeUuid: nodeInventory.nodeUuid }).from(nodeInventory).where(inArray(nodeInventory.nodeUuid, of)),
     asksBios
       ? db
           .select({ nodeUuid: biosSettings.nodeUuid, name: biosSettings.name, value: biosSettings.value })
@@ -105,7 +102,6 @@ async function readSurroundings(
   const vifs = Map.groupBy(vifRows, ({ nodeUuid }) => nodeUuid);
   return {
     traits,
-    inventories: new Set(inventoryRows.map(({ nodeUuid }) => nodeUuid)),
     vifs: new Map([...vifs].map(([uuid, each]) => [uuid, each.map(({ vifId }) => vifId)])),
     settings: (uuid: string) => new Map((settingsByNode.get(uuid) ?? []).map(({ name, value }) => [name, value])),
     /** Its own, and those of others with an address of its document. */
