@@ -6,7 +6,6 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** Name and version: what a plugin is known by. */
 export type PluginKey = Pick<PluginRow, 'name' | 'version'>;
-export type PluginFiles = PluginRow['files'];
 
 /** One that was uploaded, without its files' contents. */
 export type PluginSummary = Omit<PluginRow, 'files' | 'tasksText'>;
@@ -26,14 +25,9 @@ export async function listPlugins(db: Queryable): Promise<PluginSummary[]> {
   return db.select(summary).from(plugins).orderBy(sql`${plugins.name} collate "C"`, asc(plugins.id));
 }
 
-export async function findPlugin(db: Queryable, key: PluginKey): Promise<PluginRow | undefined> {
-  const [row] = await db.select().from(plugins).where(isKey(key));
-  return row;
-}
-
 /** @throws AppError `not_found` */
 export async function getPlugin(db: Queryable, key: PluginKey): Promise<PluginRow> {
-  const found = await findPlugin(db, key);
+  const [found] = await db.select().from(plugins).where(isKey(key));
   if (!found) throw new AppError('not_found', `there is no plugin ${key.name} of version ${key.version}`);
   return found;
 }
