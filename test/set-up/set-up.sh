@@ -1,6 +1,7 @@
 #!/bin/bash
 # Makes a fresh Debian 12 machine (root, git, Node >= 20, npm) ready for the lab and the tests: npm packages, Debian
 # packages, the ramdisk, the demo image. Each part is skipped when it is there already, so a second run takes seconds.
+# With arguments only those parts: npm, debian, images.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mkdir -p build
@@ -21,7 +22,8 @@ node_major=$(node --print 'process.versions.node.split(".")[0]')
 
 install_npm_packages() {
   local stamp=node_modules/.baton-lock-hash wanted
-  wanted=$(sha256sum package-lock.json)
+  # npm ci patches packages, too
+  wanted=$(sha256sum package-lock.json conductor/db/patches/*.patch)
   [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && return
   say "npm packages (npm ci)"
   npm ci --no-progress >&2
@@ -63,9 +65,18 @@ install_debian_packages() {
   trap - EXIT
 }
 
-install_npm_packages
+parts=("$@")
+(( $# > 0 )) || parts=(npm debian images)
 export PATH=$PWD/node_modules/.bin:$PATH
-install_debian_packages
-node image-build/main.ts ramdisk >&2
-node image-build/main.ts os >&2
-say "ready after $SECONDS s"
+for part in "${parts[@]}"; do
+  case $part in
+    npm) install_npm_packages ;;
+    debian) install_debian_packages ;;
+    images)
+      node image-build/main.ts ramdisk >&2
+      node image-build/main.ts os >&2
+      ;;
+    *) say "no part of it is called $part: npm, debian, images"; exit 2 ;;
+  esac
+done
+say "${parts[*]} ready after $SECONDS s"

@@ -1,0 +1,38 @@
+import { basename } from 'node:path';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/**
+ * Files that take minutes, in the order in which they begin; all others follow. vitest itself begins with the largest
+ * files, and these are small ones: it would leave the longest to the end, where one of two cores has nothing to do.
+ * A file with machines in QEMU keeps both cores busy, so that each has one of another kind beside it.
+ */
+const first = [
+  'raid1.test.ts',
+  'kill-conductor.test.ts',
+  'deploy.test.ts',
+  'every-flow.test.ts',
+  'steps.test.ts',
+  'step-failures.test.ts',
+  'partition-image.test.ts',
+  'conductors.test.ts',
+  'bios-efi.test.ts',
+  'inspect.test.ts',
+];
+
+/** Pure; keeps the order of what it does not know. */
+export function longestFirst<File extends { readonly moduleId: string }>(files: readonly File[]): File[] {
+  const place = ({ moduleId }: File): number => {
+    const index = first.indexOf(basename(moduleId));
+    return index === -1 ? first.length : index;
+  };
+  return files.toSorted((a, b) => place(a) - place(b));
+}
+
+/** As vitest sorts (by group and project), and within a project the longest first. */
+export class LongestFirstSequencer extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const byProject = Map.groupBy(sorted, ({ project }) => project.name);
+    return [...byProject.values()].flatMap((each) => longestFirst(each));
+  }
+}
