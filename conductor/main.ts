@@ -75,7 +75,7 @@ async function serve(
 /** Tests only: the process dies the hard way at its n-th checkpoint, or the n-th after a signal. */
 function crashAtCheckpoint({ crashAtCheckpoint: place }: ConductorConfig, log: Log): () => void {
   if (place === undefined) return () => undefined;
-  const [count, signal] = place.split('+').reverse();
+  const [count, signal] = place.split('+').toReversed();
   let left = signal === undefined ? Number(count) : Infinity;
   if (signal !== undefined)
     process.on('SIGUSR2', () => {

@@ -32,9 +32,10 @@ test('a deploy survives SIGKILL at every checkpoint', async () => {
     process.stderr.write(conductor.log().slice(-6000));
   });
   let killed = 0;
+  await conductor.start({ BATON_CRASH_AT_CHECKPOINT: 'SIGUSR2+1' });
   for (let checkpoint = 1; ; checkpoint += 1) {
-    await conductor.start({ BATON_CRASH_AT_CHECKPOINT: String(checkpoint) });
     const before = machine.disk.length;
+    await conductor.armCrash();
     await operator.provision(name, 'active', { configdrive: { meta_data: { hostname: 'survivor' } } });
     const survived = await Promise.race([
       conductor.exited().then(() => false),
@@ -42,7 +43,7 @@ test('a deploy survives SIGKILL at every checkpoint', async () => {
     ]);
     if (!survived) {
       killed += 1;
-      await conductor.start();
+      await conductor.start({ BATON_CRASH_AT_CHECKPOINT: `SIGUSR2+${checkpoint + 1}` });
     }
     await operator.waitForState(name, 'active', 60_000);
     expect(machine.state(), `killed at checkpoint ${checkpoint}`).toEqual({ power: 'on', runs: 'instance' });
@@ -53,10 +54,10 @@ test('a deploy survives SIGKILL at every checkpoint', async () => {
       'tune_image',
     ]);
     if (survived) break;
+    // by the conductor that came after: it counts the checkpoints of the next deploy alone
     await operator.provision(name, 'deleted');
     await operator.waitForState(name, 'available');
     await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
-    await conductor.kill('SIGTERM');
   }
   // eight steps: started, acted, ended; four of them wait in between
   expect(killed).toBeGreaterThanOrEqual(28);
