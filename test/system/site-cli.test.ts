@@ -1,0 +1,86 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { type RunResult, run } from '#shared/process/run.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { nodeDocument, strategyDocument } from '#test/support/site-documents.ts';
+
+/** The real `baton` process deploys a site of machines in memory. */
+
+const cli = new URL('../../conductor/cli/', import.meta.url).pathname;
+let conductor: ConductorInProcess;
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'baton-site-cli-'));
+  conductor = await startConductorInProcess({ log: silentLog });
+});
+afterAll(async () => {
+  await conductor.close();
+  await rm(directory, { recursive: true });
+});
+
+const baton = (...args: string[]): Promise<RunResult> =>
+  run(process.execPath, [join(cli, 'main.ts'), ...args], {
+    env: { BATON_URL: conductor.url },
+    okExitCodes: [0, 1],
+    timeoutMs: 300_000,
+    cwd: directory,
+  });
+
+test("README.md's site is deployed as it stands, and again without anything being done", async () => {
+  const readme = await readFile(join(cli, 'README.md'), 'utf8');
+  const section = readme.slice(readme.indexOf('## From documents to a site'), readme.indexOf('## Commands'));
+  const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(section) ?? [];
+  const [, shell = ''] = /```sh\n([\s\S]*?)```/.exec(section) ?? [];
+  await writeFile(join(directory, 'site.yaml'), yaml);
+  const lines = shell.split('\n').filter((line) => line.startsWith('baton '));
+  expect(lines).toHaveLength(7);
+  const printed: string[] = [];
+  for (const line of lines) {
+    const words = line.replace(/ +# .*/, '').split(' ');
+    const { exitCode, stdout, stderr } = await baton(...words.slice(1));
+    expect([line, exitCode, stderr]).toEqual([line, 0, '']);
+    printed.push(stdout);
+  }
+  expect(printed[1]).toBe('control     critical  1 node\n└─ workers            1 node\n');
+  expect(printed[3]).toContain('control  critical  control01\nworkers            worker01\n');
+  expect(printed[4]).toContain(
+    'Group control [Critical] ended with stage: success\nGroup workers ended with stage: success\n',
+  );
+  expect(printed[4]).toMatch(
+    /Nodes: 2 success, 0 prepared, 0 failure, 0 not started\ndeploy_site .*: Complete, .*: success\n$/,
+  );
+  expect(printed[5]).toMatch(/update_site .*: Complete, .*: success\n$/);
+  expect(printed[6]).toMatch(/update_site +Complete[\s\S]*deploy_site +Complete/);
+});
+
+test('a conductor that dies meanwhile is waited for; a critical group that fails ends it with 1', async () => {
+  const groups = strategyDocument(
+    '[{name: first, critical: false, depends_on: [], selectors: [{node_names: [s1]}], success_criteria: {minimum_successful_nodes: 2}}, ' +
+      '{name: second, critical: true, depends_on: [first], selectors: [{node_names: [s2]}]}, ' +
+      '{name: third, critical: false, depends_on: [], selectors: [{node_names: [s3]}]}]',
+  );
+  await writeFile(
+    join(directory, 'failing.yaml'),
+    ['s1', 's2', 's3'].map((name) => nodeDocument(name)).join('') + groups,
+  );
+  await baton('site', 'upload', 'site', 'failing.yaml', '--mode', 'replace');
+  expect((await baton('site', 'commit')).exitCode).toBe(0);
+  const deathsBefore = conductor.deaths();
+  conductor.atCheckpoints((_, passed) => (passed === 5 ? 'die' : 'go on'));
+  const { exitCode, stdout, stderr } = await baton('action', 'create', 'deploy_site', '--wait');
+  expect(conductor.deaths()).toBe(deathsBefore + 1);
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain('is Failed: failed due to critical group failed');
+  expect(stdout).toContain(
+    'Group first ended with stage: failure: prepare: 1 of 1 nodes succeeded; minimum_successful_nodes asks for 2, there are 1\n',
+  );
+  expect(stdout).toContain('Group second [Critical] ended with stage: failure: due to dependency: first failed\n');
+  expect(stdout).toContain('Group third ended with stage: success\n');
+  expect(stdout).toContain(
+    'Nodes: 1 success, 1 prepared, 0 failure, 1 not started\n  prepared: s1\n  not started: s2\n',
+  );
+});
