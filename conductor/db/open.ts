@@ -56,9 +56,13 @@ export async function openDatabase(options: {
   readonly dataDirectory: string;
   /** What an embedded database that is new begins with (a dump of PGlite's); to make one from nothing costs seconds. */
   readonly template?: Blob | undefined;
+  /** PostgreSQL that says nothing for so long is taken for gone. */
+  readonly answerSeconds?: number;
 }): Promise<Database> {
   try {
-    return options.url ? await openPostgres(options.url) : await openPglite(options.dataDirectory, options.template);
+    return options.url
+      ? await openPostgres(options.url, options.answerSeconds ?? answerSeconds)
+      : await openPglite(options.dataDirectory, options.template);
   } catch (cause) {
     const what = options.url ? 'PostgreSQL at DATABASE_URL' : `the embedded database under ${options.dataDirectory}`;
     throw new AppError('unavailable', `open ${what}`, { cause });
@@ -70,13 +74,22 @@ export async function openDatabase(options: {
  * which other conductors wait for: the server ends such a session. Ours last for milliseconds.
  */
 const idleInTransactionMs = 5_000;
+/** A statement that takes longer is ended by the server: ten that wait for a lock would be the whole pool. */
+const statementMs = 30_000;
+/** After it the server itself is gone, or the way to it. */
+const answerSeconds = 45;
+const connectSeconds = 10;
 
-async function openPostgres(url: string): Promise<Database> {
-  const client = postgres(url, {
+async function openPostgres(url: string, answerTimeoutSeconds: number): Promise<Database> {
+  const settings = {
     max: 10,
+    connect_timeout: connectSeconds,
     onnotice: () => undefined,
-    connection: { idle_in_transaction_session_timeout: idleInTransactionMs },
-  });
+    connection: { idle_in_transaction_session_timeout: idleInTransactionMs, statement_timeout: statementMs },
+    // ours, not in the package's types (`patches/README.md`)
+    answer_timeout: answerTimeoutSeconds,
+  };
+  const client = postgres(url, settings);
   const db = drizzlePostgres(prepareStatements(client), { schema, casing });
   const listener = keepListening(url);
   const close = async (): Promise<void> => {
@@ -85,7 +98,7 @@ async function openPostgres(url: string): Promise<Database> {
   };
   const lock = (name: string): SessionLock => createSessionLock(url, name);
   try {
-    await migrateAlone(lock('migration'), db);
+    await migrateAlone(lock('migration'), url);
   } catch (error) {
     await close();
     throw error;
@@ -102,13 +115,16 @@ async function openPostgres(url: string): Promise<Database> {
   };
 }
 
-/** Several conductors that are started at once migrate one after the other. */
-async function migrateAlone(lock: SessionLock, db: ReturnType<typeof drizzlePostgres>): Promise<void> {
+/** Several conductors that are started at once migrate one after the other; it may take its time. */
+async function migrateAlone(lock: SessionLock, url: string): Promise<void> {
   await lock.wait();
+  const client = postgres(url, { max: 1, onnotice: () => undefined });
   try {
+    const db = drizzlePostgres(client, { schema, casing });
     await refuseNewerDatabase(async (query) => answerOf(await db.execute(query)));
     await migratePostgres(db, { migrationsFolder });
   } finally {
+    await client.end({ timeout: 5 });
     await lock.release();
   }
 }

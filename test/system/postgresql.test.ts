@@ -1,10 +1,13 @@
+import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { openDatabase } from '#conductor/db/open.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
+import { openSilenceableWay } from '#test/support/silenceable-way.ts';
 
 /** The same schema and flows on a real PostgreSQL, with two conductors on it. */
 
@@ -97,6 +100,23 @@ test('a deploy whose conductor is killed goes on with the other within the lease
   await operator.waitForState(name, 'active', 60_000);
 
   expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
+});
+
+test('a server that is suddenly silent keeps no connection of the pool', async () => {
+  const way = await openSilenceableWay(server.url);
+  const database = await openDatabase({ url: way.url, dataDirectory: '', answerSeconds: 1 });
+  try {
+    const ask = () => database.db.execute(sql`select 1`);
+    await Promise.all(Array.from({ length: 10 }, ask));
+    way.silence();
+    const outcomes = await Promise.allSettled(Array.from({ length: 10 }, ask));
+    expect(outcomes.map(({ status }) => status)).toEqual(Array<string>(10).fill('rejected'));
+    // new connections come through
+    await Promise.all(Array.from({ length: 10 }, ask));
+  } finally {
+    await database.close();
+    await way.close();
+  }
 });
 
 test('an abort that comes at any moment ends in deploy failed, machine off, and never in active', async () => {
