@@ -43,7 +43,7 @@ export async function advanceNodes(
       order,
       facts,
       actionId: action.id,
-      designHash: designHash(site, order.node),
+      designHash: () => designHash(site, order.node),
       cancelledMs: since.get(name),
     });
     if (decision.kind === 'outcome') outcomes.set(name, decision.outcome);

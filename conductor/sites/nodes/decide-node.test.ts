@@ -169,7 +169,7 @@ describe('prepare', () => {
     expect(decideNode(nodeCase(before))).toMatchObject({ outcome: { remark: 'it was prepared already' } });
     const deployed = factsOf('active', 'deployed by the site');
     expect(decideNode(nodeCase(deployed))).toMatchObject({ outcome: { remark: 'it was deployed already' } });
-    expect(decideNode(nodeCase(deployed, { designHash: 'other' }))).toMatchObject({
+    expect(decideNode(nodeCase(deployed, { designHash: () => 'other' }))).toMatchObject({
       outcome: { remark: expect.stringContaining('from revision 3; the documents say something else') },
     });
   });

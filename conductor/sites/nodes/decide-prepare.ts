@@ -131,7 +131,7 @@ export function notDeployedByUs({ instanceUuid }: NodeStanding): string {
 /** `it was deployed already`, and whether the documents say something else by now. Pure. */
 export function alreadyThere({ facts, designHash }: Pick<NodeCase, 'facts' | 'designHash'>): string {
   const { deployed } = facts;
-  if (!deployed || deployed.designHash === designHash) return 'it was deployed already';
+  if (!deployed || deployed.designHash === designHash()) return 'it was deployed already';
   return (
     `it was deployed already, from revision ${deployed.revisionId}; the documents say something else by now, which ` +
     'redeploy_server brings about'

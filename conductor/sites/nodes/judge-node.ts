@@ -10,7 +10,7 @@ import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
  */
 export function judgeNode(look: {
   readonly facts: NodeFacts;
-  readonly designHash: string;
+  readonly designHash: () => string;
   readonly bmc: { readonly power: string } | string;
 }): NodeReport {
   const { facts, bmc } = look;

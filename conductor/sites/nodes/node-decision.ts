@@ -7,8 +7,8 @@ import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.t
 export interface NodeCase {
   readonly order: NodeOrder;
   readonly actionId: string;
-  /** Of what the documents say now (`design-hash.ts`). */
-  readonly designHash: string;
+  /** Of what the documents say now (`design-hash.ts`); asked for only where it counts, for it is asked of thousands. */
+  readonly designHash: () => string;
   readonly facts: NodeFacts;
   /** Since the order to break off was first seen; milliseconds. */
   readonly cancelledMs?: number | undefined;

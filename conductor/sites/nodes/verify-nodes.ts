@@ -32,7 +32,7 @@ export async function verifyNodes(
     const { facts, design } = read.get(name) ?? { facts: {}, design: undefined };
     const login = withLogin(node.driver, node.driverInfo, credentials.get(node.credential ?? ''));
     const answer = whyNoLogin(node, credentials) ?? (await askBmc(context, node, design, login));
-    return judgeNode({ facts, designHash: designHash(site, node), bmc: answer });
+    return judgeNode({ facts, designHash: () => designHash(site, node), bmc: answer });
   };
   return actInTurn(names, verify, { atOnce, budgetMs: Number.POSITIVE_INFINITY });
 }

@@ -86,7 +86,7 @@ export function restingFacts(node: Partial<NodeStanding>, more: Omit<NodeFacts, 
 
 export function nodeCase(facts: NodeFacts, more: Partial<NodeCase> & { readonly phase?: NodePhase } = {}): NodeCase {
   const { phase = 'prepare', ...given } = more;
-  return { order: { node: siteNode, phase }, actionId: thisAction, designHash: 'now', facts, ...given };
+  return { order: { node: siteNode, phase }, actionId: thisAction, designHash: () => 'now', facts, ...given };
 }
 
 /** Whose a node's instance is. */
