@@ -33,7 +33,7 @@ const EtcdCluster = strictly({
     .array(strictly({ node: text, name: text }), expected('a list of nodes with names of members'))
     .exactOptional(),
 });
-export type EtcdCluster = z.infer<typeof EtcdCluster>;
+type EtcdCluster = z.infer<typeof EtcdCluster>;
 
 const EtcdClusters = strictly({ clusters: z.array(EtcdCluster, expected('a list of clusters')) });
 

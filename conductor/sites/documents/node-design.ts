@@ -15,6 +15,8 @@ import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 const unset = z.literal('!');
 const optionalText = text.nullish();
+const orUnset = <Schema extends z.ZodType>(schema: Schema, what: string) =>
+  z.union([unset, schema], expected(what)).nullish();
 const texts = (what: string) => z.array(text, expected(`a list of ${what}`)).nullish();
 /** Values by names that nobody knows beforehand. */
 const mapping = z.record(z.string(), z.unknown(), expected('a mapping'));
@@ -46,7 +48,7 @@ export const oobDrivers: Readonly<Record<string, string>> = {
   'fake-hardware': 'fake-hardware',
 };
 
-const wholeNumber = z.union([z.int().min(0), unset], expected('a whole number')).nullish();
+const wholeNumber = orUnset(z.int().min(0), 'a whole number');
 
 const Oob = strictly({
   type: z.enum(['redfish', 'ipmi', 'fake', 'fake-hardware', '!'], expected('redfish, ipmi or fake')).nullish(),
@@ -64,12 +66,10 @@ const Oob = strictly({
 
 const Interface = strictly({
   mac: macAddress.nullish(),
-  switch_port: z
-    .union(
-      [unset, strictly({ switch_id: text, port_id: text, switch_info: text.exactOptional() })],
-      expected('a mapping with switch_id and port_id'),
-    )
-    .nullish(),
+  switch_port: orUnset(
+    strictly({ switch_id: text, port_id: text, switch_info: text.exactOptional() }),
+    'a mapping with switch_id and port_id',
+  ),
   physical_network: optionalText,
   pxe: z.boolean(expected('true or false')).nullish(),
   networks: texts('networks'),
@@ -116,8 +116,14 @@ const design = {
   storage: strictly({
     physical_devices: z.record(z.string(), Device.nullable(), expected('a mapping of devices')).nullish(),
     volume_groups: mapping.nullish(),
-    root_device: unset.or(checkedBy((hints) => parseHints(hints, 'root_device'))).nullish(),
-    raid: unset.or(checkedBy((raid) => parseTargetRaidConfig(raid, 'it'))).nullish(),
+    root_device: orUnset(
+      checkedBy((hints) => parseHints(hints, 'root_device')),
+      'a mapping of root device hints, such as {serial: …}',
+    ),
+    raid: orUnset(
+      checkedBy((raid) => parseTargetRaidConfig(raid, 'it')),
+      'a mapping with logical_disks',
+    ),
   }).nullish(),
   platform: Platform.nullish(),
   metadata: strictly({
@@ -133,7 +139,7 @@ const design = {
     .array(z.union([TraitName, text.startsWith('!')], 'must be CUSTOM_ and A-Z 0-9 _, or a standard trait'))
     .nullish(),
   bios_settings: z.record(z.string(), settingValue, expected('a mapping of settings')).nullish(),
-  config_drive: unset.or(strictly(ConfigDriveDocuments.shape)).nullish(),
+  config_drive: orUnset(strictly(ConfigDriveDocuments.shape), 'a mapping with meta_data, network_data or user_data'),
 };
 
 export const ProfileData = strictly(design);

@@ -4,7 +4,7 @@ import { type Parsed, readDocument, TooMuch, tooDeep } from '#conductor/sites/do
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /** Of one upload; 10,000 nodes take 5 MB. */
-export interface DocumentLimits {
+interface DocumentLimits {
   /** Characters of the text. */
   readonly characters: number;
   /** Values once aliases are written out: a few lines of YAML can stand for gigabytes. */
@@ -16,7 +16,7 @@ export interface DocumentLimits {
 
 const defaultLimits: DocumentLimits = { characters: 32 * 1024 ** 2, values: 4_000_000, depth: 64, faults: 200 };
 
-export interface ParsedDocuments {
+interface ParsedDocuments {
   /** Those that can be used, in order: mappings with schema and metadata.name. */
   readonly documents: JsonObject[];
   /** An Error among them = the upload is refused. Each begins with `document 2, line 17, column 3:`. */

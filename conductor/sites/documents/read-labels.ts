@@ -1,6 +1,6 @@
 import { isMapping } from '#conductor/sites/documents/site-document.ts';
 
-export interface LabelFault {
+interface LabelFault {
   readonly path: readonly (string | number)[];
   /** `must be …` */
   readonly message: string;

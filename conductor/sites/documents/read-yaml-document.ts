@@ -16,7 +16,7 @@ export class TooMuch extends Error {
   override readonly name = 'TooMuch';
 }
 
-export interface Surroundings {
+interface Surroundings {
   readonly number: number;
   readonly lines: LineCounter;
   readonly budget: { values: number; readonly depth: number };

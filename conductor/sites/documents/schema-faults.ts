@@ -33,7 +33,7 @@ function unknownField(key: string, fields: readonly string[]): string {
 }
 
 /** What zod found in a document's `data`, one fault for each; the message begins with the field. */
-export function schemaFaults(document: SiteDocument, error: z.ZodError): SiteFault[] {
+function schemaFaults(document: SiteDocument, error: z.ZodError): SiteFault[] {
   return error.issues.flatMap(insideUnions).flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
       const messages = issue.message.split('\n');
@@ -79,7 +79,7 @@ export function documentFault(
 }
 
 /** `data.groups[2].depends_on[0]` */
-export function pathText(path: readonly PropertyKey[]): string {
+function pathText(path: readonly PropertyKey[]): string {
   return path.reduce<string>(
     (all, part) => (typeof part === 'number' ? `${all}[${part}]` : `${all}${all === '' ? '' : '.'}${String(part)}`),
     '',
