@@ -63,12 +63,19 @@ describe('drawGroups', () => {
     );
   });
 
-  test('a chain of thousands is drawn', () => {
+  test('a long chain is no staircase, and thousands are drawn', () => {
     const chain = Array.from({ length: 5000 }, (_, index) => ({
       name: `g${index}`,
       critical: false,
       depends_on: index === 0 ? [] : [`g${index - 1}`],
     }));
+    const lines = drawGroups(chain, 'text').split('\n');
+    expect(lines.slice(3, 7).map((line) => line.trimEnd())).toEqual([
+      '      └─ g3',
+      '         └─ g4',
+      '            ↓ g5',
+      '            ↓ g6',
+    ]);
     expect(drawGroups(chain, 'mermaid').split('\n')).toHaveLength(10_002);
   });
 });

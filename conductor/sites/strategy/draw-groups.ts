@@ -31,8 +31,11 @@ export function countNodes(count: number): string {
   return count === 1 ? '1 node' : `${count} nodes`;
 }
 
+/** From this depth on a group that alone follows another stands beneath it: one rack after another are no staircase. */
+const chainDepth = 4;
+
 export interface TreeLine<Group> {
-  /** `│  └─ ` */
+  /** `│  └─ `; `↓ ` = after the line above. */
   readonly branch: string;
   readonly group: Group;
   /** What it comes after besides the group that it hangs from. */
@@ -52,20 +55,19 @@ export function treeOfGroups<Group extends Pick<DrawnGroup, 'name' | 'depends_on
   );
   const lines: TreeLine<Group>[] = [];
   // a stack: a chain of thousands of groups is no reason to fail
-  const open = (beneath.get(-1) ?? []).toReversed().map((group) => ({ group, branch: '', inside: '' }));
+  const open = (beneath.get(-1) ?? []).toReversed().map((group) => ({ group, branch: '', inside: '', depth: 0 }));
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { group, branch, inside } = next;
+    const { group, branch, inside, depth } = next;
     const place = places.get(group.name) ?? -1;
     const parent = Math.max(-1, ...group.depends_on.map((name) => places.get(name) ?? -1));
     lines.push({ branch, group, alsoAfter: group.depends_on.filter((name) => places.get(name) !== parent) });
     const children = beneath.get(place) ?? [];
+    const isChain = children.length === 1 && depth >= chainDepth;
     const drawn = children.map((child, index) => {
+      if (isChain) return { group: child, branch: `${inside}↓ `, inside, depth };
       const isLast = index === children.length - 1;
-      return {
-        group: child,
-        branch: `${inside}${isLast ? '└─ ' : '├─ '}`,
-        inside: `${inside}${isLast ? '   ' : '│  '}`,
-      };
+      const [own, below] = isLast ? ['└─ ', '   '] : ['├─ ', '│  '];
+      return { group: child, branch: `${inside}${own}`, inside: `${inside}${below}`, depth: depth + 1 };
     });
     open.push(...drawn.toReversed());
   }
