@@ -39,7 +39,7 @@ export function renderRefusal(text: string): string | undefined {
 }
 
 /** `  Error drydock/BaremetalNode/v1/n1, data.oob.type: …`: errors first, then by document as they came. Pure. */
-export function renderFaults(messages: readonly Message[]): string[] {
+function renderFaults(messages: readonly Message[]): string[] {
   const faults = messages.filter(({ kind }) => kind === 'ValidationMessage');
   const lines = levels.flatMap((level) => {
     const ofLevel = faults.filter((fault) => (fault.level ?? 'Error') === level);

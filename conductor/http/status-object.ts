@@ -64,7 +64,7 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 /** A failure without messages of its own has one that repeats it: clients print the list. */
-export function statusObject(parts: StatusParts): StatusObject {
+function statusObject(parts: StatusParts): StatusObject {
   const { status, code, message, reason, faults = [], revision, retry } = parts;
   const messages = faults.map(validationMessage);
   const isBare = status === 'Failure' && messages.length === 0;
@@ -87,7 +87,7 @@ export function statusObject(parts: StatusParts): StatusObject {
 }
 
 /** Shipyard's ValidationMessage, with the place in the document as our own `path`. */
-export function validationMessage({ level, name, message, document, path }: SiteFault): StatusMessage {
+function validationMessage({ level, name, message, document, path }: SiteFault): StatusMessage {
   return {
     message,
     error: level === 'Error',

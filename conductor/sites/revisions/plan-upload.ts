@@ -47,7 +47,7 @@ export function isSameContent(one: RevisionContent, other: RevisionContent): boo
 }
 
 /** Collections whose text is not the same in both, by name. */
-export function changedCollections(one: RevisionContent, other: RevisionContent): string[] {
+function changedCollections(one: RevisionContent, other: RevisionContent): string[] {
   return [...new Set([...one.keys(), ...other.keys()])]
     .filter((collection) => one.get(collection) !== other.get(collection))
     .sort((a, b) => a.localeCompare(b));
