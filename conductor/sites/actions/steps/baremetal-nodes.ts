@@ -31,6 +31,8 @@ interface BeatState {
   /** Of nodes at work, as it was recorded last. */
   readonly doing: ReadonlyMap<string, string>;
   readonly doingRecordedAt: number;
+  /** The same as of the last beat. */
+  readonly seen: ReadonlyMap<string, string>;
 }
 
 /**
@@ -43,7 +45,7 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
   const site = await work.site();
   const run = await loadRun(context.db, action.id, site.strategy.max_parallel_groups);
   if (!run) throw new AppError('internal', `site action ${action.id} has no groups`);
-  let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0 };
+  let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map() };
   for (;;) {
     const begunAt = performance.now();
     const beat = await beatOnce(work, site, state);
@@ -54,7 +56,7 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
     const pauseMs = Math.min(Math.max(minimumRestMs, restRatio * tookMs), siteBeatMs);
     if (beat.hasBegun) continue;
     await context.clock.sleep(pauseMs, signal);
-    await bell.rest(siteBeatMs - pauseMs, signal);
+    if (!beat.hasMoved) await bell.rest(siteBeatMs - pauseMs, signal);
   }
 }
 
@@ -68,6 +70,8 @@ function endOf(run: SiteRun, isStopped: boolean): StepEnd {
 interface Beat {
   readonly state: BeatState;
   readonly hasBegun: boolean;
+  /** A node does something else than at the last beat: its next move may be due at once. */
+  readonly hasMoved: boolean;
   readonly isOver: boolean;
   readonly isStopped: boolean;
 }
@@ -87,8 +91,10 @@ async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise
   const doing = doingOf(outcomes);
   const changes = [...doing].filter(([name, text]) => state.doing.get(name) !== text);
   const isDoingDue = changes.length > 0 && work.now() - state.doingRecordedAt >= doingEveryMs;
+  const hasMoved = [...doing].some(([name, text]) => withoutFigures(state.seen.get(name)) !== withoutFigures(text));
   if (foreseen.run === state.run && isFollowed(wish) && !isDoingDue) {
-    return { state, hasBegun: false, isOver: foreseen.isOver, isStopped: wish.wanted === 'stop' };
+    const same = { ...state, seen: doing };
+    return { state: same, hasBegun: false, hasMoved, isOver: foreseen.isOver, isStopped: wish.wanted === 'stop' };
   }
   return record(work, async (tx, current) => {
     const hasPaused = current.state === 'paused' && current.wanted !== 'pause';
@@ -108,11 +114,13 @@ async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise
     return {
       state: {
         run: settled.run,
+        seen: doing,
         ...(isDoingDue
           ? { doing, doingRecordedAt: work.now() }
           : { doing: keepOf(state.doing, doing), doingRecordedAt: state.doingRecordedAt }),
       },
       hasBegun: settled.decisions.some(({ kind }) => kind === 'begin' || kind === 'cancel'),
+      hasMoved,
       isOver: settled.isOver,
       isStopped: current.wanted === 'stop',
     };
@@ -137,4 +145,9 @@ function doingOf(outcomes: ReadonlyMap<string, NodeOutcome>): Map<string, string
 /** What is recorded of those that are at work still: with a new phase the row begins anew. */
 function keepOf(recorded: ReadonlyMap<string, string>, working: ReadonlyMap<string, string>): Map<string, string> {
   return new Map([...recorded].filter(([name]) => working.has(name)));
+}
+
+/** `cleaning: 40 %` goes on and on without anything new. */
+function withoutFigures(text: string | undefined): string | undefined {
+  return text?.replaceAll(/\d+/g, '');
 }

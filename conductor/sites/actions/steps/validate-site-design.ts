@@ -28,7 +28,7 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
   }
   const run = actionTable[action.name].steps.includes('baremetal_nodes') ? planSite(site) : undefined;
   const text = run
-    ? `deployment strategy ${site.strategy.name}: ${run.groups.length} groups with ${countNodes(run.nodes.size)}`
+    ? `deployment strategy ${site.strategy.name}: ${countNodes(run.nodes.size)} in groups ${run.groups.map(({ definition }) => definition.name).join(', ')}`
     : `${countNodes(site.nodes.size)} in the documents`;
   return {
     state: 'done',
