@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { anybody } from '#conductor/auth/caller.ts';
 import { siteActionNodes } from '#conductor/db/schema/site-action.ts';
+import { webhookDeliveries } from '#conductor/db/schema/webhook.ts';
 import { listActionSteps } from '#conductor/sites/actions/action-store.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
@@ -184,6 +185,23 @@ describe('an operator', () => {
     const { id } = await begin();
     await expect(control(id, 'dance')).rejects.toThrow(/must be one of pause, unpause, stop/);
   });
+});
+
+test('webhooks that see everything are told of its beginning and its end', async () => {
+  await api.call('POST', '/v1/webhooks', { name: 'all', url: 'http://127.0.0.1:9/', events: ['site.action'] });
+  await api.call('POST', '/v1/webhooks', { name: 'ours', url: 'http://127.0.0.1:9/', project: 'ours' });
+  const { id, revision } = await begin();
+  await ended(id);
+  const told = await api.context.db.select({ body: webhookDeliveries.body }).from(webhookDeliveries);
+  expect(told.map(({ body }) => body['data'])).toEqual(
+    ['pending', 'complete'].map((state) => ({
+      action: { id, name: 'deploy_site' },
+      state,
+      error: null,
+      user: 'ada',
+      revision,
+    })),
+  );
 });
 
 test('a group whose time runs out is broken off, and nothing of it runs on', async () => {
