@@ -30,7 +30,7 @@ export async function deployNode(
   const { action, wanted, design, steps } = work;
   const caller = siteCaller(action);
   const before = openNodeDocument(context.secrets, design.row, 'instanceInfo');
-  const instanceInfo = instanceInfoOf(wanted, before);
+  const instanceInfo = instanceInfoOf(wanted);
   const patch = [{ op: 'add' as const, path: '/instance_info', value: instanceInfo }];
   const node = isDeepStrictEqual(instanceInfo, before)
     ? design.row
@@ -38,20 +38,20 @@ export async function deployNode(
   await attachNetworks(context, { action, wanted, node, attached: design.networks });
   await requestProvision(context, node, {
     verb: 'active',
-    configDrive: wanted.configDrive,
+    // without one the system would not know its name: of an empty dict it has uuid, name and host name
+    configDrive: wanted.configDrive ?? {},
     steps,
     caller,
     actionId: action.id,
   });
 }
 
-/** Of an earlier instance nothing stays but the traits, which the reservation has written. */
-function instanceInfoOf(wanted: SiteNode, before: NodeRow['instanceInfo']): NodeRow['instanceInfo'] {
-  const { traits } = before;
+/** Nothing of an earlier instance stays. The traits choose deploy templates; a reservation may be older than they are. */
+function instanceInfoOf(wanted: SiteNode): NodeRow['instanceInfo'] {
   return {
     ...(JSON.parse(JSON.stringify(wanted.instanceInfo ?? {})) as NodeRow['instanceInfo']),
     hostname: wanted.name,
-    ...(traits === undefined ? {} : { traits }),
+    ...(wanted.traits.length > 0 ? { traits: [...wanted.traits] } : {}),
   };
 }
 
