@@ -1,4 +1,5 @@
-import { copyFile, cp, mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { X509Certificate } from 'node:crypto';
+import { copyFile, cp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { listScriptFiles, loadScriptFile } from '#agent/custom/load-scripts.ts';
 import type { BuildContext } from '#image-build/build-context.ts';
@@ -8,7 +9,10 @@ import type { AgentBundle } from '#image-build/ramdisk/agent-bundle.ts';
 import { scriptFolder } from '#image-build/ramdisk/custom-managers.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Lays out what changes often: the scripts that start the agent, the agent, its native addon, script steps. */
+/** In a directory given by `--extra`: CAs that the agent trusts besides the well-known ones, in PEM. */
+const authoritiesFile = 'ca.pem';
+
+/** Lays out what changes often: the scripts that start the agent, the agent, its native addon, script steps, CAs. */
 export async function stageAgent(
   agent: AgentBundle,
   stage: string,
@@ -27,6 +31,26 @@ export async function stageAgent(
   for (const folder of await scriptFolders(extraDirectories)) {
     await cp(folder, join(home, scriptFolder), { recursive: true, errorOnExist: true, force: false });
   }
+  const authorities = await readAuthorities(extraDirectories);
+  if (authorities !== '') await writeFile(join(home, authoritiesFile), authorities);
+}
+
+/** @throws AppError `invalid_argument` naming the file that is no certificate. */
+export async function readAuthorities(extraDirectories: readonly string[]): Promise<string> {
+  const texts = extraDirectories.map(async (directory) => {
+    const file = join(directory, authoritiesFile);
+    const text = await readFile(file, 'utf8').catch(isMissing);
+    if (text === false) return '';
+    try {
+      void new X509Certificate(text);
+    } catch (cause) {
+      throw new AppError('invalid_argument', `--extra ${directory}: ${authoritiesFile} must be a PEM certificate`, {
+        cause,
+      });
+    }
+    return `${text.trimEnd()}\n`;
+  });
+  return (await Promise.all(texts)).join('');
 }
 
 /**
@@ -49,7 +73,7 @@ export async function checkScripts(context: BuildContext, extraDirectories: read
 export async function extraHash(extraDirectories: readonly string[]): Promise<string> {
   const folders = await scriptFolders(extraDirectories);
   const hashes = await Promise.all([...folders, paths.terminalAddon.directory].map((folder) => sourceHash(folder)));
-  return hashOf(hashes);
+  return hashOf([...hashes, await readAuthorities(extraDirectories)]);
 }
 
 async function scriptFolders(extraDirectories: readonly string[]): Promise<readonly string[]> {

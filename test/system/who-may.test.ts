@@ -103,6 +103,14 @@ test('the boot port serves files and scripts in the clear, and nothing of the AP
   }
 });
 
+test("an agent that knows the API's CA checks its certificate, and one that does not refuses it", async () => {
+  const script = new URL('../support/ask-as-agent.ts', import.meta.url).pathname;
+  const lookUp = (env: Readonly<Record<string, string>>) => run(process.execPath, [script, url], { env });
+  // nobody has this address: the answer of an API that was believed
+  expect((await lookUp({ NODE_EXTRA_CA_CERTS: join(directory, 'api.crt') })).stdout).toBe('404\n');
+  await expect(lookUp({})).rejects.toThrow(/self-signed certificate/);
+});
+
 test.each([
   [{ BATON_HOST: '0.0.0.0', BATON_PUBLIC_URL: 'http://192.0.2.1' }, /BATON_ALLOW_UNAUTHENTICATED=true/],
   [{ BATON_AUTH: 'http_basic', BATON_HTPASSWD_FILE: '/nonexistent/htpasswd' }, /BATON_HTPASSWD_FILE: read/],
