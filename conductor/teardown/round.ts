@@ -1,0 +1,24 @@
+/** One line of what a round found or did; it becomes one entry of the Status object's messageList. */
+export type RoundMessage = {
+  readonly message: string;
+  /** True for what stands in the way. */
+  readonly error: boolean;
+  /** The pod, label, budget or member that the message is about. */
+  readonly name?: string;
+  /** What `name` names, as in Kubernetes (`Pod`, `PodDisruptionBudget`, `Label`) or seed 001 (`HealthMessage`). */
+  readonly kind?: string;
+};
+
+/**
+ * What one look at a cluster came to. A round does what can be done now and keeps no memory but the
+ * cluster's own state: it may be repeated after a crash, and by another conductor. What cannot get
+ * better by waiting is thrown as an AppError instead.
+ */
+export type Round =
+  | { readonly state: 'done'; readonly messages: readonly RoundMessage[] }
+  | {
+      readonly state: 'waiting';
+      /** One sentence for the operator: what is waited for, by name. */
+      readonly reason: string;
+      readonly messages: readonly RoundMessage[];
+    };
