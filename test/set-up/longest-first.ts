@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
@@ -7,22 +6,23 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * A file with machines in QEMU keeps both cores busy, so that each has one of another kind beside it.
  */
 const first = [
-  'raid1.test.ts',
-  'kill-conductor.test.ts',
-  'deploy.test.ts',
-  'every-flow.test.ts',
-  'steps.test.ts',
-  'step-failures.test.ts',
-  'partition-image.test.ts',
-  'conductors.test.ts',
-  'bios-efi.test.ts',
-  'inspect.test.ts',
+  'vm/raid1.test.ts',
+  'system/kill-conductor.test.ts',
+  'vm/deploy.test.ts',
+  'system/every-flow.test.ts',
+  'vm/site.test.ts',
+  'system/step-failures.test.ts',
+  'vm/steps.test.ts',
+  'system/conductors.test.ts',
+  'vm/partition-image.test.ts',
+  'vm/bios-efi.test.ts',
+  'vm/inspect.test.ts',
 ];
 
 /** Pure; keeps the order of what it does not know. */
 export function longestFirst<File extends { readonly moduleId: string }>(files: readonly File[]): File[] {
   const place = ({ moduleId }: File): number => {
-    const index = first.indexOf(basename(moduleId));
+    const index = first.findIndex((file) => moduleId.endsWith(`/${file}`));
     return index === -1 ? first.length : index;
   };
   return files.toSorted((a, b) => place(a) - place(b));
