@@ -1,0 +1,129 @@
+import { writeFile } from 'node:fs/promises';
+import { eq } from 'drizzle-orm';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { allocations } from '#conductor/db/schema/allocation.ts';
+import { configDrives, nodes } from '#conductor/db/schema/node.ts';
+import { ports } from '#conductor/db/schema/port.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { insertVif, listVifs } from '#conductor/nodes/vif-store.ts';
+import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
+import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
+import type { Run } from '#shared/process/run.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+/** What a deploy is asked for with; nobody works on nodes here. */
+
+let api: TestApi;
+beforeAll(async () => {
+  const networks = ['provisioning', 'blue', 'red'].map((name, index) => ({ name, vlan: 100 + index }));
+  api = await openTestApi({
+    networks: {
+      switches: [{ switchId: 's1', driver: 'ovs', endpoint: 'unix:/nowhere' }],
+      networks,
+      defaults: { provisioning: 'provisioning', cleaning: 'provisioning', tenant: 'red' },
+    },
+  });
+});
+afterAll(() => api.close());
+beforeEach(() => api.reset());
+
+const address = '52:54:00:08:00:01';
+const document: SiteNode = {
+  ...siteNode,
+  driver: 'redfish',
+  driverInfo: { redfish_address: 'http://127.0.0.1:9' },
+  properties: { capabilities: 'boot_mode:bios' },
+  instanceInfo: { image_source: 'http://images.example/a.raw', image_checksum: 'a'.repeat(64) },
+  configDrive: { user_data: '#!/bin/sh' },
+  ports: [{ address, pxeEnabled: true, network: 'blue' }],
+};
+const action = { id: 'action-1', name: 'deploy_site', user: 'alice', revisionId: 1 };
+
+/** Prepared by the site; its instance before had another network and another image. */
+async function addPreparedNode(): Promise<string> {
+  const { db } = api.context;
+  const uuid = crypto.randomUUID();
+  const allocationUuid = crypto.randomUUID();
+  await db.insert(allocations).values({
+    uuid: allocationUuid,
+    name: document.name,
+    state: 'active',
+    resourceClass: 'big',
+    nodeUuid: uuid,
+    extra: { site_action: action.id },
+  });
+  await db.insert(nodes).values({
+    uuid,
+    name: document.name,
+    driver: document.driver,
+    driverInfo: document.driverInfo,
+    properties: document.properties,
+    networkInterface: 'switchport',
+    provisionState: 'available',
+    powerState: 'power off',
+    allocationUuid,
+    instanceUuid: allocationUuid,
+    instanceInfo: { image_source: 'http://images.example/old.raw', capabilities: 'x:y', traits: ['CUSTOM_A'] },
+  });
+  await db.insert(ports).values({
+    uuid: crypto.randomUUID(),
+    nodeUuid: uuid,
+    address,
+    localLinkConnection: { switch_id: 's1', port_id: 'p1' },
+  });
+  await insertVif(db, uuid, 'red');
+  return uuid;
+}
+
+/** In place of xorrisofs, which a development machine may lack. */
+const writesImage: Run = async (_command, args) => {
+  await writeFile(args[args.indexOf('-o') + 1] ?? '', 'an image');
+  return { stdout: '', stderr: '', exitCode: 0, durationMs: 0 };
+};
+
+async function beat(node = document) {
+  const site = {
+    nodes: new Map([[node.name, node]]),
+    strategy: { name: 'default', groups: [], max_parallel_groups: 1 },
+    timeouts: { prepare: 1, deploy: 1 },
+    plugins: [],
+  };
+  const outcomes = await advanceNodes(
+    { ...api.context, run: writesImage },
+    { action, site, orders: [{ node, phase: 'deploy' }] },
+  );
+  return outcomes.get(node.name);
+}
+
+test('image, network and config drive are the documents’, and nothing stays of the last instance', async () => {
+  const uuid = await addPreparedNode();
+  const { db } = api.context;
+  expect(await beat()).toEqual({ state: 'working', doing: 'beginning its deploy' });
+  const [row] = await db.select().from(nodes).where(eq(nodes.uuid, uuid));
+  expect(row).toMatchObject({ provisionState: 'deploying', targetProvisionState: 'active' });
+  expect(row?.instanceInfo).toEqual({ ...document.instanceInfo, hostname: 'n1' });
+  expect(await listVifs(db, uuid)).toEqual(['blue']);
+  expect(await db.select().from(configDrives).where(eq(configDrives.nodeUuid, uuid))).toHaveLength(1);
+  const flow = await findOpenFlow(db, uuid);
+  expect(flow).toMatchObject({ kind: 'deploy', actionId: action.id, requestedBy: 'alice' });
+  expect(await beat()).toMatchObject({ state: 'working', doing: 'deploying' });
+  expect(await findOpenFlow(db, uuid)).toEqual(flow);
+});
+
+test('what can’t be deployed fails with the reason, and begins nothing', async () => {
+  const uuid = await addPreparedNode();
+  const { instanceInfo: _none, ...withoutImage } = document;
+  expect(await beat(withoutImage)).toMatchObject({
+    state: 'failed',
+    error: expect.stringContaining('image_source'),
+  });
+  const nowhere = { ...document, ports: [{ address, pxeEnabled: true, network: 'green' }] };
+  expect(await beat(nowhere)).toMatchObject({ state: 'failed', error: expect.stringContaining("'green'") });
+  const torn = {
+    ...document,
+    ports: [...document.ports, { address: '52:54:00:08:00:02', pxeEnabled: false, network: 'red' }],
+  };
+  expect(await beat(torn)).toMatchObject({ state: 'failed', error: expect.stringContaining('blue and red') });
+  expect(await findOpenFlow(api.context.db, uuid)).toBeUndefined();
+});
