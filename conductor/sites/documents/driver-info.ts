@@ -24,8 +24,9 @@ const driverFields: Readonly<Record<string, DriverFields>> = {
       auth_type: 'redfish_auth_type',
     },
     // files of authorities are another machine's; the user comes from the credential
-    check: ({ redfish_verify_ca: _authorities, ...info }) =>
-      parseRedfishDriverInfo({ ...info, redfish_username: 'user' }),
+    check: ({ redfish_verify_ca: _authorities, ...info }) => {
+      if (!isPlainUrl(info)) parseRedfishDriverInfo({ ...info, redfish_username: 'user' });
+    },
   },
   ipmi: {
     keys: {
@@ -38,6 +39,12 @@ const driverFields: Readonly<Record<string, DriverFields>> = {
   },
   'fake-hardware': { keys: { fake_id: 'fake_id' } },
 };
+
+/** What is right at a glance: the driver's parser takes a tenth of the time that ten thousand nodes do. */
+function isPlainUrl({ redfish_address: address, ...others }: JsonObject): boolean {
+  const isUrl = typeof address === 'string' && /^https?:\/\/[a-z0-9.-]+(:\d{1,4})?$/.test(address);
+  return isUrl && Object.keys(others).length === 0;
+}
 
 const general: ReadonlySet<string> = new Set(['type', 'network', 'credential', 'address']);
 
