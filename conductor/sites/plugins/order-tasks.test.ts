@@ -105,7 +105,7 @@ describe('dependencies', () => {
       'postfix 0 as plugin a: task 2 (pre_deployment) has, and b comes after a by name',
       "postfix 0 as task 2 has, which stands before it in b's file",
       'postfix 5 is higher than postfix 0 of plugin b: task 3 (pre_deployment/0)',
-      'after b/y, which it requires; postfix -10 alone would put it earlier',
+      'after b/y, which must come first; postfix -10 alone would put it earlier',
       'first of post_deployment, with no postfix (0)',
     ]);
   });

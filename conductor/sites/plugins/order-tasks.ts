@@ -146,17 +146,13 @@ function explain(entry: Entry, previous: Entry | undefined): string {
   if (!previous || previous.task.stage.name !== stage.name) return `first of ${stage.name}, with ${mine}`;
   const order = compareDecimals(postfixOf(stage), postfixOf(previous.task.stage));
   const isDelayed = compareEntries(entry, previous) < 0;
-  if (isDelayed) return `after ${tellRequired(entry)}, which it requires; ${mine} alone would put it earlier`;
+  if (isDelayed)
+    return `after ${[...entry.before].map(idOrPlace).join(', ')}, which must come first; ${mine} alone would put it earlier`;
   if (order > 0) return `${mine} is higher than ${tellPostfix(previous)} of ${tell(previous)}`;
   if (entry.plugin !== previous.plugin) {
     return `${mine} as ${tell(previous)} has, and ${entry.plugin} comes after ${previous.plugin} by name`;
   }
   return `${mine} as task ${previous.number} has, which stands before it in ${entry.plugin}'s file`;
-}
-
-/** Transitive ones would be told by the tasks that it names. */
-function tellRequired({ before }: Entry): string {
-  return before.size === 0 ? 'what stands before it' : [...before].map(idOrPlace).join(', ');
 }
 
 function tellPostfix({ task: { stage } }: Entry): string {
