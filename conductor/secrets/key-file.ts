@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readPrivateFile } from '#conductor/auth/private-file.ts';
 import { createSecrets, type Secrets } from '#conductor/secrets/secrets.ts';
@@ -45,6 +45,9 @@ export async function loadSecrets(config: {
   const key = randomBytes(keyBytes).toString('base64');
   await writeFile(unfinished, `${key}\n`, { mode: 0o600, flush: true, flag: 'wx' });
   await rename(unfinished, file);
+  // the new name, too
+  const folder = await open(config.dataDirectory);
+  await folder.sync().finally(() => folder.close());
   return readKeyFile(file, 'the key of the embedded database');
 }
 
