@@ -16,6 +16,8 @@ export const labPackages: readonly string[] = [
   'python3-sushy', // an independent Redfish client
   'postgresql-15',
   'haproxy', // in front of several conductors
+  'etcd-server', // clusters that nodes are taken out of
+  'etcd-client', // etcdctl, the witness
   'iproute2',
   'procps', // sysctl
   'curl',
