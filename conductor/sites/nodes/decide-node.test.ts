@@ -129,7 +129,7 @@ describe('prepare', () => {
 
   test('brings in line first, then hardware, inspection, cleaning', () => {
     const needs = { needsHardware: true, needsInspection: true };
-    for (const state of ['enroll', 'manageable', 'available', 'inspect failed', 'clean failed'] as const) {
+    for (const state of ['enroll', 'manageable', 'available'] as const) {
       expect(at(state, { ...needs, differs: ['traits'] })).toBe('align');
     }
     expect(at('manageable', needs)).toBe('clean');
@@ -174,10 +174,11 @@ describe('prepare', () => {
     });
   });
 
-  test('a failed deploy of the site’s is deployed anew, but for hardware, which needs it torn down', () => {
+  test('a failed deploy of the site’s is deployed anew, but for ports and hardware, which need it torn down', () => {
     expect(at('deploy failed', {}, 'reserved by the site')).toBe('done');
     expect(at('deploy failed', { differs: ['driver_info'] }, 'reserved by the site')).toBe('align');
     expect(at('deploy failed', { needsHardware: true }, 'reserved by the site')).toBe('deleted');
+    expect(at('deploy failed', { differs: ['port 52:54:00:00:00:01'] }, 'reserved by the site')).toBe('deleted');
   });
 });
 

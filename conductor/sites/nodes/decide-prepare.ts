@@ -22,12 +22,12 @@ const rules: Readonly<Record<ProvisionState, Rule>> = {
   manageable: makeAvailable,
   inspecting: wait,
   'inspect wait': wait,
-  // of an earlier action: tried once more
-  'inspect failed': (given) => align(given) ?? act({ kind: 'verb', verb: 'manage' }, 'leaving a failed inspection'),
+  // of an earlier action: tried once more; not everything may be changed here, and in `manageable` it may
+  'inspect failed': () => act({ kind: 'verb', verb: 'manage' }, 'leaving a failed inspection'),
   cleaning: wait,
   'clean wait': wait,
   'clean hold': wait,
-  'clean failed': (given) => align(given) ?? act({ kind: 'verb', verb: 'manage' }, 'leaving a failed cleaning'),
+  'clean failed': () => act({ kind: 'verb', verb: 'manage' }, 'leaving a failed cleaning'),
   available: reserve,
   deploying: wait,
   'wait call-back': wait,
@@ -108,10 +108,13 @@ function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
   return failed(`allocation ${allocation.uuid} of its name has node ${allocation.nodeUuid}`);
 }
 
-/** The instance is the site's: it is deployed anew, over what is there; hardware can only be set up without one. */
+/** What may not be changed of a node that has an instance. */
+const isFixed = (field: string): boolean => /^(driver|resource_class|port .*)$/.test(field);
+
+/** The instance is the site's: it is deployed anew, over what is there, unless the machine itself is to be another. */
 function mendDeploy(given: NodeCase): NodeDecision {
   const { rest } = given.facts;
-  const isKept = isSites(given) !== undefined && !rest?.needsHardware;
+  const isKept = isSites(given) !== undefined && !rest?.needsHardware && !rest?.differs.some(isFixed);
   if (!isKept) return act({ kind: 'verb', verb: 'deleted' }, 'tearing down a failed deploy');
   return align(given) ?? done('its last deploy failed; it is reserved still');
 }
