@@ -9,6 +9,22 @@ export interface Site {
   readonly timeouts: PhaseTimeouts;
   /** Those whose tasks run in each deploy of a node that has one of the task's roles. */
   readonly plugins: readonly { readonly name: string; readonly version: string }[];
+  readonly etcdClusters: readonly EtcdCluster[];
+}
+
+/** One of `promenade/EtcdClusters/v1`: a cluster some of whose members run on the site's nodes. */
+export interface EtcdCluster {
+  readonly name: string;
+  /** `https://192.0.2.1:2379`, without a path; one at least. */
+  readonly endpoints: readonly string[];
+  /** Directory below BATON_ETCD_TLS_DIR that has the authority, certificate and key. */
+  readonly tls?: string;
+  /** Stored credential, where the cluster asks for user and password. */
+  readonly credential?: string;
+  /** No member is taken out when fewer healthy voters would be left. */
+  readonly minimumMembers: number;
+  /** Which members run on which node, where names don't tell; without a node: on none of the site's. */
+  readonly members: readonly { readonly node?: string; readonly name?: string; readonly address?: string }[];
 }
 
 /** `drydock/BaremetalNode/v1` with its `drydock/HostProfile/v1` beneath. */

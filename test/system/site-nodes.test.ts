@@ -70,6 +70,7 @@ function siteOf(...nodes: SiteNode[]): Site {
     strategy: { name: 'default', groups: [], max_parallel_groups: 1 },
     timeouts: { prepare: 1800, deploy: 3600 },
     plugins: [],
+    etcdClusters: [],
   };
 }
 

@@ -17,10 +17,11 @@ test('clusters of all documents', () => {
   const { clusters, told } = read(
     `clusters:
   - name: kubernetes
-    endpoints: ['https://192.0.2.1:2379', 'https://192.0.2.2:2379']
+    endpoints: ['https://192.0.2.1:2379', 'https://192.0.2.2:2379/']
+    tls: kubernetes-etcd
     credential: etcd-kubernetes
     minimum_members: 2
-    members: [{node: n1, name: etcd-n1}]`,
+    members: [{node: n1, name: etcd-n1, address: 192.0.2.1}, {name: genesis}]`,
     `clusters: [{name: calico, endpoints: ['http://192.0.2.1:6666'], minimum_members: 1}]`,
   );
   expect(told).toEqual([]);
@@ -28,11 +29,12 @@ test('clusters of all documents', () => {
     {
       name: 'kubernetes',
       endpoints: ['https://192.0.2.1:2379', 'https://192.0.2.2:2379'],
+      tls: 'kubernetes-etcd',
       credential: 'etcd-kubernetes',
-      minimum_members: 2,
-      members: [{ node: 'n1', name: 'etcd-n1' }],
+      minimumMembers: 2,
+      members: [{ node: 'n1', name: 'etcd-n1', address: '192.0.2.1' }, { name: 'genesis' }],
     },
-    { name: 'calico', endpoints: ['http://192.0.2.1:6666'], minimum_members: 1 },
+    { name: 'calico', endpoints: ['http://192.0.2.1:6666'], minimumMembers: 1, members: [] },
   ]);
 });
 
@@ -45,17 +47,26 @@ test('each fault with its message', () => {
       `clusters: [{name: a, endpoints: ['http://a:1', 'http://a:1'], minimum_members: 1, credential: s3cret, members: [{node: n2, name: m}]}]`,
       `clusters: [{name: a, endpoints: ['http://a:1'], minimum_members: 1}]`,
     ).told,
+    ...read(`clusters:
+  - {name: a, endpoints: ['http://a:1'], minimum_members: 1, tls: etcd, members: [{node: n1}, {name: m}, {name: m}]}`)
+      .told,
+    ...read(`clusters:
+  - {name: b, endpoints: ['https://a:1'], minimum_members: 1, tls: ../etc}`).told,
   ]).toMatchInlineSnapshot(`
     [
       "Error InvalidValue EtcdClusters d0 data.clusters: clusters is missing; it must be a list of clusters",
       "Error InvalidValue EtcdClusters d0 data.clusters[0].endpoints: endpoints must have one URL at least",
       "Error InvalidValue EtcdClusters d0 data.clusters[0].minimum_members: minimum_members must be a number of members, 1 or more",
-      "Error UnknownField EtcdClusters d0 data.clusters[0].credentials: credentials is not known here; did you mean credential?; there are name, endpoints, credential, minimum_members, members",
+      "Error UnknownField EtcdClusters d0 data.clusters[0].credentials: credentials is not known here; did you mean credential?; there are name, endpoints, tls, credential, minimum_members, members",
       "Error InvalidValue EtcdClusters d0 data.clusters[0].endpoints[0]: endpoints[0] must be http:// or https:// with host and port, such as https://192.0.2.1:2379",
       "Error DuplicateEndpoint EtcdClusters d0 data.clusters[0].endpoints[1]: endpoints[1] stands there twice",
       "Error UnknownCredential EtcdClusters d0 data.clusters[0].credential: credential is no stored credential; there is etcd-kubernetes",
       "Error UnknownNode EtcdClusters d0 data.clusters[0].members[0].node: node n2 is no node; there is n1",
       "Error DuplicateCluster EtcdClusters d1 data.clusters[0].name: name a is another cluster's already",
+      "Error PlainEndpoint EtcdClusters d0 data.clusters[0].endpoints[0]: endpoints[0] must be https://, since the cluster has tls",
+      "Error NamelessMember EtcdClusters d0 data.clusters[0].members[0]: members[0] must have the member's name, or the address in its peer URL",
+      "Error DuplicateMember EtcdClusters d0 data.clusters[0].members[2]: members[2] names a member that stands there already",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].tls: tls must be the name of a directory below BATON_ETCD_TLS_DIR, of letters, digits, _ . and -",
     ]
   `);
 });

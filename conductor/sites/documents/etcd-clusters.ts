@@ -8,6 +8,7 @@ import {
   text,
 } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { EtcdCluster } from '#conductor/sites/site.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /**
@@ -20,53 +21,88 @@ const endpoint = text.refine((url) => /^https?:\/\/[^/\s]+\/?$/.test(url) && URL
 });
 const memberCount = 'a number of members, 1 or more';
 
-const EtcdCluster = strictly({
+const ClusterData = strictly({
   /** The identifier: `kubernetes`, `calico`. */
   name: text,
   endpoints: z.array(endpoint, expected('a list of URLs')).min(1, 'must have one URL at least'),
+  /** Name of a directory of files; never what stands in them. */
+  tls: text
+    .regex(/^\w[\w.-]*$/, 'must be the name of a directory below BATON_ETCD_TLS_DIR, of letters, digits, _ . and -')
+    .exactOptional(),
   /** Name of a stored credential; never the secret itself. */
   credential: text.exactOptional(),
   /** Below so many healthy members none is taken out. */
   minimum_members: z.int(expected(memberCount)).min(1, `must be ${memberCount}`),
-  /** Which member runs on which node, where names and addresses don't tell. */
+  /** Which member runs on which node, where names don't tell. */
   members: z
-    .array(strictly({ node: text, name: text }), expected('a list of nodes with names of members'))
+    .array(
+      strictly({ node: text.exactOptional(), name: text.exactOptional(), address: text.exactOptional() }),
+      expected('a list of members with their nodes'),
+    )
     .exactOptional(),
 });
-type EtcdCluster = z.infer<typeof EtcdCluster>;
+type ClusterData = z.infer<typeof ClusterData>;
 
-const EtcdClusters = strictly({ clusters: z.array(EtcdCluster, expected('a list of clusters')) });
+const EtcdClusters = strictly({ clusters: z.array(ClusterData, expected('a list of clusters')) });
 
-/** @param known what isn't given isn't checked */
+/** What the documents may name. What isn't given isn't checked. */
+interface KnownToEtcd {
+  readonly credentials?: readonly string[] | undefined;
+  readonly nodes?: ReadonlySet<string> | undefined;
+}
+
+type Tell = (field: readonly PropertyKey[], message: string, name: string) => void;
+
 export function readEtcdClusters(
   documents: readonly SiteDocument[],
-  known: { readonly credentials?: readonly string[] | undefined; readonly nodes?: ReadonlySet<string> | undefined },
+  known: KnownToEtcd,
   faults: SiteFault[],
 ): EtcdCluster[] {
   const clusters = new Map<string, EtcdCluster>();
   for (const document of documents) {
     const data = readData(document, EtcdClusters, faults);
     for (const [index, cluster] of data?.clusters.entries() ?? []) {
-      const path = ['data', 'clusters', index];
-      const tell = (field: readonly PropertyKey[], message: string, name: string): void => {
-        faults.push(fieldFault(document, [...path, ...field], message, name));
+      const tell: Tell = (field, message, name) => {
+        faults.push(fieldFault(document, ['data', 'clusters', index, ...field], message, name));
       };
       if (clusters.has(cluster.name))
         tell(['name'], `${cluster.name} is another cluster's already`, 'DuplicateCluster');
-      clusters.set(cluster.name, cluster);
-      const repeated = cluster.endpoints.findIndex((url, place) => cluster.endpoints.indexOf(url) < place);
-      if (repeated >= 0) tell(['endpoints', repeated], 'stands there twice', 'DuplicateEndpoint');
-      const { credential } = cluster;
-      if (credential !== undefined && known.credentials && !known.credentials.includes(credential)) {
-        const message = `is no stored credential${namesThereAre(credential, known.credentials)}`;
-        tell(['credential'], message, 'UnknownCredential');
-      }
-      for (const [place, { node }] of cluster.members?.entries() ?? []) {
-        if (known.nodes && !known.nodes.has(node)) {
-          tell(['members', place, 'node'], `${node} is no node${namesThereAre(node, [...known.nodes])}`, 'UnknownNode');
-        }
-      }
+      clusters.set(cluster.name, clusterOf(cluster));
+      checkAccess(cluster, known, tell);
+      checkMembers(cluster, known, tell);
     }
   }
   return [...clusters.values()];
+}
+
+function clusterOf({ endpoints, minimum_members: minimumMembers, members = [], ...same }: ClusterData): EtcdCluster {
+  return { ...same, endpoints: endpoints.map((url) => url.replace(/\/$/, '')), minimumMembers, members };
+}
+
+function checkAccess({ endpoints, credential, tls }: ClusterData, known: KnownToEtcd, tell: Tell): void {
+  const repeated = endpoints.findIndex((url, place) => endpoints.indexOf(url) < place);
+  if (repeated >= 0) tell(['endpoints', repeated], 'stands there twice', 'DuplicateEndpoint');
+  const open = endpoints.findIndex((url) => url.startsWith('http:'));
+  if (tls !== undefined && open >= 0)
+    tell(['endpoints', open], 'must be https://, since the cluster has tls', 'PlainEndpoint');
+  if (credential !== undefined && known.credentials && !known.credentials.includes(credential)) {
+    const message = `is no stored credential${namesThereAre(credential, known.credentials)}`;
+    tell(['credential'], message, 'UnknownCredential');
+  }
+}
+
+function checkMembers({ members = [] }: ClusterData, known: KnownToEtcd, tell: Tell): void {
+  for (const [place, { node, name, address }] of members.entries()) {
+    if (node !== undefined && known.nodes && !known.nodes.has(node)) {
+      tell(['members', place, 'node'], `${node} is no node${namesThereAre(node, [...known.nodes])}`, 'UnknownNode');
+    }
+    if (name === undefined && address === undefined)
+      tell(['members', place], "must have the member's name, or the address in its peer URL", 'NamelessMember');
+    const earlier = members
+      .slice(0, place)
+      .some(
+        (other) => (name !== undefined && other.name === name) || (address !== undefined && other.address === address),
+      );
+    if (earlier) tell(['members', place], 'names a member that stands there already', 'DuplicateMember');
+  }
 }

@@ -45,7 +45,11 @@ export function readSite(
   checkNodes(read, known, faults);
   const plugins = readPlugins(of('baton/Plugin/v1'), known.plugins, faults);
   const nodeNames = new Set(read.documents.keys());
-  readEtcdClusters(of('promenade/EtcdClusters/v1'), { credentials: known.credentials, nodes: nodeNames }, faults);
+  const etcdClusters = readEtcdClusters(
+    of('promenade/EtcdClusters/v1'),
+    { credentials: known.credentials, nodes: nodeNames },
+    faults,
+  );
   const { strategy } = chosen;
   // of groups over nodes that could not be made out nothing true could be said
   if (strategy && chosen.document && read.complete) checkGroups(read, strategy, chosen.document, faults);
@@ -56,7 +60,7 @@ export function readSite(
   const told = foldRepeats(faults);
   if (!strategy || told.some(({ level }) => level === 'Error')) return { site: undefined, faults: told };
   const timeouts = configuration?.timeouts ?? defaultTimeouts;
-  return { site: { nodes: read.nodes, strategy, timeouts, plugins }, faults: told };
+  return { site: { nodes: read.nodes, strategy, timeouts, plugins, etcdClusters }, faults: told };
 }
 
 /** By schema; of documents with the same schema and name the first. */

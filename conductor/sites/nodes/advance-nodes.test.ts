@@ -50,6 +50,7 @@ const siteOf = (given: readonly SiteNode[]): Site => ({
   strategy: { name: 'default', groups: [], max_parallel_groups: 1 },
   timeouts: { prepare: 1800, deploy: 3600 },
   plugins: [],
+  etcdClusters: [],
 });
 const newAction = () => ({ id: crypto.randomUUID(), name: 'deploy_site', user: null, revisionId: 1 });
 type Action = ReturnType<typeof newAction>;

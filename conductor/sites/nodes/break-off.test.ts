@@ -40,6 +40,7 @@ test('a node whose abort hangs is in maintenance after ten minutes, and stays as
     strategy: { name: 'default', groups: [], max_parallel_groups: 1 },
     timeouts: { prepare: 1, deploy: 1 },
     plugins: [],
+    etcdClusters: [],
   };
   const beat = async () => {
     const orders = [{ node: siteNode, phase: 'prepare' as const, cancel: 'group g took too long' }];

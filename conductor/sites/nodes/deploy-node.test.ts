@@ -88,6 +88,7 @@ async function beat(node = document) {
     strategy: { name: 'default', groups: [], max_parallel_groups: 1 },
     timeouts: { prepare: 1, deploy: 1 },
     plugins: [],
+    etcdClusters: [],
   };
   const outcomes = await advanceNodes(
     { ...api.context, run: writesImage },

@@ -33,6 +33,7 @@ export function makeSite(
     strategy: { name: 'deployment-strategy', max_parallel_groups: 1, ...strategy },
     timeouts,
     plugins: [],
+    etcdClusters: [],
   };
 }
 
