@@ -1,9 +1,9 @@
-import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { nodes } from '#conductor/db/schema/node.ts';
 import { siteActions } from '#conductor/db/schema/site-action.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { siteHands } from '#conductor/sites/actions/site-hands.ts';
-import { actionBecomes, hasEnded, startLife } from '#conductor/sites/actions/testing/action-lab.ts';
+import { actionBecomes, forgetActions, hasEnded, startLife } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
@@ -19,9 +19,8 @@ beforeAll(async () => {
   app = createApp(api.context);
 });
 beforeEach(async () => {
-  await api.context.db.execute(
-    sql`truncate site_actions, site_revisions, site_contents, nodes restart identity cascade`,
-  );
+  await forgetActions(api.context);
+  await api.context.db.delete(nodes);
 });
 afterAll(() => api.close());
 
@@ -78,9 +77,9 @@ describe('an action is refused', () => {
     expect(refused).toMatchObject({ status: 409, body: { reason: 'IntermediateCommits' } });
     expect(refused.fault).toContain('revision 1 between the last site action and revision 2');
     expect((await start('verify_site')).status).toBe(201);
-    await api.context.db.execute(sql`truncate site_actions cascade`);
+    await api.context.db.delete(siteActions);
     expect((await start('deploy_site', {}, '?allow-intermediate-commits=true')).status).toBe(201);
-    await api.context.db.execute(sql`truncate site_actions cascade`);
+    await api.context.db.delete(siteActions);
     const allowed = await start('deploy_site', { 'allow-intermediate-commits': 'true' });
     expect(allowed).toMatchObject({ status: 201, body: { allow_intermediate_commits: true, committed_rev_id: 2 } });
     expect(JSON.stringify(allowed.body['notes'])).toContain('the check for intermediate commits is skipped');

@@ -87,7 +87,7 @@ export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
   },
 };
 
-export const actionNames = Object.keys(actionTable) as ActionName[];
+const actionNames = Object.keys(actionTable) as ActionName[];
 
 /** @throws AppError `invalid_argument` naming the actions that there are. */
 export function readActionName(name: string): ActionName {

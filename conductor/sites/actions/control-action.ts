@@ -6,7 +6,7 @@ import { addCommand, tellRunners } from '#conductor/sites/actions/action-store.t
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export const controlVerbs = ['pause', 'unpause', 'stop'] as const;
+const controlVerbs = ['pause', 'unpause', 'stop'] as const;
 type ControlVerb = (typeof controlVerbs)[number];
 
 const wantedBy = { pause: 'pause', unpause: 'run', stop: 'stop' } as const;

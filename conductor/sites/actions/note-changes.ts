@@ -16,7 +16,7 @@ export function countNodes(count: number): string {
 }
 
 /** `control-nodes [Critical]`, as Shipyard's report has it. */
-export function titleGroup({ definition }: Pick<GroupRun, 'definition'>): string {
+function titleGroup({ definition }: Pick<GroupRun, 'definition'>): string {
   return `${definition.name}${definition.critical ? ' [Critical]' : ''}`;
 }
 

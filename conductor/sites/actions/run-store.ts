@@ -64,7 +64,7 @@ export function listActionNodes(db: Queryable, actionId: string): Promise<SiteAc
     .orderBy(asc(siteActionNodes.name));
 }
 
-export function groupRun(row: SiteActionGroupRow): GroupRun {
+function groupRun(row: SiteActionGroupRow): GroupRun {
   const { definition, members, stage, misses, reason, prepareStartedAt, deployStartedAt } = row;
   return {
     definition,
@@ -77,7 +77,7 @@ export function groupRun(row: SiteActionGroupRow): GroupRun {
   };
 }
 
-export function nodeRun({ status, phase, groupName, cancelling, reason }: SiteActionNodeRow): NodeRun {
+function nodeRun({ status, phase, groupName, cancelling, reason }: SiteActionNodeRow): NodeRun {
   const work = phase && {
     phase,
     group: groupName ?? '',

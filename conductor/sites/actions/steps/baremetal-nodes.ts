@@ -20,9 +20,18 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** What nodes are doing is written for people, who do not read faster; with whatever else is written it goes too. */
 const doingEveryMs = 2_000;
-/** After a beat others get the processor for some times as long as it took, but never longer than one period. */
+const shortestRestMs = 50;
+/** To look at many nodes takes the processor from their flows: it has to rest for some times as long … */
 const restRatio = 3;
-const minimumRestMs = 50;
+/** … but what takes longer than a look does work, which need not wait. */
+const lookMs = 50;
+const workRatio = 1 / 4;
+
+/** Between two beats while nodes move, in milliseconds. Pure. */
+export function restAfter(tookMs: number, periodMs: number): number {
+  const rest = Math.max(shortestRestMs, restRatio * Math.min(tookMs, lookMs), workRatio * tookMs);
+  return Math.min(rest, periodMs);
+}
 
 /** What is kept in memory between two beats, while the lease is held. */
 interface BeatState {
@@ -53,7 +62,7 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
     ({ state } = beat);
     const tookMs = performance.now() - begunAt;
     context.metrics.siteBeatSeconds.observe(tookMs / 1000);
-    const pauseMs = Math.min(Math.max(minimumRestMs, restRatio * tookMs), siteBeatMs);
+    const pauseMs = restAfter(tookMs, siteBeatMs);
     if (beat.hasBegun) continue;
     await context.clock.sleep(pauseMs, signal);
     if (!beat.hasMoved) await bell.rest(siteBeatMs - pauseMs, signal);

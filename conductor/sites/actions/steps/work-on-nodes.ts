@@ -11,7 +11,7 @@ import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts'
 const nodesPerCall = 100;
 
 /** The nodes that an action is about: `target_nodes`, or all of the documents. */
-export async function targetNodes({ action, site }: ActionWork): Promise<readonly string[]> {
+async function targetNodes({ action, site }: ActionWork): Promise<readonly string[]> {
   const { target_nodes: given } = readActionParameters(action.name, action.parameters);
   return given ?? [...(await site()).nodes.keys()];
 }

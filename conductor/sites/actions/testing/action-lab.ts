@@ -20,7 +20,10 @@ export async function commitRevision({ db }: Pick<ConductorContext, 'db'>): Prom
 }
 
 export async function forgetActions({ db }: Pick<ConductorContext, 'db'>): Promise<void> {
-  await db.execute(sql`truncate site_actions, site_revisions restart identity cascade`);
+  // quicker than truncate, which makes files anew
+  await db.delete(siteActions);
+  await db.delete(siteRevisions);
+  await db.execute(sql`select setval(pg_get_serial_sequence('site_revisions', 'id'), 1, false)`);
 }
 
 /** Makes an action, or throws what the API answers. */
