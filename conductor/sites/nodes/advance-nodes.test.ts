@@ -11,6 +11,7 @@ import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
 import { relabelNodes } from '#conductor/sites/nodes/relabel-nodes.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
+import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
 import { verifyNodes } from '#conductor/sites/nodes/verify-nodes.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
@@ -61,7 +62,10 @@ interface Wish {
 }
 
 function beat(given: readonly SiteNode[], { action, phase }: Wish, context = conductor.context()) {
-  return advanceNodes(context, { action, site: siteOf(given), orders: given.map((node) => ({ node, phase })) });
+  return advanceNodes(
+    { ...context, run: writesImage },
+    { action, site: siteOf(given), orders: given.map((node) => ({ node, phase })) },
+  );
 }
 
 /** Until all have ended. */

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { allocations } from '#conductor/db/schema/allocation.ts';
@@ -8,8 +7,8 @@ import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { insertVif, listVifs } from '#conductor/nodes/vif-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
+import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { Run } from '#shared/process/run.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** What a deploy is asked for with; nobody works on nodes here. */
@@ -75,12 +74,6 @@ async function addPreparedNode(): Promise<string> {
   await insertVif(db, uuid, 'red');
   return uuid;
 }
-
-/** In place of xorrisofs, which a development machine may lack. */
-const writesImage: Run = async (_command, args) => {
-  await writeFile(args[args.indexOf('-o') + 1] ?? '', 'an image');
-  return { stdout: '', stderr: '', exitCode: 0, durationMs: 0 };
-};
 
 async function beat(node = document) {
   const site = {
