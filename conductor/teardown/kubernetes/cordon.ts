@@ -1,0 +1,22 @@
+import { apiPath, type Cluster, mergePatch } from '#conductor/teardown/kubernetes/cluster.ts';
+import { type ClusterNode, nodesPath } from '#conductor/teardown/kubernetes/objects.ts';
+
+/** Marks the node as unschedulable. @returns whether it was not so already */
+export async function cordon(cluster: Cluster, node: ClusterNode, signal: AbortSignal): Promise<boolean> {
+  if (isCordoned(node)) return false;
+  await cluster.request('PATCH', apiPath(nodesPath, node.metadata.name), {
+    body: { spec: { unschedulable: true } },
+    contentType: mergePatch,
+    signal,
+  });
+  return true;
+}
+
+export function isCordoned({ spec }: ClusterNode): boolean {
+  return spec?.unschedulable === true;
+}
+
+/** Whether its kubelet reports it as ready; pods of one that does not stay, since nobody confirms their end. */
+export function isReady({ status }: ClusterNode): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+}

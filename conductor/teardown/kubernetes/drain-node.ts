@@ -1,0 +1,99 @@
+import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
+import { cordon, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
+import { findDaemonSets } from '#conductor/teardown/kubernetes/daemon-sets.ts';
+import { evictionVersion, evictPod, named } from '#conductor/teardown/kubernetes/evict-pod.ts';
+import {
+  type ClusterNode,
+  isFinished,
+  listPodsOf,
+  type Pod,
+  podName,
+  readNode,
+} from '#conductor/teardown/kubernetes/objects.ts';
+import { type PodFate, podFate } from '#conductor/teardown/kubernetes/select-pods.ts';
+import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
+
+export interface DrainOptions {
+  /** Seconds that each pod gets to end by itself; 0 = none. */
+  readonly gracePeriodSeconds: number;
+}
+
+/** Requests at the same time: an API server shares itself between its clients. */
+const width = 16;
+
+/**
+ * One look at a node that is to be empty: cordons it, evicts what may go, and is done when nothing but pods of daemon
+ * sets and mirror pods is left. As `kubectl drain --force --ignore-daemonsets --delete-local-data` (seed 001).
+ * @throws AppError as `Cluster.request`; `not_found` when the cluster has no such node
+ */
+export async function drainNode(
+  cluster: Cluster,
+  name: string,
+  { gracePeriodSeconds }: DrainOptions,
+  signal: AbortSignal,
+): Promise<Round> {
+  const node = await readNode(cluster, name, signal);
+  const messages: RoundMessage[] = [];
+  if (await cordon(cluster, node, signal)) messages.push({ message: `Node ${name} is cordoned`, error: false });
+  const pods = await listPodsOf(cluster, name, signal);
+  const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
+  const fates = pods.map((pod) => ({ pod, ...podFate(pod, hasDaemonSet) }));
+  const leaving = fates.filter((each) => each.fate === 'evict');
+  messages.push(...fates.flatMap(remark));
+  if (leaving.length === 0) {
+    return { state: 'done', messages: [...messages, { message: `Node ${name} is drained`, error: false }] };
+  }
+  const toEvict = leaving.map(({ pod }) => pod).filter((pod) => !isGoing(pod, gracePeriodSeconds));
+  const version = toEvict.length === 0 ? '' : await evictionVersion(cluster, signal);
+  const obstacles = await inParallel(toEvict, (pod) => evictPod(cluster, pod, { version, gracePeriodSeconds, signal }));
+  const blocked = obstacles.filter((each) => each !== undefined);
+  const ending = leaving.map(({ pod }) => pod).filter(({ metadata }) => metadata.deletionTimestamp);
+  messages.push(...blocked, ...ending.map((pod) => endingMessage(pod, node)));
+  const first = blocked[0]?.message ?? messages.at(-1)?.message;
+  const reason = `${leaving.length} pods are still on node ${name}; ${blocked.length > 0 || ending.length > 0 ? first : 'they have been told to end'}`;
+  return { state: 'waiting', reason, messages };
+}
+
+/** Told to end, and within the time that is wanted: one that was given longer is told again. */
+function isGoing({ metadata }: Pod, gracePeriodSeconds: number): boolean {
+  return Boolean(metadata.deletionTimestamp) && (metadata.deletionGracePeriodSeconds ?? 0) <= gracePeriodSeconds;
+}
+
+function remark({ pod, ...fate }: { readonly pod: Pod } & PodFate): RoundMessage[] {
+  if (fate.fate === 'ignore')
+    return [{ message: `Pod ${podName(pod)} is left alone: ${fate.because}`, error: false, ...named(pod) }];
+  if (fate.forced === 'local data')
+    return [{ message: `Pod ${podName(pod)} goes with its local data (emptyDir)`, error: false, ...named(pod) }];
+  if (fate.forced === 'unmanaged')
+    return [{ message: `Pod ${podName(pod)} goes for good: no controller replaces it`, error: false, ...named(pod) }];
+  return [];
+}
+
+function endingMessage(pod: Pod, node: ClusterNode): RoundMessage {
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = pod.metadata;
+  const reasons = [
+    ...(finalizers?.length ? [`held by its finalizers ${finalizers.join(', ')}`] : []),
+    ...(isReady(node) || isFinished(pod)
+      ? []
+      : [`the kubelet of node ${node.metadata.name}, which would confirm its end, does not report`]),
+  ];
+  const why = reasons.length > 0 ? `: ${reasons.join('; ')}` : '';
+  return {
+    message: `Pod ${podName(pod)} is ending, due ${deletionTimestamp ?? ''} with ${deletionGracePeriodSeconds ?? 0} s of grace${why}`,
+    error: true,
+    ...named(pod),
+  };
+}
+
+async function inParallel<Item, Result>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const queue = items.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, item] of queue) results[index] = await act(item);
+  };
+  await Promise.all(Array.from({ length: width }, work));
+  return results;
+}

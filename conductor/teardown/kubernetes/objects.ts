@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import { apiPath, type Cluster, type Reply } from '#conductor/teardown/kubernetes/cluster.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Kubernetes' objects, as far as rounds read them. */
+
+const OwnerReference = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  name: z.string(),
+  uid: z.string(),
+  controller: z.boolean().optional(),
+});
+
+const Requirement = z.looseObject({
+  key: z.string(),
+  operator: z.string(),
+  values: z.array(z.string()).nullish(),
+});
+export type Requirement = z.infer<typeof Requirement>;
+
+const NodeSelectorTerm = z.looseObject({
+  matchExpressions: z.array(Requirement).nullish(),
+  matchFields: z.array(Requirement).nullish(),
+});
+
+const Pod = z.looseObject({
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: z.string(),
+    uid: z.string(),
+    annotations: z.record(z.string(), z.string()).nullish(),
+    ownerReferences: z.array(OwnerReference).nullish(),
+    finalizers: z.array(z.string()).nullish(),
+    deletionTimestamp: z.string().nullish(),
+    deletionGracePeriodSeconds: z.number().nullish(),
+  }),
+  spec: z.looseObject({
+    nodeSelector: z.record(z.string(), z.string()).nullish(),
+    affinity: z
+      .looseObject({
+        nodeAffinity: z
+          .looseObject({
+            requiredDuringSchedulingIgnoredDuringExecution: z
+              .looseObject({ nodeSelectorTerms: z.array(NodeSelectorTerm) })
+              .nullish(),
+          })
+          .nullish(),
+      })
+      .nullish(),
+    volumes: z.array(z.looseObject({ name: z.string(), emptyDir: z.unknown().optional() })).nullish(),
+  }),
+  status: z.looseObject({ phase: z.string().optional() }).optional(),
+});
+export type Pod = z.infer<typeof Pod>;
+
+const ClusterNode = z.looseObject({
+  metadata: z.looseObject({
+    name: z.string(),
+    uid: z.string(),
+    resourceVersion: z.string(),
+    labels: z.record(z.string(), z.string()).nullish(),
+    deletionTimestamp: z.string().nullish(),
+    finalizers: z.array(z.string()).nullish(),
+  }),
+  spec: z.looseObject({ unschedulable: z.boolean().nullish() }).optional(),
+  status: z
+    .looseObject({
+      conditions: z
+        .array(
+          z.looseObject({
+            type: z.string(),
+            status: z.string(),
+            reason: z.string().nullish(),
+            message: z.string().nullish(),
+          }),
+        )
+        .nullish(),
+    })
+    .optional(),
+});
+export type ClusterNode = z.infer<typeof ClusterNode>;
+
+const PodList = z.looseObject({
+  metadata: z.looseObject({ continue: z.string().nullish() }),
+  items: z.array(Pod),
+});
+
+export const nodesPath = '/api/v1/nodes';
+export const podsPath = '/api/v1/pods';
+
+const isDnsName = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+/** @throws AppError `not_found` with `details.reason` `NotFound` when the cluster has no such node */
+export async function readNode(cluster: Cluster, name: string, signal?: AbortSignal): Promise<ClusterNode> {
+  if (!isDnsName.test(name)) throw unknownNode(cluster, name);
+  try {
+    return parse(ClusterNode, await cluster.request('GET', apiPath(nodesPath, name), { signal }), `node ${name}`);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') throw unknownNode(cluster, name);
+    throw error;
+  }
+}
+
+/** Whether it is the error of `readNode` for a node that the cluster has not. */
+export function isUnknownNode(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'not_found' && error.details['unknownNode'] === true;
+}
+
+function unknownNode(cluster: Cluster, name: string): AppError {
+  return new AppError('not_found', `the Kubernetes cluster at ${cluster.server} has no node ${JSON.stringify(name)}`, {
+    details: { unknownNode: true },
+  });
+}
+
+/** All pods that are bound to the node, page by page. */
+export async function listPodsOf(cluster: Cluster, node: string, signal?: AbortSignal): Promise<Pod[]> {
+  const pods: Pod[] = [];
+  let next: string | undefined;
+  do {
+    const query = { ...podsOf(node), limit: '500', ...(next === undefined ? {} : { continue: next }) };
+    const page = parse(PodList, await cluster.request('GET', podsPath, { query, signal }), `pods of node ${node}`);
+    pods.push(...page.items);
+    next = page.metadata.continue || undefined;
+  } while (next !== undefined);
+  return pods;
+}
+
+/** The query that lists, and watches, the pods of a node. */
+export function podsOf(node: string): Record<string, string> {
+  return { fieldSelector: `spec.nodeName=${node}` };
+}
+
+/** @throws AppError `unavailable`: something that is no API server, or a sick one, has answered */
+export function parse<Schema extends z.ZodType>(schema: Schema, { body }: Reply, what: string): z.output<Schema> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new AppError(
+    'unavailable',
+    `the Kubernetes API server's answer is none: ${what}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`,
+  );
+}
+
+/** `namespace/name`, as kubectl writes it. */
+export function podName({ metadata }: Pod): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+export function isFinished({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}

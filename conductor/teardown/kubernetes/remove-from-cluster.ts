@@ -1,0 +1,78 @@
+import { apiPath, type Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
+import { isCordoned } from '#conductor/teardown/kubernetes/cordon.ts';
+import { findDaemonSets } from '#conductor/teardown/kubernetes/daemon-sets.ts';
+import { named } from '#conductor/teardown/kubernetes/evict-pod.ts';
+import { addedLabels, decommissionLabel, decommissionValue } from '#conductor/teardown/kubernetes/node-labels.ts';
+import {
+  type ClusterNode,
+  isUnknownNode,
+  listPodsOf,
+  nodesPath,
+  podName,
+  readNode,
+} from '#conductor/teardown/kubernetes/objects.ts';
+import { podFate } from '#conductor/teardown/kubernetes/select-pods.ts';
+import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * One look at a node that is to leave the cluster: deletes it when it is cordoned, drained, and has no added labels but
+ * `promenade-decomission: enabled`. A node that is gone is done.
+ * @throws AppError as `Cluster.request`; `conflict`, which is not retryable, with everything that stands in the way as
+ * `details.messages`
+ */
+export async function removeFromCluster(cluster: Cluster, name: string, signal: AbortSignal): Promise<Round> {
+  const node = await findNode(cluster, name, signal);
+  if (!node) return { state: 'done', messages: [{ message: `Node ${name} is not in the cluster`, error: false }] };
+  const { uid, resourceVersion, deletionTimestamp, finalizers } = node.metadata;
+  if (!deletionTimestamp) {
+    const obstacles = await whatStandsInTheWay(cluster, node, signal);
+    if (obstacles.length > 0) {
+      throw new AppError(
+        'conflict',
+        `node ${name} can't be removed from the cluster: ${obstacles.map(({ message }) => message).join('; ')}`,
+        { details: { messages: obstacles } },
+      );
+    }
+    // of the node that was looked at: one that was uncordoned since, or has joined anew, is looked at again
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
+    await cluster.request('DELETE', apiPath(nodesPath, name), { body, signal }).catch((error: unknown) => {
+      if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+    });
+  }
+  const left = await findNode(cluster, name, signal);
+  if (left?.metadata.uid !== uid) {
+    return { state: 'done', messages: [{ message: `Node ${name} is removed from the cluster`, error: false }] };
+  }
+  const held = finalizers?.length ? `, held by its finalizers ${finalizers.join(', ')}` : '';
+  const message = `Node ${name} is being deleted${held}`;
+  return { state: 'waiting', reason: message, messages: [{ message, error: true, name, kind: 'Node' }] };
+}
+
+async function findNode(cluster: Cluster, name: string, signal: AbortSignal): Promise<ClusterNode | undefined> {
+  try {
+    return await readNode(cluster, name, signal);
+  } catch (error) {
+    if (isUnknownNode(error)) return undefined;
+    throw error;
+  }
+}
+
+async function whatStandsInTheWay(cluster: Cluster, node: ClusterNode, signal: AbortSignal): Promise<RoundMessage[]> {
+  const { name, labels } = node.metadata;
+  const pods = await listPodsOf(cluster, name, signal);
+  const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
+  const left = pods.filter((pod) => podFate(pod, hasDaemonSet).fate === 'evict');
+  const mark = labels?.[decommissionLabel] ?? decommissionValue;
+  const wrong = [...addedLabels(node), ...(mark === decommissionValue ? [] : [decommissionLabel])];
+  return [
+    ...(isCordoned(node) ? [] : [{ message: `Node ${name} is not cordoned`, error: true, name, kind: 'Node' }]),
+    ...left.map((pod) => ({ message: `Pod ${podName(pod)} is on it`, error: true, ...named(pod) })),
+    ...wrong.map((label) => ({
+      message: `Label ${label}=${labels?.[label] ?? ''} is on it`,
+      error: true,
+      name: label,
+      kind: 'Label',
+    })),
+  ];
+}
