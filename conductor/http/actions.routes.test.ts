@@ -181,7 +181,7 @@ test('what a runner makes of it is seen: groups, nodes, notes, logs, metrics', a
   await commit(twoNodes);
   const id = idOf(await start('deploy_site'));
   const world = createWorld(api.context.db, { site: () => undefined });
-  const life = startLife(api.context, { ...world.hands, checkRevision: siteHands.checkRevision }, { name: 'a' });
+  const life = startLife(api.context, { ...siteHands, advanceNodes: world.hands.advanceNodes }, { name: 'a' });
   await actionBecomes(api.context, id, hasEnded);
   await life.stop();
   const shown = await show(id, '?verbosity=5');

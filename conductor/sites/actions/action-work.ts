@@ -7,7 +7,6 @@ import type { Bell } from '#conductor/sites/actions/bell.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** A claimed action under way, as its steps see it. */
 export interface ActionWork {
@@ -85,14 +84,7 @@ export function siteReader(
 ): () => Promise<Site> {
   const state: { site?: Site } = {};
   return async () => {
-    if (state.site) return state.site;
-    const { site, faults } = await hands.checkRevision(context, revisionId);
-    if (!site) {
-      const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
-      const message = `the documents of revision ${revisionId} have faults now: ${errors.join('; ')}`;
-      throw new AppError('invalid_argument', message, { details: { faults } });
-    }
-    state.site = site;
-    return site;
+    state.site ??= await hands.readRevision(context, revisionId);
+    return state.site;
   };
 }

@@ -1,3 +1,4 @@
+import { readRevision } from '#conductor/sites/actions/read-revision.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { relabelNodes } from '#conductor/sites/nodes/relabel-nodes.ts';
 import { verifyNodes } from '#conductor/sites/nodes/verify-nodes.ts';
@@ -6,9 +7,10 @@ import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 /** What an action does to the world, and how it reads its documents: tests of the runner give it other hands. */
 export interface SiteHands {
   readonly checkRevision: typeof checkRevision;
+  readonly readRevision: typeof readRevision;
   readonly advanceNodes: typeof advanceNodes;
   readonly verifyNodes: typeof verifyNodes;
   readonly relabelNodes: typeof relabelNodes;
 }
 
-export const siteHands: SiteHands = { checkRevision, advanceNodes, verifyNodes, relabelNodes };
+export const siteHands: SiteHands = { checkRevision, readRevision, advanceNodes, verifyNodes, relabelNodes };

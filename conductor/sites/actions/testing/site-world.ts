@@ -78,6 +78,10 @@ export function createWorld(db: ConductorContext['db'], { site, fate, verify }: 
       if (found) return Promise.resolve({ site: found, faults: [] });
       return Promise.resolve({ faults: [{ level: 'Error', name: 'Broken', message: 'the documents are broken' }] });
     },
+    readRevision: () => {
+      const found = site();
+      return found ? Promise.resolve(found) : Promise.reject(new Error('the documents are broken'));
+    },
     advanceNodes: async (_context, { action, orders }) => {
       const rows = await db.select().from(siteActionNodes).where(eq(siteActionNodes.actionId, action.id));
       const phases = new Map(rows.map((row) => [row.name, row.phase]));
