@@ -12,8 +12,9 @@ import type { Proof } from '#test/lab/proofs/proof.ts';
  * deploy, then each disk pulled in turn. The ramdisk must have `agent/custom/example`.
  */
 export const raid1Disks = [
-  { bus: 'virtio', gib: 6 },
-  { bus: 'virtio', gib: 6 },
+  // no larger than the image needs: the array is resynchronised while it is deployed and while it boots
+  { bus: 'virtio', gib: 3 },
+  { bus: 'virtio', gib: 3 },
 ] as const;
 
 export const customSteps = 'agent/custom/example';

@@ -37,6 +37,12 @@ export interface QemuMachine {
   readonly qmpSocket: string;
 }
 
+/**
+ * TCG runs `rep movsb` and `rep stosb` byte by byte. Kernel and libc of a guest that is not told that they are fast copy by
+ * larger words, and a boot costs a tenth less.
+ */
+export const tcgCpu = 'max,-erms,-fsrm';
+
 const ovmfCode = '/usr/share/OVMF/OVMF_CODE_4M.fd';
 
 /** The arguments for one power-on that tries `bootOrder` in turn. */
@@ -50,7 +56,7 @@ export function qemuArguments(
     ['-name', machine.name, '-uuid', machine.uuid],
     // graphics=off: the BIOS and its boot ROMs then write to the serial port
     ['-machine', 'q35,graphics=off', '-m', String(machine.memoryMib), '-smp', String(machine.cpus)],
-    machine.accelerator === 'kvm' ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=multi', '-cpu', 'max'],
+    machine.accelerator === 'kvm' ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=multi', '-cpu', tcgCpu],
     ['-nodefaults', '-no-user-config', '-display', 'none', '-vga', 'none'],
     machine.firmware === 'uefi' ? firmwareFiles(machine.variables) : [],
     ['-chardev', `file,id=serial0,path=${machine.serialLog},append=on`, '-serial', 'chardev:serial0'],

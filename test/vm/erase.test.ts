@@ -6,6 +6,7 @@ import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeConductor, fakeNodeUuid, fakeToken, startFakeConductor } from '#agent/testing/fake-conductor.ts';
 import { type RunningProcess, start } from '#shared/process/run.ts';
+import { tcgCpu } from '#test/lab/qemu-arguments.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
 
@@ -82,7 +83,7 @@ function qemuArguments(kernel: string): string[] {
   const { port } = new URL(conductor.url);
   const parameters = `console=ttyS0,115200 BOOTIF=01-52-54-00-12-34-56 ipa-api-url=http://10.0.2.2:${port}`;
   return [
-    ['-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2', '-m', '1024'],
+    ['-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', tcgCpu, '-smp', '2', '-m', '1024'],
     ['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot'],
     ['-serial', `file:${join(folder, 'serial.log')}`],
     ['-kernel', kernel, '-initrd', resolve('build/ramdisk/initrd.img'), '-append', parameters],

@@ -10,6 +10,7 @@ import { buildRamdisk } from '#image-build/ramdisk/build-ramdisk.ts';
 import { type RunningProcess, run, start } from '#shared/process/run.ts';
 import { CommandResult } from '#shared/wire/command.ts';
 import { Heartbeat } from '#shared/wire/heartbeat.ts';
+import { tcgCpu } from '#test/lab/qemu-arguments.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
 
@@ -46,7 +47,7 @@ beforeAll(async () => {
   machine = start(
     'qemu-system-x86_64',
     [
-      ['-accel', 'tcg,thread=multi', '-cpu', 'max', '-smp', '2', '-m', '1024', '-nodefaults', '-display', 'none'],
+      ['-accel', 'tcg,thread=multi', '-cpu', tcgCpu, '-smp', '2', '-m', '1024', '-nodefaults', '-display', 'none'],
       ['-kernel', join(output, 'vmlinuz'), '-initrd', join(output, 'initrd.img')],
       ['-append', `console=ttyS0,115200 ipa-api-url=${api}`],
       ['-chardev', `file,id=serial,path=${serialLog}`, '-serial', 'chardev:serial'],
