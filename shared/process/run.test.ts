@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
-import { run } from '#shared/process/run.ts';
+import { run, runOnTerminal } from '#shared/process/run.ts';
 
 test('lines are told as they come, whole characters, and the last without a line break too', async () => {
   const lines: string[] = [];
@@ -39,3 +39,9 @@ async function isDead(pid: string | undefined): Promise<void> {
     expect(stat).toMatch(/\) [ZX]/);
   });
 }
+
+test('on the terminal: the exit code is answered, whatever it is', async () => {
+  expect(await runOnTerminal('true', [])).toBe(0);
+  expect(await runOnTerminal('false', [])).toBe(1);
+  await expect(runOnTerminal('no-such-program', [])).rejects.toMatchObject({ code: 'command_failed' });
+});

@@ -114,6 +114,25 @@ export function start(
   };
 }
 
+/**
+ * Runs a program on this process's own terminal, which it reads from and draws on.
+ * @returns the exit code, whatever it is
+ * @throws AppError `command_failed` when it could not be started, `aborted` when the signal fired
+ */
+export function runOnTerminal(
+  command: string,
+  args: readonly string[],
+  options: Pick<RunOptions, 'env' | 'cwd' | 'signal'> = {},
+): Promise<number> {
+  const child = spawn(command, args, {
+    stdio: 'inherit',
+    cwd: options.cwd,
+    env: options.env ? { ...currentEnvironment(), ...options.env } : undefined,
+  });
+  const kill = (): void => void child.kill('SIGKILL');
+  return waitForExit(child, { name: describe(command, args), kill }, undefined, options.signal);
+}
+
 function waitForExit(
   child: ChildProcess,
   { name, kill }: { readonly name: string; readonly kill: () => void },

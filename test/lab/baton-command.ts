@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type RunResult, run } from '#shared/process/run.ts';
+import { type RunResult, run, runOnTerminal } from '#shared/process/run.ts';
 import type { Lab } from '#test/lab/lab.ts';
 
 export interface BatonOptions {
@@ -19,11 +19,23 @@ export interface BatonOptions {
  */
 export function baton(lab: Lab, args: readonly string[], options: BatonOptions = {}): Promise<RunResult> {
   const { onLine, ...more } = options;
-  const command = ['netns', 'exec', lab.directory.namespace, process.execPath, resolve('conductor/cli/main.ts')];
-  return run('ip', [...command, ...args], {
-    env: { BATON_URL: lab.conductor.url },
-    signal: lab.closing,
+  return run('ip', batonArguments(lab, args), {
+    ...surroundings(lab),
     ...(onLine ? { onStdoutLine: onLine } : {}),
     ...more,
   });
+}
+
+/** The same on this process's own terminal, where it draws. @returns its exit code */
+export function batonOnTerminal(lab: Lab, args: readonly string[]): Promise<number> {
+  return runOnTerminal('ip', batonArguments(lab, args), surroundings(lab));
+}
+
+function batonArguments(lab: Lab, args: readonly string[]): string[] {
+  const command = [process.execPath, resolve('conductor/cli/main.ts')];
+  return ['netns', 'exec', lab.directory.namespace, ...command, ...args];
+}
+
+function surroundings(lab: Lab) {
+  return { env: { BATON_URL: lab.conductor.url }, signal: lab.closing };
 }

@@ -76,7 +76,8 @@ interface Report {
 
 async function deployDocuments(lab: Lab, image: DemoImage, screen: Screen): Promise<Report[]> {
   const report = (line: string): void => screen.line(line);
-  const site = await deploySite(lab, image, { report, show: (line) => screen.line(`  ${line}`) });
+  const show = (line: string): void => screen.line(`  ${line}`);
+  const site = await deploySite(lab, image, { report, show, onTerminal: process.stdout.isTTY });
   return site.proofs.map(({ subject, proofs }) => ({ heading: subject, proofs }));
 }
 

@@ -58,6 +58,15 @@ export interface SiteReport {
   readonly again: SeenAction;
 }
 
+export interface SiteHooks {
+  /** What is done, a line each. */
+  readonly report: (line: string) => void;
+  /** What the commands print. */
+  readonly show: (line: string) => void;
+  /** Actions are followed on the terminal, drawn as a tree of their groups. */
+  readonly onTerminal?: boolean;
+}
+
 const actionLimitMs = 25 * 60_000;
 const bootLimitMs = 8 * 60_000;
 
@@ -66,18 +75,16 @@ const bootLimitMs = 8 * 60_000;
  * which finds nothing to do. A proof that does not hold is reported, not thrown.
  * @throws AppError `agent_error` when a machine is not `active` afterwards
  */
-export async function deploySite(
-  lab: Lab,
-  image: DemoImage,
-  { report, show }: { readonly report: (line: string) => void; readonly show: (line: string) => void },
-): Promise<SiteReport> {
+export async function deploySite(lab: Lab, image: DemoImage, hooks: SiteHooks): Promise<SiteReport> {
+  const { report } = hooks;
+  const show = hooks.onTerminal === true ? undefined : hooks.show;
   const machines = siteMachines.map((machine) => ({ machine, ...watchMachine(lab, machine, image) }));
   for (const args of siteCommands(lab, image)) {
     report(`baton ${args.join(' ')}`);
-    await baton(lab, args, { onLine: show, input: bmcAccount(lab).password });
+    await baton(lab, args, { onLine: hooks.show, input: bmcAccount(lab).password });
   }
   report('baton action create deploy_site --wait');
-  const deploy = await runAction(lab, 'deploy_site', { onLine: show, timeoutMs: actionLimitMs });
+  const deploy = await runAction(lab, 'deploy_site', { show, timeoutMs: actionLimitMs });
   const proofs: SiteProofs[] = [{ subject: 'deploy_site', proofs: await proveDeploy(lab, deploy, machines) }];
   for (const { machine, node, look } of machines) {
     proofs.push({ subject: node.name, proofs: [...(await look()), ...(await proveMachine(lab, node, machine))] });
@@ -85,7 +92,7 @@ export async function deploySite(
   const boots = (): number => machines.reduce((sum, { node }) => sum + node.machine.boots.length, 0);
   const before = boots();
   report('baton action create update_site --wait');
-  const again = await runAction(lab, 'update_site', { onLine: show, timeoutMs: 120_000 });
+  const again = await runAction(lab, 'update_site', { show, timeoutMs: 120_000 });
   proofs.push({
     subject: 'update_site',
     proofs: [

@@ -1,6 +1,6 @@
 import type { ActionAnswer, ActionGroupAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { baton } from '#test/lab/baton-command.ts';
+import { baton, batonOnTerminal } from '#test/lab/baton-command.ts';
 import type { Lab } from '#test/lab/lab.ts';
 
 export interface SeenAction {
@@ -10,15 +10,20 @@ export interface SeenAction {
   readonly wallMs: number;
 }
 
-/** `baton action create NAME --wait`, and the action as it has ended. */
+/**
+ * `baton action create NAME --wait`, and the action as it has ended.
+ * @param show gets what the command prints; without it the command has the terminal
+ */
 export async function runAction(
   lab: Lab,
   name: ActionAnswer['name'],
-  { onLine, timeoutMs }: { readonly onLine: (line: string) => void; readonly timeoutMs: number },
+  { show, timeoutMs }: { readonly show: ((line: string) => void) | undefined; readonly timeoutMs: number },
 ): Promise<SeenAction> {
   const startedMs = performance.now();
-  const okExitCodes = [0, 1];
-  const { exitCode } = await baton(lab, ['action', 'create', name, '--wait'], { onLine, timeoutMs, okExitCodes });
+  const args = ['action', 'create', name, '--wait', '--timeout', String(Math.ceil(timeoutMs / 1000))];
+  const exitCode = show
+    ? (await baton(lab, args, { onLine: show, timeoutMs: timeoutMs + 30_000, okExitCodes: [0, 1] })).exitCode
+    : await batonOnTerminal(lab, args);
   const wallMs = performance.now() - startedMs;
   const actions = await lab.api.call<ActionAnswer[]>('GET', '/api/v1.0/actions');
   const newest = actions.find((each) => each.name === name);
