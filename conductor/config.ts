@@ -24,6 +24,7 @@ import {
 import { type ConsoleAccess, consoleAccess } from '#conductor/console/console-access.ts';
 import { describeSettingProblems } from '#conductor/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/secrets/key-file.ts';
+import { etcdEnvironment } from '#conductor/teardown/etcd/etcd-settings.ts';
 import {
   readWebhookConfig,
   type WebhookConfig,
@@ -135,6 +136,7 @@ const Environment = z.object({
     .enum(['reader', 'anybody', 'off'])
     .default('reader')
     .describe('who may read `/metrics`: callers with the role reader, anybody who reaches the API, or nobody (`off`)'),
+  ...etcdEnvironment,
   ...webhookEnvironment,
   BATON_CRASH_AT_CHECKPOINT: z
     .string()
@@ -191,6 +193,8 @@ export interface ConductorConfig extends ConductorSettings {
   readonly outbound: OutboundConfig;
   /** Below which nodes may name authorities of BMCs. */
   readonly caDirectory: string;
+  /** Below which documents may name what etcd clusters are reached with. */
+  readonly etcdTlsDirectory: string;
   readonly metrics: 'reader' | 'anybody' | 'off';
   readonly webhooks: WebhookConfig;
   readonly crashAtCheckpoint: string | undefined;
@@ -276,6 +280,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     boot: readBootConfig(env, publicUrl),
     outbound: readOutboundConfig(env),
     caDirectory: env.BATON_CA_DIR,
+    etcdTlsDirectory: env.BATON_ETCD_TLS_DIR,
     metrics: env.BATON_METRICS,
     webhooks: readWebhookConfig(env),
     crashAtCheckpoint: env.BATON_CRASH_AT_CHECKPOINT,

@@ -1,0 +1,122 @@
+import { Agent, request } from 'undici';
+import type { z } from 'zod';
+import type { Credential } from '#conductor/sites/credentials/credential-store.ts';
+import { ErrorAnswer, HealthAnswer, TokenAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
+import { etcdError, faultOf, requestError } from '#conductor/teardown/etcd/etcd-fault.ts';
+import type { EtcdTls } from '#conductor/teardown/etcd/etcd-tls.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+
+export interface EtcdLimits {
+  /** Milliseconds to connect, TLS included. */
+  readonly connectMs: number;
+  /** Milliseconds for a question, all in all. */
+  readonly askMs: number;
+  /** Milliseconds for what etcd has to agree on: its own limit is 5 s and twice the election timeout. */
+  readonly actMs: number;
+}
+
+export const defaultLimits: EtcdLimits = { connectMs: 3_000, askMs: 8_000, actMs: 15_000 };
+
+/** One cluster's members by URL, with its credentials. Errors name the URL; `faultOf` tells their kind. */
+export interface EtcdClient {
+  /** A call of the v3 API, `/v3/cluster/member/list`. @throws AppError */
+  post<Schema extends z.ZodType>(
+    url: string,
+    path: string,
+    body: object,
+    answer: Schema,
+    options?: { readonly acts: boolean },
+  ): Promise<z.infer<Schema>>;
+  /** What the member says of itself: it has the word of a quorum, whatever alarm about space there is. @throws AppError */
+  isHealthy(url: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface EtcdClientOptions {
+  readonly tls?: EtcdTls | undefined;
+  readonly login?: Credential | undefined;
+  readonly limits?: EtcdLimits;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const maxAnswerBytes = 1024 * 1024;
+
+export function createEtcdClient({ tls, login, limits = defaultLimits, signal }: EtcdClientOptions): EtcdClient {
+  const agent = new Agent({
+    allowH2: false,
+    maxResponseSize: maxAnswerBytes,
+    connect: { allowH2: false, timeout: limits.connectMs, ...tls },
+  });
+  const tokens = new Map<string, Promise<string | undefined>>();
+
+  const exchange = async (url: string, options: { body?: object; token?: string | undefined; ms: number }) => {
+    const limit = AbortSignal.timeout(options.ms);
+    try {
+      const answer = await request(url, {
+        dispatcher: agent,
+        method: options.body ? 'POST' : 'GET',
+        headers: options.token === undefined ? {} : { authorization: options.token },
+        ...(options.body ? { body: JSON.stringify(options.body) } : {}),
+        signal: signal ? AbortSignal.any([limit, signal]) : limit,
+      });
+      return { status: answer.statusCode, body: readJson(await answer.body.text()) };
+    } catch (cause) {
+      signal?.throwIfAborted();
+      throw requestError(new URL(url).origin, cause);
+    }
+  };
+
+  const call = async <Schema extends z.ZodType>(
+    url: string,
+    options: { body: object; token?: string | undefined; ms: number },
+    schema: Schema,
+  ): Promise<z.infer<Schema>> => {
+    const { status, body } = await exchange(url, options);
+    const refusal = ErrorAnswer.safeParse(body);
+    if (refusal.success) throw etcdError('refused', `${new URL(url).origin} refuses: ${refusal.data.error}`);
+    const answer = schema.safeParse(body);
+    if (status === 200 && answer.success) return answer.data;
+    throw etcdError('invalid', `${url} answered ${status} and nothing that etcd would say`, answer.error);
+  };
+
+  /** Of a cluster that asks for none: none. */
+  const logIn = async (url: string, { username, password }: Credential): Promise<string | undefined> => {
+    try {
+      const body = { name: username, password };
+      return (await call(`${url}/v3/auth/authenticate`, { body, ms: limits.askMs }, TokenAnswer)).token;
+    } catch (error) {
+      if (faultOf(error) === 'refused' && errorChain(error).includes('authentication is not enabled')) return undefined;
+      throw error;
+    }
+  };
+  const tokenFor = async (url: string): Promise<string | undefined> => {
+    if (!login) return undefined;
+    const token = tokens.get(url) ?? logIn(url, login);
+    tokens.set(url, token);
+    return token;
+  };
+
+  return {
+    post: async (url, path, body, answer, options) => {
+      const token = await tokenFor(url);
+      return call(`${url}${path}`, { body, token, ms: options?.acts ? limits.actMs : limits.askMs }, answer);
+    },
+    isHealthy: async (url) => {
+      // 503 goes with "false"
+      const { status, body } = await exchange(`${url}/health?exclude=NOSPACE`, { ms: limits.askMs });
+      const answer = HealthAnswer.safeParse(body);
+      if (answer.success) return answer.data.health === 'true';
+      throw etcdError('invalid', `${url}/health answered ${status} and nothing that etcd would say`, answer.error);
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** What is no JSON is no answer of etcd's, which the caller finds. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

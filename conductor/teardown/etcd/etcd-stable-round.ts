@@ -1,0 +1,33 @@
+import { findTroubles } from '#conductor/teardown/etcd/find-troubles.ts';
+import { lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
+import { matchMembers } from '#conductor/teardown/etcd/match-members.ts';
+import { type EtcdContext, withCluster } from '#conductor/teardown/etcd/open-cluster.ts';
+import { type EtcdWork, joinRounds } from '#conductor/teardown/etcd/remove-etcd-round.ts';
+import type { Round } from '#conductor/teardown/round.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+/** Seed 001, "Ensure that etcd cluster(s) are in a stable state": polls for status every 30 seconds. */
+export const etcdStablePollMs = 30_000;
+
+/**
+ * Done when all clusters of the site are well, whatever becomes of the members on the node.
+ * @throws AppError for files, certificates and credentials that don't fit: waiting would not mend those
+ */
+export async function etcdStableRound(context: EtcdContext, { node, site, signal }: EtcdWork): Promise<Round> {
+  const nodes = new Set(site.nodes.keys());
+  const rounds = site.etcdClusters.map(async (cluster): Promise<Round> => {
+    const about = { kind: 'HealthMessage', name: cluster.name };
+    const troubles = await withCluster(context, cluster, signal, async (client) => {
+      const view = await lookAtCluster(client, cluster);
+      const { own } = matchMembers(view.members, cluster, node, nodes);
+      return findTroubles(view, cluster.minimumMembers, new Set(own.map(({ id }) => id)));
+    }).catch((error: unknown) => {
+      if (error instanceof AppError && error.retryable) return [errorChain(error)];
+      throw error;
+    });
+    if (troubles.length === 0) return { state: 'done', messages: [{ message: 'Healthy', error: false, ...about }] };
+    const reason = `etcd cluster ${cluster.name}: ${troubles.join('; ')}`;
+    return { state: 'waiting', reason, messages: [{ message: reason, error: true, ...about }] };
+  });
+  return joinRounds(await Promise.all(rounds));
+}
