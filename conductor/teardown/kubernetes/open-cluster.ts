@@ -104,11 +104,18 @@ async function readAccess(file: string): Promise<Access> {
     throw new AppError('invalid_argument', `BATON_KUBECONFIG: ${file} has no current context with a cluster's server`);
   }
   let kept: { readonly dispatcher: Dispatcher; readonly since: number } | undefined;
+  const logIn = async (url: string): Promise<InstanceType<typeof RequestContext>> => {
+    const context = new RequestContext(url, HttpMethod.GET);
+    await config.applySecurityAuthentication(context);
+    return context;
+  };
+  await logIn(server).catch((cause: unknown) => {
+    throw new AppError('invalid_argument', `BATON_KUBECONFIG: prepare a login with ${file}`, { cause });
+  });
   return {
     server,
     credentials: async (url) => {
-      const context = new RequestContext(url.href, HttpMethod.GET);
-      await config.applySecurityAuthentication(context);
+      const context = await logIn(url.href);
       const dispatcher = context.getDispatcher();
       // each call makes a new one, with which no connection would ever be used twice
       if (dispatcher && (!kept || performance.now() - kept.since > dispatcherLifeMs)) {

@@ -10,8 +10,8 @@ const Event = z.looseObject({
 });
 
 interface WatchHands {
-  connect(resourceVersion: string): Promise<Response>;
-  list(): Promise<Reply>;
+  readonly connect: (resourceVersion: string) => Promise<Response>;
+  readonly list: () => Promise<Reply>;
   readonly signal: AbortSignal;
   readonly changed: () => void;
 }

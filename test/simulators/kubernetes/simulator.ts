@@ -1,0 +1,144 @@
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { Refusal, statusBody } from '#test/simulators/kubernetes/refusal.ts';
+import { createService } from '#test/simulators/kubernetes/service.ts';
+import { createStore, type Store } from '#test/simulators/kubernetes/store.ts';
+import { createWorld, type Pace, type World } from '#test/simulators/kubernetes/world.ts';
+import { readBody } from '#test/simulators/redfish/answers.ts';
+import { createFaultList, type Fault } from '#test/simulators/redfish/faults.ts';
+
+export interface KubernetesSimulatorOptions {
+  /** HTTPS with this key and certificate (PEM); HTTP without. */
+  readonly tls?: { readonly key: string; readonly cert: string };
+  /** The bearer token without which every request is a 401. */
+  readonly token?: string;
+  /** `v1beta1` as in clusters older than 1.22; default `v1`. */
+  readonly eviction?: 'v1' | 'v1beta1';
+  readonly pace?: Partial<Pace>;
+}
+
+export interface KubernetesSimulator {
+  /** `https://127.0.0.1:38211`. */
+  readonly server: string;
+  /** The objects, for tests to set and to look at. */
+  readonly store: Store;
+  readonly world: World;
+  readonly requests: readonly { readonly method: string; readonly path: string; readonly body: string }[];
+  inject(fault: Fault): void;
+  clearFaults(): void;
+  /** From now on connections are cut, watches too. */
+  goDown(): void;
+  comeBack(): void;
+  /** Milliseconds by which each answer is late. */
+  slowDown(ms: number): void;
+  /** Ends all watches, as a server does after some minutes. */
+  endWatches(): void;
+  /** A kubeconfig for it. @param caFile the certificate that clients trust */
+  kubeconfig(caFile?: string): string;
+  close(): Promise<void>;
+}
+
+/** Starts an API server with kubelets and controllers behind it; any number may run in one process. */
+export async function startKubernetesSimulator(options: KubernetesSimulatorOptions = {}): Promise<KubernetesSimulator> {
+  const store = createStore();
+  const world = createWorld(store, { startMs: 20, leaseMs: 1_000, lostMs: 500, ...options.pace });
+  const service = createService({ store, eviction: options.eviction ?? 'v1', bookmarkMs: 1_000 });
+  const faults = createFaultList();
+  const requests: { method: string; path: string; body: string }[] = [];
+  const watches = new Set<ServerResponse>();
+  const state = { isDown: false, lateMs: 0 };
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await readBody(request);
+    const method = request.method ?? 'GET';
+    const url = new URL(request.url ?? '/', 'http://simulator');
+    requests.push({ method, path: `${url.pathname}${url.search}`, body });
+    if (state.lateMs > 0) await new Promise((resolve) => setTimeout(resolve, state.lateMs));
+    const fault = faults.take(method, url.pathname);
+    if (fault?.hang) return;
+    if (state.isDown || fault?.drop) {
+      request.socket.destroy();
+      return;
+    }
+    if (fault && !fault.dropAnswer) {
+      const status = fault.status ?? 500;
+      send(response, status, fault.body ?? statusBody(new Refusal(status, 'InternalError', 'injected')));
+      return;
+    }
+    if (options.token !== undefined && request.headers.authorization !== `Bearer ${options.token}`) {
+      throw new Refusal(401, 'Unauthorized', 'Unauthorized');
+    }
+    const answer = service({ method, url, headers: request.headers, body }, response);
+    if (answer && fault?.dropAnswer) request.socket.destroy();
+    else if (answer) send(response, answer.status, answer.body);
+    else {
+      watches.add(response);
+      response.once('close', () => watches.delete(response));
+    }
+  };
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    handle(request, response).catch((error: unknown) => {
+      const refusal = error instanceof Refusal ? error : new Refusal(500, 'InternalError', String(error));
+      if (response.headersSent) response.destroy();
+      else send(response, refusal.status, statusBody(refusal));
+    });
+  };
+  const server = options.tls ? createHttpsServer(options.tls, listener) : createHttpServer(listener);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const address = `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  const endWatches = (): void => {
+    for (const response of watches) response.end();
+  };
+  return {
+    server: address,
+    store,
+    world,
+    requests,
+    inject: (fault) => faults.inject(fault),
+    clearFaults: () => faults.clear(),
+    goDown: () => {
+      state.isDown = true;
+      server.closeAllConnections();
+    },
+    comeBack: () => {
+      state.isDown = false;
+    },
+    slowDown: (ms) => {
+      state.lateMs = ms;
+    },
+    endWatches,
+    kubeconfig: (caFile) => kubeconfig(address, options.token, caFile),
+    close: () => {
+      world.close();
+      return new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeAllConnections();
+      });
+    },
+  };
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+/** JSON is YAML. */
+function kubeconfig(server: string, token: string | undefined, caFile: string | undefined): string {
+  // Node's client speaks plain HTTP only where nobody expects it to be checked
+  const trust = caFile === undefined ? { 'insecure-skip-tls-verify': true } : { 'certificate-authority': caFile };
+  const cluster = { server, ...trust };
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'simulator', cluster }],
+    users: [{ name: 'tester', user: token === undefined ? {} : { token } }],
+    contexts: [{ name: 'simulator', context: { cluster: 'simulator', user: 'tester' } }],
+    'current-context': 'simulator',
+  });
+}
