@@ -30,6 +30,10 @@ export const siteActions = pgTable(
     state: text().$type<ActionState>().notNull().default('pending'),
     /** What the operator has asked for last; the runner follows it at its next beat. */
     wanted: text().$type<'run' | 'pause' | 'stop'>().notNull().default('run'),
+    /** Since when its pause is followed: what lies between then and its end counts for no limit. */
+    pausedAt: timestamp({ withTimezone: true, precision: 3 }),
+    /** Of its strategy; null = it has none, or is not validated yet. */
+    maxParallelGroups: integer(),
     /** The committed revision that it works from; chosen when it is created. */
     revisionId: integer().notNull(),
     user: text(),
@@ -45,6 +49,7 @@ export const siteActions = pgTable(
     /** Lease of the conductor that runs it, by the database's clock; every record of its work checks the token. */
     holder: text(),
     token: bigint({ mode: 'number' }).notNull().default(0),
+    /** Without a holder: when the last one let go. */
     expiresAt: timestamp({ withTimezone: true, precision: 3 }),
   },
   (table) => [
@@ -90,6 +95,8 @@ export const siteActionGroups = pgTable(
     reason: text(),
     misses: jsonb().$type<Miss[]>().notNull().default([]),
     prepareStartedAt: timestamp({ withTimezone: true, precision: 3 }),
+    /** Its criteria were met after prepare. */
+    preparedAt: timestamp({ withTimezone: true, precision: 3 }),
     deployStartedAt: timestamp({ withTimezone: true, precision: 3 }),
     endedAt: timestamp({ withTimezone: true, precision: 3 }),
   },
@@ -106,18 +113,21 @@ export const siteActionNodes = pgTable(
       .references(() => siteActions.id, { onDelete: 'cascade' }),
     name: text().notNull(),
     status: text().$type<NodeStatus>().notNull().default('not_started'),
+    /** It failed in a deploy: its prepare was a success. */
+    wasPrepared: boolean().notNull().default(false),
     /** What it is in the middle of; null = nothing. */
     phase: text().$type<NodePhase>(),
     /** The group that had this phase done. */
     groupName: text(),
     /** The phase is being broken off (timeout, stop), and why: it ends as a failure. */
     cancelling: text(),
-    /** Since when, as `sites/nodes` has seen it first: who does not come to rest in time is put into maintenance. */
+    /** Since when: who does not come to rest in time is put into maintenance. */
     cancelledAt: timestamp({ withTimezone: true, precision: 3 }),
     /** What it does at present, for people: `cleaning: erase_devices 40 %`. */
     doing: text(),
     /** Why it failed, or a remark on its success: `it was deployed already`. */
     reason: text(),
+    /** Later than it was by what counts for no limit since. */
     phaseStartedAt: timestamp({ withTimezone: true, precision: 3 }),
     endedAt: timestamp({ withTimezone: true, precision: 3 }),
   },
