@@ -25,6 +25,7 @@ import { type ConsoleAccess, consoleAccess } from '#conductor/console/console-ac
 import { describeSettingProblems } from '#conductor/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/secrets/key-file.ts';
 import { etcdEnvironment } from '#conductor/teardown/etcd/etcd-settings.ts';
+import { kubernetesEnvironment } from '#conductor/teardown/kubernetes/kubernetes-settings.ts';
 import {
   readWebhookConfig,
   type WebhookConfig,
@@ -138,6 +139,7 @@ const Environment = z.object({
     .describe('who may read `/metrics`: callers with the role reader, anybody who reaches the API, or nobody (`off`)'),
   ...etcdEnvironment,
   ...webhookEnvironment,
+  ...kubernetesEnvironment,
   BATON_CRASH_AT_CHECKPOINT: z
     .string()
     .regex(/^(?:SIGUSR2\+)?[1-9]\d{0,8}$/, { error: 'must be a number such as 7, or SIGUSR2+7' })
@@ -197,6 +199,8 @@ export interface ConductorConfig extends ConductorSettings {
   readonly etcdTlsDirectory: string;
   readonly metrics: 'reader' | 'anybody' | 'off';
   readonly webhooks: WebhookConfig;
+  /** `undefined` = no cluster is known. */
+  readonly kubeconfigFile: string | undefined;
   readonly crashAtCheckpoint: string | undefined;
 }
 
@@ -283,6 +287,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     etcdTlsDirectory: env.BATON_ETCD_TLS_DIR,
     metrics: env.BATON_METRICS,
     webhooks: readWebhookConfig(env),
+    kubeconfigFile: env.BATON_KUBECONFIG,
     crashAtCheckpoint: env.BATON_CRASH_AT_CHECKPOINT,
   });
 }

@@ -254,6 +254,16 @@ const ofSites: AccessRule[] = scoped('none', [
   ['DELETE', `${airship}/plugins/{name}/{version}`, 'baton:plugin:delete', administer],
 ]);
 
+/** What takes a node out of its Kubernetes cluster, under Baton's paths and the seed's. */
+const ofTeardowns: AccessRule[] = ['/v1', airship].flatMap((prefix) =>
+  scoped('none', [
+    ['POST', `${prefix}/nodes/{node_id}/drain`, 'baton:kubernetes:drain', administer],
+    ['POST', `${prefix}/nodes/{node_id}/clear-labels`, 'baton:kubernetes:clear_labels', administer],
+    ['POST', `${prefix}/nodes/{node_id}/shutdown-kubelet`, 'baton:kubernetes:shutdown_kubelet', administer],
+    ['POST', `${prefix}/nodes/{node_id}/remove-from-cluster`, 'baton:kubernetes:remove_node', administer],
+  ]),
+);
+
 /**
  * What has to do without: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
  * Heartbeats and reports carry the boot's own token instead.
@@ -296,5 +306,6 @@ export const accessRules: readonly AccessRule[] = [
   ...ofNobodysNodes,
   ...ofSiteActions,
   ...ofSites,
+  ...ofTeardowns,
   ...openToStrangers,
 ];

@@ -22,6 +22,7 @@ import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError } from '#conductor/http/error-handler.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
+import { kubernetesTeardownRoutes } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { nodeBiosRoutes } from '#conductor/http/node-bios.routes.ts';
 import { nodeBootModeRoutes } from '#conductor/http/node-boot-mode.routes.ts';
 import { nodeFilterRoutes } from '#conductor/http/node-filter.routes.ts';
@@ -92,6 +93,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   credentialRoutes,
   pluginRoutes,
   nodeFilterRoutes,
+  kubernetesTeardownRoutes,
   unbuiltRoutes,
 ];
 

@@ -6,6 +6,7 @@ import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 import { countDatabaseFault, databaseFaultClass } from '#conductor/metrics/database-fault.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { RoundMessage } from '#conductor/teardown/round.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 
 /** HTTP status of each code (ironic-api.md §1.3). Clients try again by themselves on 409 and 503. */
@@ -67,16 +68,21 @@ export function answerError({
   };
 }
 
-/** What an error of a site's API tells beside its message: `details.reason`, and `details.faults` of documents. */
+/**
+ * What an error of a site's API tells beside its message: `details.reason`, `details.faults` of documents, and
+ * `details.messages` of a teardown.
+ */
 function statusDetails({ details, retryable }: AppError): {
   readonly reason: string | undefined;
   readonly faults: readonly SiteFault[] | undefined;
+  readonly messages: readonly RoundMessage[] | undefined;
   readonly retry: boolean;
 } {
-  const { reason, faults } = details;
+  const { reason, faults, messages } = details;
   return {
     reason: typeof reason === 'string' ? reason : undefined,
     faults: Array.isArray(faults) ? (faults as readonly SiteFault[]) : undefined,
+    messages: Array.isArray(messages) ? (messages as readonly RoundMessage[]) : undefined,
     retry: retryable,
   };
 }

@@ -2,12 +2,14 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { RoundMessage } from '#conductor/teardown/round.ts';
 
 /** One of the messages in a Status: of a document when `kind` is `ValidationMessage`. */
 interface StatusMessage {
   readonly message: string;
   readonly error: boolean;
-  readonly kind: 'SimpleMessage' | 'ValidationMessage';
+  /** `SimpleMessage`, `ValidationMessage`; of a teardown what `name` names: `Pod`, `Label`, `HealthMessage`. */
+  readonly kind: string;
   readonly level?: SiteFault['level'];
   readonly name?: string;
   readonly documents?: readonly { readonly schema: string; readonly name: string; readonly collection?: string }[];
@@ -39,6 +41,8 @@ export interface StatusParts {
   /** One word, for programs; default: that of the code, `NotFound`. */
   readonly reason?: string | undefined;
   readonly faults?: readonly SiteFault[] | undefined;
+  /** What a teardown did and met. */
+  readonly messages?: readonly RoundMessage[] | undefined;
   readonly revision?: number | undefined;
   /** The same request may succeed later. */
   readonly retry?: boolean | undefined;
@@ -66,9 +70,10 @@ const reasons: Readonly<Record<number, string>> = {
 /** A failure without messages of its own has one that repeats it: clients print the list. */
 function statusObject(parts: StatusParts): StatusObject {
   const { status, code, message, reason, faults = [], revision, retry } = parts;
-  const messages = faults.map(validationMessage);
-  const isBare = status === 'Failure' && messages.length === 0;
-  const messageList: StatusMessage[] = isBare ? [{ message, error: true, kind: 'SimpleMessage' }] : messages;
+  const told = (parts.messages ?? []).map((each) => ({ kind: 'SimpleMessage', ...each }));
+  const messages: StatusMessage[] = [...faults.map(validationMessage), ...told];
+  const isBare = status === 'Failure' && faults.length === 0 && !told.some(({ error }) => error);
+  const messageList = isBare ? [...messages, { message, error: true, kind: 'SimpleMessage' }] : messages;
   return {
     kind: 'Status',
     apiVersion: 'v1.0',
@@ -99,9 +104,13 @@ function validationMessage({ level, name, message, document, path }: SiteFault):
   };
 }
 
+/** What of a node is torn down (seed 001), under Promenade's bare paths, among which Ironic has none of these names. */
+const teardownPath =
+  /^\/(?:v1\/nodes\/[^/]+\/(?:decommission|drain|clear-labels|remove-etcd|shutdown-kubelet|remove-from-cluster)|etcd-cluster-health-statuses)$/;
+
 /** Airship's paths: their errors are Status objects, those of all others Ironic's. */
 export function isAirshipPath(path: string): boolean {
-  return path.startsWith('/api/');
+  return path.startsWith('/api/') || teardownPath.test(path);
 }
 
 export function answerStatus(c: Context<ApiEnv>, parts: StatusParts): Response {

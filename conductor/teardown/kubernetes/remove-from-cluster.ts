@@ -18,8 +18,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 /**
  * One look at a node that is to leave the cluster: deletes it when it is cordoned, drained, and has no added labels but
  * `promenade-decomission: enabled`. A node that is gone is done.
- * @throws AppError as `Cluster.request`; `conflict`, which is not retryable, with everything that stands in the way as
- * `details.messages`
+ * @throws AppError as `Cluster.request`; `conflict` with `details.refusal`, which is not retryable, with everything that
+ * stands in the way as `details.messages`
  */
 export async function removeFromCluster(cluster: Cluster, name: string, signal: AbortSignal): Promise<Round> {
   const node = await findNode(cluster, name, signal);
@@ -31,7 +31,7 @@ export async function removeFromCluster(cluster: Cluster, name: string, signal: 
       throw new AppError(
         'conflict',
         `node ${name} can't be removed from the cluster: ${obstacles.map(({ message }) => message).join('; ')}`,
-        { details: { messages: obstacles } },
+        { details: { messages: obstacles, refusal: true } },
       );
     }
     // of the node that was looked at: one that was uncordoned since, or has joined anew, is looked at again

@@ -4,7 +4,7 @@ import { conditionOf, phaseOf, type Resource } from '#test/simulators/kubernetes
 import { matchesLabels } from '#test/simulators/kubernetes/selectors.ts';
 import type { Store } from '#test/simulators/kubernetes/store.ts';
 
-interface Eviction {
+export interface Eviction {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly deleteOptions?: DeleteOptions;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type DeleteOptions, deleteObject, storeChange } from '#test/simulators/kubernetes/deletion.ts';
 import { discover } from '#test/simulators/kubernetes/discovery.ts';
-import { evict } from '#test/simulators/kubernetes/eviction.ts';
+import { type Eviction, evict } from '#test/simulators/kubernetes/eviction.ts';
 import { patched } from '#test/simulators/kubernetes/patches.ts';
 import { badRequest, Refusal } from '#test/simulators/kubernetes/refusal.ts';
 import {
@@ -54,7 +54,7 @@ export function createService({ store, eviction, bookmarkMs }: ServiceOptions): 
     if (!target) throw new Refusal(404, 'NotFound', 'the server could not find the requested resource');
     const { plural, namespace, name, subresource } = target;
     if (subresource === 'eviction' && method === 'POST') {
-      evict(store, store.get(plural, name ?? '', namespace), json(request), eviction);
+      evict(store, store.get(plural, name ?? '', namespace), json(request) as Eviction, eviction);
       return { status: 201, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' } };
     }
     if (subresource !== undefined && subresource !== 'status') throw notAllowed(method);
@@ -71,7 +71,7 @@ function handleCollection(
 ): ApiAnswer | undefined {
   const query = request.url.searchParams;
   if (request.method === 'POST') {
-    const draft: Draft = json(request);
+    const draft = json(request) as Draft;
     const metadata = { ...draft.metadata, ...(namespace === undefined ? {} : { namespace }) };
     return { status: 201, body: store.create(plural, { ...draft, metadata }) };
   }
@@ -140,9 +140,9 @@ function handleObject(
       return { status: 200, body: storeChange(store, plural, samePlace(draft, object)) };
     }
     case 'PUT':
-      return { status: 200, body: storeChange(store, plural, samePlace(json(request), object)) };
+      return { status: 200, body: storeChange(store, plural, samePlace(json(request) as Draft, object)) };
     case 'DELETE': {
-      const options: DeleteOptions = request.body === '' ? {} : json(request);
+      const options = request.body === '' ? {} : (json(request) as DeleteOptions);
       return { status: 200, body: deleteObject(store, plural, object, options) };
     }
     default:
@@ -179,9 +179,9 @@ function wantsTable({ headers }: ApiRequest): boolean {
   return headers.accept?.includes('as=Table') === true;
 }
 
-function json<Value>({ body }: ApiRequest): Value {
+function json({ body }: ApiRequest): unknown {
   try {
-    return JSON.parse(body) as Value;
+    return JSON.parse(body) as unknown;
   } catch {
     throw badRequest('the object provided is unrecognized (must be of type JSON)');
   }

@@ -1,4 +1,4 @@
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Refusal, statusBody } from '#test/simulators/kubernetes/refusal.ts';
@@ -85,12 +85,7 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
     });
   };
   const server = options.tls ? createHttpsServer(options.tls, listener) : createHttpServer(listener);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  const address = `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  const address = `${options.tls ? 'https' : 'http'}://127.0.0.1:${await listen(server)}`;
   const endWatches = (): void => {
     for (const response of watches) response.end();
   };
@@ -121,6 +116,14 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
       });
     },
   };
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return (server.address() as AddressInfo).port;
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

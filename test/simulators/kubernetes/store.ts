@@ -99,13 +99,9 @@ export function createStore(): Store {
       );
     },
     replace: (plural, draft) => {
-      const { name, namespace, resourceVersion, uid } = draft.metadata;
+      const { name, namespace } = draft.metadata;
       const current = get(plural, name, namespace);
-      const isStale = resourceVersion !== undefined && resourceVersion !== current.metadata.resourceVersion;
-      if (isStale) {
-        throw conflict(plural, name, 'the object has been modified; please apply your changes to the latest version');
-      }
-      if (uid !== undefined && uid !== current.metadata.uid) throw conflict(plural, name, 'the uid is another');
+      refuseStale(plural, current.metadata, draft.metadata);
       const { apiVersion, kind } = current;
       const { creationTimestamp, uid: ownUid } = current.metadata;
       const metadata = { ...draft.metadata, uid: ownUid, creationTimestamp, resourceVersion: '' };
@@ -122,6 +118,14 @@ export function createStore(): Store {
       state.compacted = state.version;
     },
   };
+}
+
+function refuseStale(plural: string, current: Metadata, { resourceVersion, uid }: Partial<Metadata>): void {
+  const { name } = current;
+  if (resourceVersion !== undefined && resourceVersion !== current.resourceVersion) {
+    throw conflict(plural, name, 'the object has been modified; please apply your changes to the latest version');
+  }
+  if (uid !== undefined && uid !== current.uid) throw conflict(plural, name, 'the uid is another');
 }
 
 /** RFC 3339 in whole seconds, as Kubernetes writes times. */

@@ -85,11 +85,7 @@ export function createWorld(store: Store, pace: Pace): World {
       if (object.metadata.deletionTimestamp !== undefined) endPod(object, node);
       else if (phaseOf(object) === 'Pending') startPod(object, node);
     }
-    if (plural === 'nodes' && type === 'DELETED') {
-      for (const pod of store.list('pods').filter((each) => nodeOf(each) === object.metadata.name)) {
-        deleteObject(store, 'pods', pod, { gracePeriodSeconds: 0 });
-      }
-    }
+    if (plural === 'nodes' && type === 'DELETED') collectPods(store, object.metadata.name);
     if (plural !== 'leases') wake();
   });
 
@@ -104,9 +100,7 @@ export function createWorld(store: Store, pace: Pace): World {
       schedule(store, runs);
     });
   };
-  const renew = setInterval(() => {
-    for (const { metadata } of store.list('nodes')) if (runs(metadata.name)) renewLease(store, metadata.name);
-  }, pace.leaseMs);
+  const renew = setInterval(() => renewLeases(store, runs), pace.leaseMs);
 
   return {
     stopKubelet,
@@ -177,6 +171,17 @@ function schedule(store: Store, runs: (node: string) => boolean): void {
 function fits({ spec }: Pick<Resource, 'spec'>, node: Resource): boolean {
   const selector = (spec?.['nodeSelector'] ?? {}) as Readonly<Record<string, string>>;
   return Object.entries(selector).every(([key, value]) => node.metadata.labels?.[key] === value);
+}
+
+/** The pod garbage collector: what was on a node that is no more. */
+function collectPods(store: Store, node: string): void {
+  for (const pod of store.list('pods').filter((each) => nodeOf(each) === node)) {
+    deleteObject(store, 'pods', pod, { gracePeriodSeconds: 0 });
+  }
+}
+
+function renewLeases(store: Store, runs: (node: string) => boolean): void {
+  for (const { metadata } of store.list('nodes')) if (runs(metadata.name)) renewLease(store, metadata.name);
 }
 
 function renewLease(store: Store, name: string): void {

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newBudget, newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
+import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
+import { type ApiAnswer, openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let small: SmallCluster;
+let api: TestApi;
+let bare: TestApi;
+
+beforeAll(async () => {
+  small = await startSmallCluster();
+  api = await openTestApi({ settings: { BATON_KUBECONFIG: small.kubeconfigFile } });
+  bare = await openTestApi();
+});
+afterAll(async () => {
+  await Promise.all([api.close(), bare.close()]);
+  await small.close();
+});
+beforeEach(() => {
+  const { store } = small.simulator;
+  small.simulator.clearFaults();
+  for (const plural of ['replicasets', 'daemonsets', 'poddisruptionbudgets', 'pods', 'nodes']) {
+    for (const object of store.list(plural)) store.remove(plural, object);
+  }
+  for (const name of ['n1', 'n2']) {
+    small.simulator.world.startKubelet(name);
+    store.create('nodes', newNode(name, { rack: 'r1', 'node-role.kubernetes.io/worker': '' }));
+  }
+});
+
+interface Message {
+  readonly message: string;
+  readonly error: boolean;
+  readonly kind: string;
+  readonly name?: string;
+}
+
+/** The Status object of a request, taken apart. */
+async function post(path: string, test: TestApi = api) {
+  const answer: ApiAnswer = await test.call('POST', path);
+  const details = answer.body['details'] as { readonly errorCount: number; readonly messageList: Message[] };
+  return { ...answer, details, reason: answer.body['reason'], text: String(answer.body['message']) };
+}
+
+describe('drain', () => {
+  test('answers a Status object under both paths', async () => {
+    for (const path of ['/nodes/n1/drain', '/v1/nodes/n1/drain', '/api/v1.0/nodes/n1/drain']) {
+      const { status, body } = await post(`${path}?timeout=10&grace-period=1`);
+      expect(body).toMatchObject({
+        kind: 'Status',
+        apiVersion: 'v1.0',
+        metadata: {},
+        status: 'Success',
+        message: 'Node n1 is drained',
+        reason: 'Success',
+        details: { errorCount: 0 },
+        code: 200,
+      });
+      expect(status).toBe(200);
+    }
+    expect(small.node('n1')?.spec).toMatchObject({ unschedulable: true });
+  });
+
+  test.each([
+    ['?timeout=10&grace-period=10', /less than the timeout/],
+    ['?timeout=10&grace-period=11', /less than the timeout/],
+    ['?timeout=600', /less than the timeout/], // the grace period's default is 1800
+    ['?timeout=0', /whole number of seconds/],
+    ['?timeout=1.5', /whole number of seconds/],
+    ['?timeout=-1', /whole number of seconds/],
+    ['?grace-period=x', /whole number of seconds/],
+    ['?grace=1', /Unexpected arguments: grace/],
+  ])('%s is a bad request', async (query, text) => {
+    const answer = await post(`/nodes/n1/drain${query}`);
+    expect([answer.status, answer.reason]).toEqual([400, 'BadRequest']);
+    expect(answer.text).toMatch(text);
+    expect(small.node('n1')?.spec?.['unschedulable']).toBeUndefined();
+  });
+
+  test('names the pod and the budget that stood in the way', async () => {
+    await small.addSet('web', 2);
+    small.simulator.store.create('poddisruptionbudgets', newBudget('web-budget', 'web', 2));
+    const [pod] = small.podsOn('n1');
+    const { status, reason, details } = await post('/nodes/n1/drain?timeout=1&grace-period=0');
+    expect([status, reason]).toEqual([500, 'DrainNodeError']);
+    expect(details.errorCount).toBeGreaterThan(0);
+    expect(details.messageList.filter(({ error }) => error)).toEqual(
+      expect.arrayContaining([
+        {
+          kind: 'Pod',
+          name: `default/${pod?.metadata.name}`,
+          error: true,
+          message: expect.stringContaining('PodDisruptionBudget default/web-budget') as string,
+        },
+      ]),
+    );
+  });
+
+  test('of an API server that does not let the conductor in says so at once', async () => {
+    small.simulator.inject({ path: /nodes\/n1$/, status: 403, body: { kind: 'Status', message: 'no, user "baton"' } });
+    const { status, reason, text } = await post('/nodes/n1/drain');
+    expect([status, reason]).toEqual([500, 'DrainNodeError']);
+    expect(text).toContain('HTTP 403: no, user "baton"');
+  });
+});
+
+test.each(['drain', 'clear-labels', 'shutdown-kubelet', 'remove-from-cluster'])(
+  '%s: an unknown node is not found; without a kubeconfig it says what to set',
+  async (verb) => {
+    const { status, reason } = await post(`/nodes/n9/${verb}`);
+    expect([status, reason]).toEqual([404, 'NotFound']);
+    const unset = await post(`/nodes/n9/${verb}`, bare);
+    expect([unset.status, unset.text]).toEqual([500, expect.stringContaining('set BATON_KUBECONFIG')]);
+  },
+);
+
+describe('clear-labels', () => {
+  test('takes away what was added, and waits for the pods of daemon sets that needed it', async () => {
+    const { store } = small.simulator;
+    store.create('daemonsets', newSet('agents', { nodeSelector: { rack: 'r1' } }));
+    store.create('daemonsets', newSet('everywhere'));
+    await expect.poll(() => small.podsOn('n1').length).toBe(2);
+    await small.settle();
+    small.simulator.inject({ path: /nodes\/n1$/, method: 'PATCH', status: 409 });
+    const { status } = await post('/nodes/n1/clear-labels?timeout=10');
+    expect(status).toBe(200);
+    expect(Object.keys(small.node('n1')?.metadata.labels ?? {})).toEqual([
+      'kubernetes.io/hostname',
+      'kubernetes.io/os',
+      'kubernetes.io/arch',
+      'beta.kubernetes.io/os',
+    ]);
+    expect(small.podsOn('n1').map(({ metadata }) => metadata.labels?.['app'])).toEqual(['everywhere']);
+    expect(Object.keys(small.node('n2')?.metadata.labels ?? {})).toContain('rack');
+  });
+
+  test('names the pods that do not settle', async () => {
+    small.addPod({ name: 'held', node: 'n1', finalizers: ['example.org/hold'] });
+    await small.settle();
+    const pod = small.simulator.store.get('pods', 'held');
+    small.simulator.store.replace('pods', {
+      ...pod,
+      metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 0 },
+    });
+    const { status, reason, details } = await post('/nodes/n1/clear-labels?timeout=1');
+    expect([status, reason]).toEqual([500, 'ClearLabelsError']);
+    expect(details.messageList.map(({ message }) => message)).toContain(
+      'Pod default/held is ending, held by its finalizers example.org/hold',
+    );
+  });
+});
+
+describe('shutdown-kubelet', () => {
+  test('labels the node, upon which the daemon set stops it', async () => {
+    const { status, text } = await post(
+      '/nodes/n1/shutdown-kubelet?timeout=10&apply-daemon-set=true&daemon-set-image=tools:1',
+    );
+    expect([status, text]).toEqual([200, expect.stringContaining('Kubelet of node n1 is silent')]);
+    expect(small.node('n1')?.metadata.labels).toMatchObject({ 'promenade-decomission': 'enabled' });
+    expect(JSON.stringify(small.simulator.store.list('daemonsets'))).toContain('"image":"tools:1"');
+    expect(small.simulator.world.isRunning('n2')).toBe(true);
+    // again, with the daemon set there: nothing is in its way
+    expect(await post('/nodes/n1/shutdown-kubelet?timeout=10&apply-daemon-set=true')).toMatchObject({ status: 200 });
+  });
+
+  test('a kubelet that goes on is a failure after its time', async () => {
+    const { status, reason, text } = await post('/nodes/n1/shutdown-kubelet?timeout=1');
+    expect([status, reason]).toEqual([500, 'ShutdownKubeletError']);
+    expect(text).toContain('Kubelet of node n1 still reports');
+  });
+});
+
+describe('remove-from-cluster', () => {
+  test('lists everything that stands in the way', async () => {
+    small.addPod({ name: 'web', node: 'n1' });
+    const { status, reason, details } = await post('/nodes/n1/remove-from-cluster');
+    expect([status, reason]).toEqual([409, 'Conflict']);
+    expect(details.messageList.map(({ message }) => message)).toEqual([
+      'Node n1 is not cordoned',
+      'Pod default/web is on it',
+      'Label rack=r1 is on it',
+      'Label node-role.kubernetes.io/worker= is on it',
+    ]);
+    expect(small.node('n1')).toBeDefined();
+  });
+
+  test('ends what the others have begun, and a repeat finds nothing', async () => {
+    small.simulator.store.create('daemonsets', newSet('everywhere'));
+    for (const verb of ['drain?timeout=10&grace-period=1', 'clear-labels', 'shutdown-kubelet?apply-daemon-set=1']) {
+      expect(await post(`/nodes/n1/${verb}`)).toMatchObject({ status: 200 });
+    }
+    expect(await post('/nodes/n1/remove-from-cluster')).toMatchObject({
+      status: 200,
+      text: 'Node n1 is removed from the cluster',
+    });
+    expect(small.node('n1')).toBeUndefined();
+    expect(await post('/nodes/n1/remove-from-cluster')).toMatchObject({ status: 404 });
+  });
+
+  test('an answer that is lost, or a change in between, is looked at again', async () => {
+    const { store } = small.simulator;
+    const node = store.get('nodes', 'n1');
+    store.replace('nodes', { ...node, metadata: { ...node.metadata, labels: {} }, spec: { unschedulable: true } });
+    small.simulator.inject({ path: /nodes\/n1$/, method: 'DELETE', status: 409 });
+    small.simulator.inject({ path: /nodes\/n1$/, method: 'DELETE', dropAnswer: true });
+    expect(await post('/nodes/n1/remove-from-cluster')).toMatchObject({ status: 200 });
+    expect(small.node('n1')).toBeUndefined();
+  });
+});

@@ -1,0 +1,141 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { airshipPath } from '#conductor/http/airship-values.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, queryFlag } from '#conductor/http/query-values.ts';
+import { answerStatus } from '#conductor/http/status-object.ts';
+import {
+  type ClusterWork,
+  checkDrainTimes,
+  clearLabelsStep,
+  drainStep,
+  type NodeStep,
+  nodeStepDefaults,
+  removeFromClusterStep,
+  runNodeStep,
+  shutdownKubeletStep,
+} from '#conductor/teardown/kubernetes/node-steps.ts';
+
+const tags = ["teardown of a site's nodes (Promenade's)"];
+/** Hono knows a path by its text: `/nodes/…` without a prefix is served as `/v1/nodes/…`. */
+const prefixes = ['/v1', airshipPath] as const;
+
+const largestSeconds = 604_800;
+
+/** A whole number of seconds, of a week at the most. */
+export function wholeSeconds(least: 0 | 1) {
+  const kind = `must be a whole number of seconds, ${least} to ${largestSeconds}`;
+  return z
+    .string()
+    .regex(/^\d{1,6}$/, kind)
+    .transform(Number)
+    .refine((seconds) => seconds >= least && seconds <= largestSeconds, kind);
+}
+
+const timeout = (fallback: number) =>
+  wholeSeconds(1).default(fallback).describe(`seconds for all of it; default ${fallback}`);
+const Params = z.object({
+  node_id: z.string().describe('host name of the server: the name of the node in the cluster'),
+});
+const queries = {
+  drain: z.strictObject({
+    timeout: timeout(nodeStepDefaults.drainTimeout),
+    'grace-period': wholeSeconds(0)
+      .default(nodeStepDefaults.drainGracePeriod)
+      .describe('seconds that each pod gets to end by itself; less than the timeout'),
+  }),
+  clearLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.clearLabelsTimeout) }),
+  shutdownKubelet: z.strictObject({
+    timeout: timeout(nodeStepDefaults.shutdownKubeletTimeout),
+    'apply-daemon-set': queryFlag.describe('put the daemon set that stops kubelets into the cluster first'),
+    'daemon-set-image': z.string().min(1).optional().describe('for its container, with a shell and nsenter'),
+  }),
+  removeFromCluster: z.strictObject({ timeout: timeout(nodeStepDefaults.removeFromClusterTimeout) }),
+};
+
+function stepRoute<Prefix extends string, Verb extends string, Query extends z.ZodObject>(
+  prefix: Prefix,
+  verb: Verb,
+  query: Query,
+  summary: string,
+) {
+  return createRoute({
+    method: 'post',
+    path: `${prefix}/nodes/{node_id}/${verb}`,
+    tags,
+    summary,
+    request: { params: Params, query },
+    responses: {
+      ...answers(200, 'a Status object: it is done'),
+      400: { description: 'a parameter that cannot work' },
+      404: { description: 'the cluster has no such node' },
+      500: { description: 'it has not ended well; details.messageList names what stood in the way' },
+    },
+  });
+}
+
+/**
+ * Seed 001's operations on a node of the Kubernetes cluster, under its bare paths and below `/api/v1.0`. They are
+ * synchronous: each answers when all is done, or time is up; who hangs up stops it at the next round.
+ */
+export function kubernetesTeardownRoutes({ config, stopping }: Pick<ConductorContext, 'config' | 'stopping'>): ApiApp {
+  const app = newApiApp();
+
+  const run = async <Step extends NodeStep>(
+    c: Context<ApiEnv>,
+    reason: string,
+    work: ClusterWork<Step>,
+    step: Omit<Step, 'signal'>,
+  ): Promise<Response> => {
+    const signal = AbortSignal.any([c.req.raw.signal, stopping]);
+    const messages = await runNodeStep(config.kubeconfigFile, reason, work, { ...step, signal } as Step);
+    const message = messages.at(-1)?.message ?? `Node ${step.node}: done`;
+    return answerStatus(c, { status: 'Success', code: 200, message, messages });
+  };
+
+  for (const prefix of prefixes) {
+    app.openapi(stepRoute(prefix, 'drain', queries.drain, 'Cordon a node and evict its pods'), (c) => {
+      const { timeout: seconds, 'grace-period': gracePeriod } = c.req.valid('query');
+      const step = { node: c.req.valid('param').node_id, timeout: seconds, gracePeriod };
+      checkDrainTimes(step);
+      return run(c, 'DrainNodeError', drainStep, step);
+    });
+
+    app.openapi(
+      stepRoute(prefix, 'clear-labels', queries.clearLabels, 'Remove the labels that were added to a node'),
+      (c) =>
+        run(c, 'ClearLabelsError', clearLabelsStep, {
+          node: c.req.valid('param').node_id,
+          timeout: c.req.valid('query').timeout,
+        }),
+    );
+
+    app.openapi(stepRoute(prefix, 'shutdown-kubelet', queries.shutdownKubelet, 'Have a node stop its kubelet'), (c) => {
+      const query = c.req.valid('query');
+      return run(c, 'ShutdownKubeletError', shutdownKubeletStep, {
+        node: c.req.valid('param').node_id,
+        timeout: query.timeout,
+        applyDaemonSet: query['apply-daemon-set'] === true,
+        image: query['daemon-set-image'],
+      });
+    });
+
+    app.openapi(
+      stepRoute(
+        prefix,
+        'remove-from-cluster',
+        queries.removeFromCluster,
+        'Delete a node that is drained and unlabelled',
+      ),
+      (c) =>
+        run(c, 'DeleteNodeError', removeFromClusterStep, {
+          node: c.req.valid('param').node_id,
+          timeout: c.req.valid('query').timeout,
+        }),
+    );
+  }
+
+  return app;
+}

@@ -1,0 +1,12 @@
+import { z } from 'zod';
+
+/** Settings of how the Kubernetes cluster is reached whose nodes are torn down; part of the conductor's environment. */
+export const kubernetesEnvironment = {
+  BATON_KUBECONFIG: z
+    .string()
+    .optional()
+    .describe(
+      'kubeconfig file of the Kubernetes cluster that nodes are part of; its current context counts, and it is read anew ' +
+        'for each operation',
+    ),
+} as const;
