@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
+import { airshipList, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
@@ -32,7 +33,7 @@ const verbosity = z
   .enum(['0', '1', '2', '3', '4', '5'], { error: 'must be 0 to 5: how much of what has happened is told' })
   .default('1')
   .transform(Number);
-const Verbosity = z.strictObject({ verbosity });
+const Verbosity = airshipQuery({}).extend({ verbosity });
 
 const ActionRequest = z.strictObject({
   name: z.string({ error: 'must be the name of an action' }),
@@ -44,7 +45,7 @@ const create = createRoute({
   path,
   tags,
   summary: 'Start a site action: deploy_site, update_site, relabel_nodes, verify_site',
-  request: { body: jsonBody(ActionRequest), query: z.strictObject({ 'allow-intermediate-commits': queryFlag }) },
+  request: { body: jsonBody(ActionRequest), query: airshipQuery({ 'allow-intermediate-commits': queryFlag }) },
   responses: {
     ...answers(200, 'dry_run: the groups in their order, with their nodes; nothing is started'),
     ...answers(201, 'the action, and its address in Location'),
@@ -57,8 +58,7 @@ const list = createRoute({
   tags,
   summary: 'List site actions, the newest first',
   request: {
-    query: z.strictObject({
-      verbosity,
+    query: Verbosity.extend({
       limit: z.coerce.number({ error: 'must be a number' }).int().min(1).max(maximumPage).default(usualPage),
       marker: z.string().optional(),
     }),
@@ -82,7 +82,7 @@ const showNodes = createRoute({
   summary: 'List the nodes of a site action with what became of them',
   request: {
     params: ActionParams,
-    query: z.strictObject({
+    query: airshipQuery({
       group: z.string().optional(),
       status: z.enum(['not_started', 'prepared', 'success', 'failure']).optional(),
       working: queryFlag,
@@ -114,7 +114,7 @@ const showLogs = createRoute({
   path: `${stepPath}/logs`,
   tags,
   summary: 'Show what has happened in a step, a line each',
-  request: { params: StepParams, query: z.strictObject({ try: z.string().optional() }) },
+  request: { params: StepParams, query: airshipQuery({ try: z.string().optional() }) },
   responses: answers(200, 'text'),
 });
 
@@ -123,7 +123,7 @@ const siteStatuses = createRoute({
   path: '/api/v1.0/site_statuses',
   tags,
   summary: "Show every node's provision and power state",
-  request: { query: z.strictObject({ filters: z.string().optional() }) },
+  request: { query: airshipQuery({ filters: airshipList }) },
   responses: answers(200, 'nodes_provision_status and machines_powerstate, or those that filters names'),
 });
 

@@ -11,6 +11,24 @@ export const airshipPath = '/api/v1.0';
 /** `?force`, `?force=true`. */
 export const airshipFlag = z.union([z.literal('').transform(() => true), looseBoolean]).optional();
 
+const unused = "Shipyard's client gives it; here it means nothing";
+
+/**
+ * What Shipyard's client adds to its calls (`shipyard_client/api_client/base_client.py`: `verbosity` to every one,
+ * `shipyard_api_client.py`: `cleartext-secrets`), taken by all of these paths. Notes alone have a verbosity, and no
+ * document has a secret.
+ */
+export function airshipQuery<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject({
+    verbosity: z.string().optional().describe(unused),
+    'cleartext-secrets': airshipFlag.describe(unused),
+    ...shape,
+  });
+}
+
+/** `a,b`, or `a` and `b` one after another, as Python's requests send a list. */
+export const airshipList = z.union([z.string(), z.array(z.string()).transform((names) => names.join(','))]).optional();
+
 const largestId = 2 ** 31 - 1;
 
 /** A revision's number in a path; 0 stands for "nothing" where it may. */

@@ -1,7 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
-import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
-import { airshipFlag, airshipPath } from '#conductor/http/airship-values.ts';
+import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
@@ -13,7 +12,7 @@ const commit = createRoute({
   tags: ["site documents (Airship's)"],
   summary: 'Commit what is in the buffer, once its documents are checked',
   request: {
-    query: z.strictObject({
+    query: airshipQuery({
       force: airshipFlag.describe('commit it with its errors'),
       dryrun: airshipFlag.describe('check it and tell, and change nothing; wins over force'),
     }),

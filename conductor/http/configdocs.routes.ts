@@ -1,11 +1,18 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
-import { airshipFlag, airshipPath, answerYaml, readText } from '#conductor/http/airship-values.ts';
+import {
+  airshipFlag,
+  airshipList,
+  airshipPath,
+  airshipQuery,
+  answerYaml,
+  readText,
+} from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
-import { parseDocumentsInTurns } from '#conductor/sites/documents/parse-documents.ts';
+import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { chooseVersions, compareVersions, readRole } from '#conductor/sites/revisions/compare-versions.ts';
 import { documentsWithUpload } from '#conductor/sites/revisions/documents-with-upload.ts';
@@ -30,11 +37,11 @@ const list = createRoute({
   tags,
   summary: 'List the collections of documents, and what is new in one version against another',
   request: {
-    query: z.strictObject({
+    query: airshipQuery({
       'base-version': z.string().optional().describe('default committed'),
       'diff-version': z.string().optional().describe('default buffer'),
-      versions: z.string().optional().describe("Shipyard's: committed,buffer; two with a comma between, in any order"),
-      version: z.string().optional().describe("what Shipyard's documentation calls `versions`"),
+      versions: airshipList.describe("Shipyard's: committed,buffer; two with a comma between, or one after another"),
+      version: airshipList.describe("what Shipyard's documentation calls `versions`"),
     }),
   },
   responses: answers(200, 'a list, one entry per collection, with base_status and new_status'),
@@ -47,7 +54,7 @@ const upload = createRoute({
   summary: 'Put a collection of documents into the buffer',
   request: {
     params: CollectionParams,
-    query: z.strictObject({
+    query: airshipQuery({
       buffermode: z
         .string()
         .toLowerCase()
@@ -68,7 +75,7 @@ const show = createRoute({
   summary: 'Show a collection as it was uploaded, byte for byte',
   request: {
     params: CollectionParams,
-    query: z.strictObject({
+    query: airshipQuery({
       version: z.string().optional().describe('default: the buffer, or else what is committed'),
     }),
   },
@@ -117,7 +124,7 @@ export function configdocsRoutes(context: ConductorContext): ApiApp {
 
 /** @throws AppError `invalid_argument` with the faults of each document. */
 async function readUpload(text: string, isEmpty: boolean): Promise<CollectionUpload['content']> {
-  const { documents, faults } = await parseDocumentsInTurns(text);
+  const { documents, faults } = await parseUpload(text);
   const errors = faults.filter(({ level }) => level === 'Error');
   if (errors.length > 0) {
     const details = { faults, reason: 'InvalidDocuments' };

@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
-import { airshipFlag, airshipPath } from '#conductor/http/airship-values.ts';
+import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
@@ -65,7 +65,7 @@ const remove = createRoute({
   summary: 'Forget a credential',
   request: {
     params: CredentialParams,
-    query: z.strictObject({ force: airshipFlag.describe('also one that documents name') }),
+    query: airshipQuery({ force: airshipFlag.describe('also one that documents name') }),
   },
   responses: { ...answers(204, 'gone'), 409: { description: 'documents name it' } },
 });

@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
-import { airshipPath } from '#conductor/http/airship-values.ts';
+import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
@@ -36,7 +36,7 @@ const groups = createRoute({
   path: `${airshipPath}/site/groups`,
   tags,
   summary: 'Show the groups of a site in an order in which they can be deployed, with their nodes',
-  request: { query: z.strictObject({ version: z.string().default('committed') }) },
+  request: { query: airshipQuery({ version: z.string().default('committed') }) },
   responses: answers(200, 'the strategy and its groups'),
 });
 

@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
-import { airshipPath } from '#conductor/http/airship-values.ts';
+import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { choosePlugins } from '#conductor/sites/plugins/choose-plugins.ts';
@@ -47,7 +47,7 @@ const order = createRoute({
   tags,
   summary: 'Tell in which order the tasks of plugins run, with the reason for each place',
   request: {
-    query: z.strictObject({
+    query: airshipQuery({
       plugins: z.string().optional().describe('NAME@VERSION, with commas between'),
       version: z.string().optional().describe('those of a revision: buffer, committed, a number; default committed'),
       role: z.string().optional().describe('only what a node with this tag runs'),

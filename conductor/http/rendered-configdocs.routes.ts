@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
-import { airshipPath, answerDocuments } from '#conductor/http/airship-values.ts';
+import { airshipPath, airshipQuery, answerDocuments } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
@@ -17,7 +17,7 @@ const show = createRoute({
   tags: ["site documents (Airship's)"],
   summary: 'Show all documents as they are worked from: nodes with what they have from their host profiles',
   request: {
-    query: z.strictObject({
+    query: airshipQuery({
       version: z.string().optional().describe('default: the buffer, or else what is committed'),
     }),
   },

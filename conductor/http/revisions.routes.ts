@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/db/schema/site.ts';
-import { airshipPath, answerDocuments, revisionNumber } from '#conductor/http/airship-values.ts';
+import { airshipPath, airshipQuery, answerDocuments, revisionNumber } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers } from '#conductor/http/query-values.ts';
@@ -36,7 +36,7 @@ const list = createRoute({
   tags,
   summary: "List revisions of the site's documents",
   request: {
-    query: z.strictObject({
+    query: airshipQuery({
       tag: z
         .union([z.string().transform((tag) => [tag]), z.array(z.string())])
         .optional()
@@ -64,7 +64,7 @@ const documents = createRoute({
   summary: "Show a revision's documents",
   request: {
     params: RevisionParams,
-    query: z.strictObject({
+    query: airshipQuery({
       schema: z.string().optional(),
       'metadata.name': z.string().optional(),
       'status.bucket': z.string().optional().describe('only of this collection'),

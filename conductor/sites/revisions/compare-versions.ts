@@ -50,7 +50,9 @@ export function chooseVersions(query: {
         `versions: it must be two different ones with a comma between; each ${choices}`,
       );
     }
-    return { base, diff, named: [base, diff] };
+    // Shipyard's client gives these two of itself where its operator has named none
+    const isDefault = base === 'committed' && diff === 'buffer';
+    return { base, diff, named: isDefault ? [] : [base, diff] };
   }
   const base = query.base === undefined ? 'committed' : readRole('base-version', query.base);
   const diff = query.diff === undefined ? 'buffer' : readRole('diff-version', query.diff);
