@@ -32,3 +32,18 @@ test('what has not begun in time is left out, and is not always the same', async
   expect(first).toHaveLength(5);
   expect(await few()).not.toEqual(first);
 });
+
+test('after a failure nothing begins any more, and nothing goes on when it is told', async () => {
+  let begun = 0;
+  let atWork = 0;
+  const act = async () => {
+    begun += 1;
+    atWork += 1;
+    const turns = begun === 1 ? 0 : 10;
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    atWork -= 1;
+    if (turns === 0) throw new Error('the database is gone');
+  };
+  await expect(actInTurn(items, act, { atOnce: 4, budgetMs: 1000 })).rejects.toThrow('the database is gone');
+  expect({ begun, atWork }).toEqual({ begun: 4, atWork: 0 });
+});

@@ -2,6 +2,7 @@
  * Does all of it, so many at a time; what has not begun when the time is over is left out. In random order, so that what
  * comes to nothing again and again keeps nobody else from its turn for long.
  * @returns the results of those that were done
+ * @throws what the first has failed with, once those beside it have ended: nothing goes on behind the caller's back
  */
 export async function actInTurn<Item, Result>(
   items: readonly Item[],
@@ -11,12 +12,19 @@ export async function actInTurn<Item, Result>(
   const results = new Map<Item, Result>();
   const queue = shuffle(items);
   const end = now() + budgetMs;
+  const failures: unknown[] = [];
   const worker = async (): Promise<void> => {
     for (let item = queue.pop(); item !== undefined; item = now() < end ? queue.pop() : undefined) {
-      results.set(item, await act(item));
+      if (failures.length > 0) return;
+      try {
+        results.set(item, await act(item));
+      } catch (error) {
+        failures.push(error);
+      }
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  if (failures.length > 0) throw failures[0];
   return results;
 }
 

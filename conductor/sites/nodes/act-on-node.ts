@@ -7,7 +7,7 @@ import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
-import { alignNode, enrolNode } from '#conductor/sites/nodes/enrol-node.ts';
+import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
 import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
@@ -76,6 +76,7 @@ export async function actOnNode(
     return requestProvision(context, row, { verb: act.verb, steps, caller, actionId: action.id });
   }
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
+  if (act.kind === 'renew access') return renewAccess(context, action, design);
   if (act.kind === 'align') return alignNode(context, action, { wanted, design });
   return deployNode(context, { action, wanted, design, steps: await work.pluginSteps(wanted.tags) });
 }

@@ -5,11 +5,11 @@ import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { actOnNode, type BeatWork, type NodeTask } from '#conductor/sites/nodes/act-on-node.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
-import type { NodeDecision } from '#conductor/sites/nodes/node-decision.ts';
+import { isBusy, type NodeDecision } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, NodeOutcome, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
-import { noteCancelled } from '#conductor/sites/nodes/read-standing.ts';
+import { readCancelled } from '#conductor/sites/nodes/read-standing.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
 import { errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
@@ -31,8 +31,7 @@ export async function advanceNodes(
   if (orders.length === 0) return new Map();
   const { action, site } = work;
   const cancelled = orders.flatMap(({ node, cancel }) => (cancel === undefined ? [] : node.name));
-  const since =
-    cancelled.length > 0 ? await noteCancelled(context.db, action.id, cancelled) : new Map<string, number>();
+  const since = await readCancelled(context.db, action.id, cancelled);
   const read = await readFacts(context, action.id, orders);
   const outcomes = new Map<string, NodeOutcome>();
   const tasks: { readonly task: NodeTask; readonly decision: Extract<NodeDecision, { kind: 'act' }> }[] = [];
@@ -74,7 +73,9 @@ async function actOnce(
     if (isRetryable(error)) return { state: 'working', doing: `${doing}: another try after: ${reason}` };
     const read = await readFacts(context, work.action.id, [task.order]);
     const now = read.get(task.order.node.name)?.facts ?? {};
-    if (hasMoved(task.facts, now)) return { state: 'working', doing };
+    // what this action has begun is never left alone, whatever was refused
+    const goesOn = isBusy(now, work.action.id);
+    if (goesOn || hasMoved(task.facts, now)) return { state: 'working', doing };
     context.log.error({ node: task.order.node.name, action: work.action.id, err: error }, `${act.kind} failed`);
     return { state: 'failed', error: `${doing}: ${reason}` };
   }

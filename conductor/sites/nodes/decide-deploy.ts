@@ -1,5 +1,5 @@
 import { transientStates } from '#conductor/nodes/provision-states.ts';
-import { alreadyThere, notDeployedByUs } from '#conductor/sites/nodes/decide-prepare.ts';
+import { alreadyThere, notDeployedByUs, rebuildFailed } from '#conductor/sites/nodes/decide-prepare.ts';
 import {
   act,
   done,
@@ -26,6 +26,7 @@ export function decideDeploy(given: NodeCase, node: NodeStanding): NodeDecision 
   if (state !== 'available' && state !== 'deploy failed') {
     return failed(`it is no longer prepared: it is in '${state}'${node.lastError ? `: ${node.lastError}` : ''}`);
   }
+  if (state === 'deploy failed' && sites === 'deployed') return failed(rebuildFailed);
   if (sites === undefined) return failed('it is no longer prepared: its reservation is gone');
   return act({ kind: 'deploy' }, 'beginning its deploy');
 }

@@ -182,6 +182,29 @@ describe('prepare', () => {
   });
 });
 
+describe('a node that the site has deployed', () => {
+  test.each(phases)('whose rebuild failed is left as it is by %s', (phase) => {
+    const flow = flowStanding({ kind: 'deploy', state: 'failed', isOpen: false, actionId: null });
+    for (const rest of [inLine, { ...inLine, needsHardware: true, differs: ['driver_info', 'driver'] }]) {
+      const facts = factsOf('deploy failed', 'deployed by the site', { flow, rest });
+      expect(decideNode(nodeCase(facts, { phase }))).toEqual({
+        kind: 'outcome',
+        outcome: { state: 'failed', error: 'its rebuild failed; rebuild it, or redeploy_server' },
+      });
+    }
+  });
+
+  test('gets the login that its BMC has now, and nothing else', () => {
+    const decided = (differs: readonly string[], state: 'active' | 'rescue' = 'active') =>
+      nameDecision(nodeCase(factsOf(state, 'deployed by the site', { rest: { ...inLine, differs } })));
+    expect(decided(['driver_info', 'traits'])).toBe('renew access');
+    expect(decided(['driver_info'], 'rescue')).toBe('renew access');
+    expect(decided(['traits', 'properties/rack'])).toBe('done');
+    // another driver's words would mean nothing to the one that it has
+    expect(decided(['driver', 'driver_info'])).toBe('done');
+  });
+});
+
 describe('a flow under way', () => {
   test('of this action is told of, with its progress', () => {
     const step = { name: 'deploy.erase_devices_metadata', plugin: null, waitingFor: 'the agent', percent: 40 };

@@ -114,14 +114,27 @@ const isFixed = (field: string): boolean => /^(driver|resource_class|port .*)$/.
 /** The instance is the site's: it is deployed anew, over what is there, unless the machine itself is to be another. */
 function mendDeploy(given: NodeCase): NodeDecision {
   const { rest } = given.facts;
+  // it was in service: nobody but its operator says that what is on it may go
+  if (isSites(given) === 'deployed') return failed(rebuildFailed);
   const isKept = isSites(given) !== undefined && !rest?.needsHardware && !rest?.differs.some(isFixed);
   if (!isKept) return act({ kind: 'verb', verb: 'deleted' }, 'tearing down a failed deploy');
   return align(given) ?? done('its last deploy failed; it is reserved still');
 }
 
+/** Of a node that the site has deployed, and somebody else wanted deployed anew. */
+export const rebuildFailed = 'its rebuild failed; rebuild it, or redeploy_server';
+
 function alreadyActive(given: NodeCase, node: NodeStanding): NodeDecision {
   if (isActionsDeploy(given, node)) return act({ kind: 'record' }, 'recording its deploy');
-  return isSites(given) === 'deployed' ? done(alreadyThere(given)) : failed(notDeployedByUs(node));
+  if (isSites(given) !== 'deployed') return failed(notDeployedByUs(node));
+  return renewAccess(given) ?? done(alreadyThere(given));
+}
+
+/** A BMC's new password, or address: without it nobody reaches a node in service. Nothing else of it is changed. */
+function renewAccess({ facts }: NodeCase): NodeDecision | undefined {
+  const differs = facts.rest?.differs ?? [];
+  if (!differs.includes('driver_info') || differs.includes('driver')) return undefined;
+  return act({ kind: 'renew access' }, 'bringing in line: driver_info');
 }
 
 /** Why an `active` node is none of the site's. Pure. */
@@ -143,7 +156,7 @@ export function alreadyThere({ facts, designHash }: Pick<NodeCase, 'facts' | 'de
 
 function instanceElsewhere(given: NodeCase, node: NodeStanding): NodeDecision {
   if (isSites(given) !== 'deployed') return failed(`it is in '${node.provisionState}'`);
-  return done(`${alreadyThere(given)}; it is in '${node.provisionState}'`);
+  return renewAccess(given) ?? done(`${alreadyThere(given)}; it is in '${node.provisionState}'`);
 }
 
 function instanceBroken(given: NodeCase, node: NodeStanding): NodeDecision {

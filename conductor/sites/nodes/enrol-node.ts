@@ -60,6 +60,16 @@ export async function alignNode(
   if (changes.targetRaid) await changeTargetRaidConfig(context, row.uuid, changes.targetRaid, caller);
 }
 
+/** How the BMC is reached; possible on a node in service, too. */
+export async function renewAccess(
+  context: ConductorContext,
+  action: SiteWork['action'],
+  { row, changes }: NodeDesign,
+): Promise<void> {
+  const patch = changes.patch.filter(({ path }) => path.startsWith('/driver_info/'));
+  await changeNode(context, row.uuid, patch, { version: requestVersion, caller: siteCaller(action) });
+}
+
 /** One that another conductor has added meanwhile will do. */
 async function addPort(
   context: ConductorContext,

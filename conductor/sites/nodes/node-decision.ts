@@ -10,12 +10,22 @@ export interface NodeCase {
   /** Of what the documents say now (`design-hash.ts`); asked for only where it counts, for it is asked of thousands. */
   readonly designHash: () => string;
   readonly facts: NodeFacts;
-  /** Since the order to break off was first seen; milliseconds. */
+  /** Since the order to break off was given; milliseconds. */
   readonly cancelledMs?: number | undefined;
 }
 
 export type NodeAct =
-  | { readonly kind: 'enrol' | 'align' | 'end maintenance' | 'reserve' | 'forget reservation' | 'deploy' | 'record' }
+  | {
+      readonly kind:
+        | 'enrol'
+        | 'align'
+        | 'renew access'
+        | 'end maintenance'
+        | 'reserve'
+        | 'forget reservation'
+        | 'deploy'
+        | 'record';
+    }
   /** With the RAID and BIOS steps when it is `clean`. */
   | {
       readonly kind: 'verb';

@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { allocations } from '#conductor/db/schema/allocation.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
@@ -180,21 +180,26 @@ export async function readDeployed(db: Queryable, names: readonly string[]): Pro
   return new Map(rows.map(({ name, ...row }) => [name, row]));
 }
 
-/** Notes when each node was first seen to be broken off, and answers how long ago that is, in ms, by the database's clock. */
-export async function noteCancelled(
+/** How long each node has been broken off, in ms by the database's clock. Who gives the order has noted since when. */
+export async function readCancelled(
   db: Queryable,
   actionId: string,
   names: readonly string[],
 ): Promise<Map<string, number>> {
   const rows = await inParts(names, (part) =>
     db
-      .update(siteActionNodes)
-      .set({ cancelledAt: sql`coalesce(${siteActionNodes.cancelledAt}, now())` })
-      .where(and(eq(siteActionNodes.actionId, actionId), inArray(siteActionNodes.name, [...part])))
-      .returning({
+      .select({
         name: siteActionNodes.name,
         ms: sql<number>`(extract(epoch from now() - ${siteActionNodes.cancelledAt}) * 1000)::float8`,
-      }),
+      })
+      .from(siteActionNodes)
+      .where(
+        and(
+          eq(siteActionNodes.actionId, actionId),
+          inArray(siteActionNodes.name, [...part]),
+          isNotNull(siteActionNodes.cancelledAt),
+        ),
+      ),
   );
   return new Map(rows.map(({ name, ms }) => [name, ms]));
 }
