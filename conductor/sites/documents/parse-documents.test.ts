@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { parseDocuments, parseDocumentsInTurns } from '#conductor/sites/documents/parse-documents.ts';
+import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 
 const good = 'schema: armada/Chart/v1\nmetadata: {name: NAME}\ndata: {a: 1}\n';
 const named = (name: string) => good.replace('NAME', name);
@@ -98,7 +98,7 @@ test('a few lines that stand for gigabytes are refused', () => {
   const wide = `a: &a [${Array(200).fill('1').join(',')}]\nb: [${Array(200).fill('*a').join(',')}]`;
   expect(messages(wide, { values: 30_000 })).toMatchInlineSnapshot(`
     [
-      "Error TooLarge document 1: the upload has too many values, those that aliases stand for included",
+      "Error TooLarge document 1: it has too many values, those that aliases stand for included",
     ]
   `);
 });
@@ -126,16 +126,18 @@ test('an upload has limits', () => {
   `);
 });
 
-test('in turns it is the same, and others have theirs', async () => {
-  const text = Array.from({ length: 400 }, (_, index) => named(`n${index}`)).join('---\n');
-  let turns = 0;
-  const counting = setInterval(() => {
-    turns += 1;
-  }, 0);
-  const parsed = await parseDocumentsInTurns(text);
-  clearInterval(counting);
-  expect(parsed).toEqual(parseDocuments(text));
-  expect(turns).toBeGreaterThan(1);
+test('one document has limits of its own', () => {
+  const large = `${named('a')}---\n${named('b')}more: "${'x'.repeat(100)}"\n`;
+  expect(messages(large, { documentCharacters: 100 })).toEqual([
+    expect.stringMatching(/^Error TooLarge document 2 has 1\d\d characters, and may have 100$/),
+  ]);
+  expect(messages(large, { documentCharacters: 200 })).toEqual([]);
+  const many = `${named('a')}more: [${'0,'.repeat(100)}]`;
+  expect(messages(many, { documentValues: 100 })).toEqual([
+    'Error TooLarge document 1: it has too many values, those that aliases stand for included',
+  ]);
+  expect(messages(`${named('a')}more: |\n${'  ---\n'.repeat(50)}`, { documentCharacters: 200 })).toHaveLength(1);
+  expect(messages('---\n'.repeat(100_002))).toEqual(['Error TooLarge the upload has more than 100000 documents']);
 });
 
 test('whatever JSON there is comes back', () => {

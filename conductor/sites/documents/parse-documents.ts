@@ -4,19 +4,30 @@ import { type Parsed, readDocument, TooMuch, tooDeep } from '#conductor/sites/do
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /** Of one upload; 10,000 nodes take 5 MB. */
-interface DocumentLimits {
+export interface DocumentLimits {
   /** Characters of the text. */
   readonly characters: number;
+  /** Characters of one document. */
+  readonly documentCharacters: number;
   /** Values once aliases are written out: a few lines of YAML can stand for gigabytes. */
   readonly values: number;
+  /** Of one document. */
+  readonly documentValues: number;
   readonly depth: number;
   /** Told at most; a file that is no YAML has thousands. */
   readonly faults: number;
 }
 
-const defaultLimits: DocumentLimits = { characters: 32 * 1024 ** 2, values: 4_000_000, depth: 64, faults: 200 };
+const defaultLimits: DocumentLimits = {
+  characters: 32 * 1024 ** 2,
+  documentCharacters: 1024 ** 2,
+  values: 4_000_000,
+  documentValues: 200_000,
+  depth: 64,
+  faults: 200,
+};
 
-interface ParsedDocuments {
+export interface ParsedDocuments {
   /** Those that can be used, in order: mappings with schema and metadata.name. */
   readonly documents: JsonObject[];
   /** An Error among them = the upload is refused. Each begins with `document 2, line 17, column 3:`. */
@@ -25,38 +36,17 @@ interface ParsedDocuments {
 
 /**
  * The YAML documents of an upload: what is wrong by itself, without the rest of the site. Empty documents are left out.
- * Pure; 10,000 nodes take seconds, so the conductor takes them in turns (`parseDocumentsInTurns`).
+ * Pure; 10,000 nodes take seconds: the conductor takes them by `parseUpload`.
  */
-export function parseDocuments(text: string, limits: Partial<DocumentLimits> = {}): ParsedDocuments {
-  const parsing = parseEach(text, { ...defaultLimits, ...limits });
-  for (let step = parsing.next(); ; step = parsing.next()) if (step.done) return step.value;
-}
-
-/** As `parseDocuments`; whatever else there is to do gets its turn every few milliseconds. */
-export async function parseDocumentsInTurns(
-  text: string,
-  limits: Partial<DocumentLimits> = {},
-): Promise<ParsedDocuments> {
-  const parsing = parseEach(text, { ...defaultLimits, ...limits });
-  for (let since = performance.now(), step = parsing.next(); ; step = parsing.next()) {
-    if (step.done) return step.value;
-    if (performance.now() - since < 10) continue;
-    await new Promise((resolve) => setImmediate(resolve));
-    since = performance.now();
-  }
-}
-
-/** Yields after each document. */
-function* parseEach(text: string, limits: DocumentLimits): Generator<void, ParsedDocuments> {
+export function parseDocuments(text: string, given: Partial<DocumentLimits> = {}): ParsedDocuments {
+  const limits = { ...defaultLimits, ...given };
   const documents: JsonObject[] = [];
   const faults: SiteFault[] = [];
   const result = { documents, faults };
-  if (text.length > limits.characters) {
-    const message = `the upload has ${text.length} characters, and may have ${limits.characters}: make several collections of it`;
-    return { documents, faults: [{ level: 'Error', name: 'TooLarge', message }] };
-  }
+  const tooLarge = sizeFault(text, limits);
+  if (tooLarge) return { documents, faults: [tooLarge] };
   const lines = new LineCounter();
-  const budget = { values: limits.values, depth: limits.depth };
+  const budget = { values: limits.values, documentValues: limits.documentValues, depth: limits.depth };
   const firsts = new Map<string, number>();
   const composed = composeEach(text, lines);
   for (let number = 1; ; number += 1) {
@@ -65,17 +55,47 @@ function* parseEach(text: string, limits: DocumentLimits): Generator<void, Parse
     const step = next.value;
     if (step.done) return result;
     const read = attempt(() => readDocument(step.value, { number, lines, budget, firsts }), number);
-    if ('fault' in read) faults.push(read.fault);
-    else {
-      faults.push(...read.value.faults);
-      if (read.value.document) documents.push(read.value.document);
-    }
+    // what has used up one limit has used it up for the rest, too
+    if ('fault' in read) return { documents, faults: [...faults, read.fault] };
+    faults.push(...read.value.faults);
+    if (read.value.document) documents.push(read.value.document);
     if (faults.length >= limits.faults) {
       const message = `these are the first ${faults.length} faults; the text from document ${number} on was not looked at`;
       return { documents, faults: [...faults, { level: 'Error', name: 'TooManyFaults', message }] };
     }
-    yield;
   }
+}
+
+/** What is too large at the first glance: before the library has it, which takes a thousand times as long. Pure. */
+export function sizeFault(text: string, given: Partial<DocumentLimits> = {}): SiteFault | undefined {
+  const { characters, documentCharacters } = { ...defaultLimits, ...given };
+  const fault = (message: string): SiteFault => ({ level: 'Error', name: 'TooLarge', message });
+  if (text.length > characters) {
+    return fault(
+      `the upload has ${text.length} characters, and may have ${characters}: make several collections of it`,
+    );
+  }
+  let from = 0;
+  let number = 0;
+  for (const to of documentEnds(text)) {
+    const size = to - from;
+    // what stands before the first mark is seldom a document
+    if (from > 0 || text.slice(0, to).trim() !== '') number += 1;
+    if (size > documentCharacters) {
+      return fault(`document ${number} has ${size} characters, and may have ${documentCharacters}`);
+    }
+    if (number > mostDocuments) return fault(`the upload has more than ${mostDocuments} documents`);
+    from = to;
+  }
+  return undefined;
+}
+
+const mostDocuments = 100_000;
+
+/** YAML has `---` at the beginning of a line nowhere else, texts included. */
+function* documentEnds(text: string): Generator<number> {
+  for (const { index } of text.matchAll(/^---(?=\s|$)/gm)) yield index;
+  yield text.length;
 }
 
 function* composeEach(text: string, lines: LineCounter): Generator<Parsed, undefined> {

@@ -16,10 +16,18 @@ export class TooMuch extends Error {
   override readonly name = 'TooMuch';
 }
 
+interface Budget {
+  /** What is left of the upload's. */
+  values: number;
+  /** Of each document. */
+  readonly documentValues: number;
+  readonly depth: number;
+}
+
 interface Surroundings {
   readonly number: number;
   readonly lines: LineCounter;
-  readonly budget: { values: number; readonly depth: number };
+  readonly budget: Budget;
   /** Which document has that schema and name. */
   readonly firsts: Map<string, number>;
 }
@@ -53,7 +61,10 @@ export function readDocument(
     );
     return place(found.offset);
   };
-  const foreign = checkJson(content, [], budget);
+  const left = { values: Math.min(budget.values, budget.documentValues), depth: budget.depth };
+  const atFirst = left.values;
+  const foreign = checkJson(content, [], left);
+  budget.values -= atFirst - left.values;
   if (foreign) {
     const message = `${locate(foreign.path)}: ${foreign.path.join('.')} ${foreign.message}`;
     return { faults: [{ level: 'Error', name: 'InvalidValue', message }] };
@@ -80,10 +91,10 @@ export function readDocument(
 function checkJson(
   value: unknown,
   path: readonly (string | number)[],
-  budget: Surroundings['budget'],
+  budget: Pick<Budget, 'values' | 'depth'>,
 ): { readonly path: readonly (string | number)[]; readonly message: string } | undefined {
   budget.values -= 1;
-  if (budget.values < 0) throw new TooMuch('the upload has too many values, those that aliases stand for included');
+  if (budget.values < 0) throw new TooMuch('it has too many values, those that aliases stand for included');
   if (path.length > budget.depth) throw new TooMuch(tooDeep);
   if (typeof value === 'string' && value.includes('\u0000')) return { path, message: 'has a NUL character' };
   if (typeof value === 'string' && !value.isWellFormed()) return { path, message: 'has half of a character' };
