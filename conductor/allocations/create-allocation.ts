@@ -64,7 +64,12 @@ export async function checkRequest(
 export async function createAllocations(
   context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'allocator'>,
   request: AllocationRequest,
-  options: { readonly caller: Caller; readonly version: number },
+  options: {
+    readonly caller: Caller;
+    readonly version: number;
+    /** The site action that wants it. */
+    readonly actionId?: string | undefined;
+  },
 ): Promise<AllocationRow[]> {
   const { db, config, allocator } = context;
   const order = await checkRequest(db, request, options);
@@ -73,6 +78,7 @@ export async function createAllocations(
     extra: request.extra ?? {},
     ...order.wish,
     conductor: config.conductorName,
+    actionId: options.actionId ?? null,
   };
   const uuid = request.uuid?.toLowerCase();
   if (request.node) {

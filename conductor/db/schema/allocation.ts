@@ -34,6 +34,8 @@ export const allocations = pgTable(
     minCount: integer(),
     /** Ours: over racks. */
     placement: text().$type<'spread' | 'pack'>(),
+    /** Ours: the site action that has asked for it, whose node it thereby is; clients can't write it. */
+    actionId: text(),
     createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     updatedAt: timestamp({ withTimezone: true, precision: 3 }),
   },

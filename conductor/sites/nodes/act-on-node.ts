@@ -64,10 +64,11 @@ export async function actOnNode(
       resource_class: wanted.resourceClass,
       traits: [...wanted.traits],
       candidate_nodes: [node.uuid],
+      // for people: whose it is says a column
       extra: { site_action: action.id },
       wait: reservationWait,
     };
-    await createAllocations(context, reservation, { caller, version: requestVersion });
+    await createAllocations(context, reservation, { caller, version: requestVersion, actionId: action.id });
     return;
   }
   const row = design?.row ?? (await getNode(context.db, node.uuid));

@@ -215,6 +215,29 @@ describe('a node that is not what it should be', () => {
     expect(outcome).toMatchObject({ state: 'failed', error: expect.stringContaining("credential 'nobody'") });
   });
 
+  test('is the site’s or not whatever its allocation’s extra says, which clients write', async () => {
+    const { db } = conductor.context();
+    const [ours, theirs] = [newNode(), newNode()];
+    await run([ours], { action: newAction(), phase: 'prepare' });
+    await db.update(allocations).set({ extra: {} }).where(eq(allocations.name, ours.name));
+    const [kept] = (await run([ours], { action: newAction(), phase: 'prepare' })).values();
+    expect(kept).toEqual({ state: 'done', remark: 'it was prepared already' });
+
+    const uuid = crypto.randomUUID();
+    const feigned = { name: theirs.name, resourceClass: 'big', extra: { site_action: 'action-1' } };
+    await db.insert(nodes).values({
+      uuid: crypto.randomUUID(),
+      name: theirs.name,
+      driver: 'fake-hardware',
+      networkInterface: 'noop',
+      provisionState: 'available',
+      instanceUuid: uuid,
+    });
+    await db.insert(allocations).values({ ...feigned, uuid, state: 'active' });
+    const [foreign] = (await run([theirs], { action: newAction(), phase: 'prepare' })).values();
+    expect(foreign).toMatchObject({ state: 'failed', error: expect.stringContaining('is not the site') });
+  });
+
   test('is brought in line where it is prepared already, and says that it was', async () => {
     const node = newNode();
     await run([node], { action: newAction(), phase: 'prepare' });

@@ -50,7 +50,7 @@ async function addPreparedNode(): Promise<string> {
     state: 'active',
     resourceClass: 'big',
     nodeUuid: uuid,
-    extra: { site_action: action.id },
+    actionId: action.id,
   });
   await db.insert(nodes).values({
     uuid,

@@ -149,19 +149,14 @@ export async function readAllocations(
         uuid: allocations.uuid,
         state: allocations.state,
         nodeUuid: allocations.nodeUuid,
-        extra: allocations.extra,
+        actionId: allocations.actionId,
         lastError: allocations.lastError,
         waitingFor: allocations.waitingFor,
       })
       .from(allocations)
       .where(inArray(allocations.name, [...part])),
   );
-  return new Map(
-    rows.map(({ name, extra, ...row }) => {
-      const action = extra['site_action'];
-      return [name ?? '', { ...row, actionId: typeof action === 'string' ? action : null }];
-    }),
-  );
+  return new Map(rows.map(({ name, ...row }) => [name ?? '', row]));
 }
 
 /** What the site has deployed, by name. */
