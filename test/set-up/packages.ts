@@ -34,4 +34,5 @@ export const labPackages: readonly string[] = [
   'zstd',
   'busybox-static', // the KVM probe's initrd
   'cpio',
+  // kubernetes-client is unpacked, not installed: set-up.sh says why
 ];

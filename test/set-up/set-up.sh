@@ -65,13 +65,35 @@ install_debian_packages() {
   trap - EXIT
 }
 
+# kubectl, as a judge of the simulated API server. Other vendors' packages have /usr/bin/kubectl as well, and dpkg would
+# refuse Debian's beside them: it is unpacked where nobody else looks.
+unpack_kubectl() {
+  local target=build/kubernetes-client
+  [[ -x $target/usr/bin/kubectl ]] && return
+  say "Debian's kubectl"
+  rm -rf "$target"
+  mkdir -p "$target"
+  (
+    cd "$target"
+    apt-get --quiet --quiet download kubernetes-client >&2 || {
+      apt-get --quiet --quiet update >&2
+      apt-get --quiet --quiet download kubernetes-client >&2
+    }
+    dpkg-deb --extract kubernetes-client_*.deb .
+    rm kubernetes-client_*.deb
+  )
+}
+
 parts=("$@")
 (( $# > 0 )) || parts=(npm debian images)
 export PATH=$PWD/node_modules/.bin:$PATH
 for part in "${parts[@]}"; do
   case $part in
     npm) install_npm_packages ;;
-    debian) install_debian_packages ;;
+    debian)
+      install_debian_packages
+      unpack_kubectl
+      ;;
     images)
       node image-build/main.ts ramdisk >&2
       node image-build/main.ts os >&2

@@ -32,6 +32,7 @@ export interface KubernetesSimulator {
   comeBack(): void;
   /** Milliseconds by which each answer is late. */
   slowDown(ms: number): void;
+  watchCount(): number;
   /** Ends all watches, as a server does after some minutes. */
   endWatches(): void;
   /** A kubeconfig for it. @param caFile the certificate that clients trust */
@@ -106,6 +107,7 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
     slowDown: (ms) => {
       state.lateMs = ms;
     },
+    watchCount: () => watches.size,
     endWatches,
     kubeconfig: (caFile) => kubeconfig(address, options.token, caFile),
     close: () => {
