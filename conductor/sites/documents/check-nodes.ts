@@ -1,5 +1,5 @@
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
-import { fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
+import { fieldFault, type SuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
@@ -17,7 +17,12 @@ export interface KnownToNodes {
 type Taken = Readonly<Record<'DuplicateBmc' | 'DuplicateMac' | 'DuplicateSwitchPort', Map<string, string>>>;
 
 /** What nodes must not share, and names that lead outside the documents. Pure. */
-export function checkNodes({ nodes, documents }: ReadNodes, known: KnownToNodes, faults: SiteFault[]): void {
+export function checkNodes(
+  { nodes, documents }: ReadNodes,
+  known: KnownToNodes,
+  suggest: SuggestNames,
+  faults: SiteFault[],
+): void {
   const taken: Taken = { DuplicateBmc: new Map(), DuplicateMac: new Map(), DuplicateSwitchPort: new Map() };
   const sets = {
     credentials: known.credentials && new Set(known.credentials),
@@ -38,12 +43,12 @@ export function checkNodes({ nodes, documents }: ReadNodes, known: KnownToNodes,
     const { credential } = node;
     if (credential !== undefined && sets.credentials && !sets.credentials.has(credential)) {
       // perhaps a password: it is not repeated
-      const stored = namesThereAre(credential, known.credentials ?? []);
+      const stored = suggest(credential, known.credentials ?? []);
       const message = `is no stored credential${stored}; user and password are kept by \`baton credential set NAME\``;
       tell(['oob', 'credential'], message, 'UnknownCredential');
     }
     if (node.driver !== '' && sets.drivers && !sets.drivers.has(node.driver)) {
-      const message = `means driver ${node.driver}, which this conductor has not${namesThereAre(node.driver, known.drivers ?? [])}`;
+      const message = `means driver ${node.driver}, which this conductor has not${suggest(node.driver, known.drivers ?? [])}`;
       tell(['oob', 'type'], message, 'UnknownDriver');
     }
     const bmc = bmcOf(node);
@@ -54,7 +59,7 @@ export function checkNodes({ nodes, documents }: ReadNodes, known: KnownToNodes,
       const plug = switchPortOf(port);
       if (plug !== undefined) claim(plug, () => [...place(), 'switch_port'], 'DuplicateSwitchPort');
       if (port.network !== undefined && sets.networks && !sets.networks.has(port.network)) {
-        const message = `have ${port.network}, which is no network${namesThereAre(port.network, known.networks ?? [])}`;
+        const message = `have ${port.network}, which is no network${suggest(port.network, known.networks ?? [])}`;
         tell([...place(), 'networks'], message, 'UnknownNetwork');
       }
     }

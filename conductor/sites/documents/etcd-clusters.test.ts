@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { faultText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
@@ -9,8 +10,8 @@ function read(...data: string[]) {
   const text = data.map((each, index) => yamlOf('promenade/EtcdClusters/v1', `d${index}`, each)).join('');
   const faults: SiteFault[] = [];
   const documents = parseDocuments(text).documents.map((document) => siteDocument('site', document));
-  const known = { credentials: ['etcd-kubernetes'], nodes: new Set(['n1']) };
-  return { clusters: readEtcdClusters(documents, known, faults), told: faults.map(faultText) };
+  const known = { credentials: new Set(['etcd-kubernetes']), nodes: new Set(['n1']) };
+  return { clusters: readEtcdClusters(documents, known, newSuggestNames(), faults), told: faults.map(faultText) };
 }
 
 test('clusters of all documents', () => {
@@ -69,4 +70,22 @@ test('each fault with its message', () => {
       "Error InvalidValue EtcdClusters d0 data.clusters[0].tls: tls must be the name of a directory below BATON_ETCD_TLS_DIR, of letters, digits, _ . and -",
     ]
   `);
+});
+
+test('ten thousand members are looked through once', () => {
+  const members = [...Array(10_000).keys(), 7].map((index) => ({ name: `m${index}`, node: `x${index}` }));
+  const started = performance.now();
+  const documents = [
+    {
+      collection: 'site',
+      schema: 'promenade/EtcdClusters/v1',
+      name: 'large',
+      metadata: {},
+      data: { clusters: [{ name: 'k', endpoints: ['http://192.0.2.1'], minimum_members: 1, members }] },
+    },
+  ];
+  const faults: SiteFault[] = [];
+  readEtcdClusters(documents, { nodes: new Set(members.map(({ name }) => name)) }, newSuggestNames(), faults);
+  expect(performance.now() - started).toBeLessThan(5000);
+  expect(faults).toHaveLength(10_002);
 });

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import {
   expected,
   fieldFault,
-  namesThereAre,
   readData,
+  type SuggestNames,
   strictly,
   text,
 } from '#conductor/sites/documents/schema-faults.ts';
@@ -47,15 +47,17 @@ const EtcdClusters = strictly({ clusters: z.array(ClusterData, expected('a list 
 
 /** What the documents may name. What isn't given isn't checked. */
 interface KnownToEtcd {
-  readonly credentials?: readonly string[] | undefined;
+  readonly credentials?: ReadonlySet<string> | undefined;
   readonly nodes?: ReadonlySet<string> | undefined;
 }
 
+type Known = KnownToEtcd & { readonly suggest: SuggestNames };
 type Tell = (field: readonly PropertyKey[], message: string, name: string) => void;
 
 export function readEtcdClusters(
   documents: readonly SiteDocument[],
   known: KnownToEtcd,
+  suggest: SuggestNames,
   faults: SiteFault[],
 ): EtcdCluster[] {
   const clusters = new Map<string, EtcdCluster>();
@@ -68,8 +70,8 @@ export function readEtcdClusters(
       if (clusters.has(cluster.name))
         tell(['name'], `${cluster.name} is another cluster's already`, 'DuplicateCluster');
       clusters.set(cluster.name, clusterOf(cluster));
-      checkAccess(cluster, known, tell);
-      checkMembers(cluster, known, tell);
+      checkAccess(cluster, { ...known, suggest }, tell);
+      checkMembers(cluster, { ...known, suggest }, tell);
     }
   }
   return [...clusters.values()];
@@ -79,30 +81,36 @@ function clusterOf({ endpoints, minimum_members: minimumMembers, members = [], .
   return { ...same, endpoints: endpoints.map((url) => url.replace(/\/$/, '')), minimumMembers, members };
 }
 
-function checkAccess({ endpoints, credential, tls }: ClusterData, known: KnownToEtcd, tell: Tell): void {
-  const repeated = endpoints.findIndex((url, place) => endpoints.indexOf(url) < place);
+function checkAccess({ endpoints, credential, tls }: ClusterData, known: Known, tell: Tell): void {
+  const repeated = repeatedPlace(endpoints);
   if (repeated >= 0) tell(['endpoints', repeated], 'stands there twice', 'DuplicateEndpoint');
   const open = endpoints.findIndex((url) => url.startsWith('http:'));
   if (tls !== undefined && open >= 0)
     tell(['endpoints', open], 'must be https://, since the cluster has tls', 'PlainEndpoint');
-  if (credential !== undefined && known.credentials && !known.credentials.includes(credential)) {
-    const message = `is no stored credential${namesThereAre(credential, known.credentials)}`;
+  if (credential !== undefined && known.credentials && !known.credentials.has(credential)) {
+    const message = `is no stored credential${known.suggest(credential, known.credentials)}`;
     tell(['credential'], message, 'UnknownCredential');
   }
 }
 
-function checkMembers({ members = [] }: ClusterData, known: KnownToEtcd, tell: Tell): void {
+function checkMembers({ members = [] }: ClusterData, known: Known, tell: Tell): void {
+  const seen = { names: new Set<string>(), addresses: new Set<string>() };
   for (const [place, { node, name, address }] of members.entries()) {
     if (node !== undefined && known.nodes && !known.nodes.has(node)) {
-      tell(['members', place, 'node'], `${node} is no node${namesThereAre(node, [...known.nodes])}`, 'UnknownNode');
+      tell(['members', place, 'node'], `${node} is no node${known.suggest(node, known.nodes)}`, 'UnknownNode');
     }
     if (name === undefined && address === undefined)
       tell(['members', place], "must have the member's name, or the address in its peer URL", 'NamelessMember');
-    const earlier = members
-      .slice(0, place)
-      .some(
-        (other) => (name !== undefined && other.name === name) || (address !== undefined && other.address === address),
-      );
-    if (earlier) tell(['members', place], 'names a member that stands there already', 'DuplicateMember');
+    const isSeen =
+      (name !== undefined && seen.names.has(name)) || (address !== undefined && seen.addresses.has(address));
+    if (name !== undefined) seen.names.add(name);
+    if (address !== undefined) seen.addresses.add(address);
+    if (isSeen) tell(['members', place], 'names a member that stands there already', 'DuplicateMember');
   }
+}
+
+/** Of the first that stands there twice, its second place; -1 = none does. */
+function repeatedPlace(values: readonly string[]): number {
+  const seen = new Set<string>();
+  return values.findIndex((value) => seen.size === seen.add(value).size);
 }

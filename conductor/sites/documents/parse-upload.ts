@@ -51,27 +51,32 @@ export function newParseUpload(given: Partial<ThreadLimits> = {}): ParseUpload {
 /** All of a process's. */
 export const parseUpload = newParseUpload();
 
-function parseOnThread(text: string, limits: ThreadLimits): Promise<ParsedDocuments> {
+async function parseOnThread(text: string, limits: ThreadLimits): Promise<ParsedDocuments> {
   const worker = new Worker(new URL('parse-worker.ts', import.meta.url), {
     workerData: { text, limits: limits.documents },
     resourceLimits: { maxOldGenerationSizeMb: limits.memoryMb },
   });
-  return new Promise<ParsedDocuments>((resolve, reject) => {
+  try {
+    return await answerOf(worker, limits);
+  } finally {
+    await worker.terminate();
+  }
+}
+
+function answerOf(worker: Worker, { timeoutMs, memoryMb }: ThreadLimits): Promise<ParsedDocuments> {
+  return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      resolve(tooLarge(`reading it took longer than ${limits.timeoutMs / 1000} s`));
-    }, limits.timeoutMs);
+      resolve(tooLarge(`reading it took longer than ${timeoutMs / 1000} s`));
+    }, timeoutMs);
     worker.once('message', resolve);
     worker.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ERR_WORKER_OUT_OF_MEMORY')
-        resolve(tooLarge(`it takes more than ${limits.memoryMb} MiB to read`));
+      if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') resolve(tooLarge(`it takes more than ${memoryMb} MiB to read`));
       else reject(error);
     });
     worker.once('exit', () => {
       clearTimeout(timer);
       reject(new Error('the thread that reads uploads ended without an answer'));
     });
-  }).finally(async () => {
-    await worker.terminate();
   });
 }
 

@@ -1,4 +1,4 @@
-import { fieldFault, namesThereAre, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { fieldFault, readData, type SuggestNames, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
@@ -17,8 +17,10 @@ export type NamedPlugin = Site['plugins'][number];
 export function readPlugins(
   documents: readonly SiteDocument[],
   uploaded: readonly NamedPlugin[] | undefined,
+  suggest: SuggestNames,
   faults: SiteFault[],
 ): NamedPlugin[] {
+  const byName = Map.groupBy(uploaded ?? [], ({ name }) => name);
   const plugins = new Map<string, { readonly plugin: NamedPlugin; readonly document: SiteDocument }>();
   for (const document of documents) {
     const plugin = readData(document, PluginData, faults);
@@ -32,21 +34,20 @@ export function readPlugins(
     }
     plugins.set(name, { plugin, document });
     if (!uploaded) continue;
-    const versions = uploaded.filter((each) => each.name === name).map((each) => each.version);
+    const versions = (byName.get(name) ?? []).map((each) => each.version);
     if (versions.includes(version)) continue;
-    const names = [...new Set(uploaded.map((each) => each.name))];
     faults.push(
       versions.length === 0
         ? fieldFault(
             document,
             ['data', 'name'],
-            `${name} is no plugin that was uploaded${namesThereAre(name, names)}`,
+            `${name} is no plugin that was uploaded${suggest(name, byName.keys())}`,
             'UnknownPlugin',
           )
         : fieldFault(
             document,
             ['data', 'version'],
-            `${version} of plugin ${name} was not uploaded${namesThereAre(version, versions)}`,
+            `${version} of plugin ${name} was not uploaded${suggest(version, versions)}`,
             'UnknownPlugin',
           ),
     );

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { readSite } from '#conductor/sites/documents/read-site.ts';
+import { siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
 
 const profile = (name: string, data: string) => yamlOf('drydock/HostProfile/v1', name, data);
@@ -70,4 +73,22 @@ test('what a profile means for each of its nodes is told five times and counted'
       "Error InvalidValue BaremetalNode n5 data.oob.fake_id: fake_id is nothing that type redfish has; it has address, system_id, verify_ca, auth_type and credential (and the same in 7 more documents)",
     ]
   `);
+});
+
+test('thousands of names that are none are told, the first with what was meant; none is looked for long', () => {
+  const count = 3000;
+  const many = Array.from({ length: count }, (_, index) => index);
+  const text = [
+    ...many.map((index) => profile(`profile-number-${index}`, 'boot_mode: uefi')),
+    ...many.map((index) => node(`n${index}`, `host_profile: profile-numbed-${index}`)),
+  ].join('');
+  const { documents } = parseDocuments(text);
+  const started = performance.now();
+  const { faults } = readSite(documents.map((document) => siteDocument('site', document)));
+  // each compared with each it was a minute
+  expect(performance.now() - started).toBeLessThan(5000);
+  const unknown = faults.filter(({ name }) => name === 'UnknownProfile').map(({ message }) => message);
+  expect(unknown).toHaveLength(count);
+  expect(unknown.filter((message) => message.includes('did you mean'))).toHaveLength(20);
+  expect(unknown[20]).toBe('host_profile profile-numbed-20 is no drydock/HostProfile/v1');
 });

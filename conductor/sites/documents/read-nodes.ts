@@ -1,7 +1,7 @@
 import { mergeDesigns } from '#conductor/sites/documents/merge-designs.ts';
 import { NodeData, type NodeDesign, ProfileData } from '#conductor/sites/documents/node-design.ts';
 import { notHonoured } from '#conductor/sites/documents/not-honoured.ts';
-import { fieldFault, namesThereAre, readData } from '#conductor/sites/documents/schema-faults.ts';
+import { fieldFault, readData, type SuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { readSiteNode } from '#conductor/sites/documents/site-node.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
@@ -23,6 +23,7 @@ interface Profile {
 /** All `drydock/BaremetalNode/v1` with the `drydock/HostProfile/v1` beneath them. */
 export function readNodes(
   documents: { readonly nodes: readonly SiteDocument[]; readonly profiles: readonly SiteDocument[] },
+  suggest: SuggestNames,
   faults: SiteFault[],
 ): ReadNodes {
   const profiles = new Map<string, Profile>();
@@ -33,7 +34,7 @@ export function readNodes(
     else broken.add(document.name);
     if (design) faults.push(...notHonoured(document, design));
   }
-  const resolve = profileResolver(profiles, broken, faults);
+  const resolve = profileResolver({ profiles, broken, suggest }, faults);
   for (const name of profiles.keys()) resolve(name);
   const nodes = new Map<string, SiteNode>();
   for (const document of documents.nodes) {
@@ -42,7 +43,7 @@ export function readNodes(
     faults.push(...notHonoured(document, design));
     const profile = nameOf(design.host_profile);
     if (profile !== undefined && !profiles.has(profile) && !broken.has(profile)) {
-      faults.push(unknownProfile(document, profile, profiles));
+      faults.push(unknownProfile(document, profile, suggest(profile, profiles.keys())));
       continue;
     }
     const beneath = profile === undefined ? {} : resolve(profile);
@@ -55,14 +56,21 @@ export function readNodes(
 
 /** `undefined` = nothing can be told of it: unknown, in a circle, or with faults. */
 function profileResolver(
-  profiles: ReadonlyMap<string, Profile>,
-  broken: ReadonlySet<string>,
+  {
+    profiles,
+    broken,
+    suggest,
+  }: {
+    readonly profiles: ReadonlyMap<string, Profile>;
+    readonly broken: ReadonlySet<string>;
+    readonly suggest: SuggestNames;
+  },
   faults: SiteFault[],
 ): (name: string) => NodeDesign | undefined {
   const resolved = new Map<string, NodeDesign | undefined>();
   return (name) => {
     // from the profile down to one that is known already, or that has none beneath it
-    const chain: string[] = [];
+    const members = new Set<string>();
     let at: string | undefined = name;
     let beneath: NodeDesign | undefined = {};
     while (at !== undefined) {
@@ -71,17 +79,18 @@ function profileResolver(
         break;
       }
       const profile = profiles.get(at);
-      if (!profile || chain.includes(at)) {
+      if (!profile || members.has(at)) {
+        const chain = [...members];
         const last = profiles.get(chain.at(-1) ?? '');
         if (profile) faults.push(circle(profile.document, [...chain.slice(chain.indexOf(at)), at]));
-        else if (last && !broken.has(at)) faults.push(unknownProfile(last.document, at, profiles));
+        else if (last && !broken.has(at)) faults.push(unknownProfile(last.document, at, suggest(at, profiles.keys())));
         beneath = undefined;
         break;
       }
-      chain.push(at);
+      members.add(at);
       at = nameOf(profile.design.host_profile);
     }
-    for (const each of chain.toReversed()) {
+    for (const each of [...members].toReversed()) {
       const design = profiles.get(each)?.design;
       beneath = beneath && design && mergeDesigns(design, beneath);
       resolved.set(each, beneath);
@@ -99,7 +108,7 @@ function circle(document: SiteDocument, members: readonly string[]): SiteFault {
   return fieldFault(document, ['data', 'host_profile'], message, 'ProfileCycle');
 }
 
-function unknownProfile(document: SiteDocument, name: string, profiles: ReadonlyMap<string, Profile>): SiteFault {
-  const message = `${name} is no drydock/HostProfile/v1${namesThereAre(name, [...profiles.keys()])}`;
+function unknownProfile(document: SiteDocument, name: string, others: string): SiteFault {
+  const message = `${name} is no drydock/HostProfile/v1${others}`;
   return fieldFault(document, ['data', 'host_profile'], message, 'UnknownProfile');
 }

@@ -9,7 +9,7 @@ import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { foldRepeats } from '#conductor/sites/documents/fold-repeats.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
 import { readNodes } from '#conductor/sites/documents/read-nodes.ts';
-import { documentFault, fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
+import { documentFault, fieldFault, namesThereAre, newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
@@ -41,13 +41,19 @@ export function readSite(
   faults.push(...unusedDocuments(bySchema));
   const configuration = chooseConfiguration(of('shipyard/DeploymentConfiguration/v1'), faults);
   const chosen = chooseStrategy(of('shipyard/DeploymentStrategy/v1'), configuration, faults);
-  const read = readNodes({ nodes: of('drydock/BaremetalNode/v1'), profiles: of('drydock/HostProfile/v1') }, faults);
-  checkNodes(read, known, faults);
-  const plugins = readPlugins(of('baton/Plugin/v1'), known.plugins, faults);
+  const suggest = newSuggestNames();
+  const read = readNodes(
+    { nodes: of('drydock/BaremetalNode/v1'), profiles: of('drydock/HostProfile/v1') },
+    suggest,
+    faults,
+  );
+  checkNodes(read, known, suggest, faults);
+  const plugins = readPlugins(of('baton/Plugin/v1'), known.plugins, suggest, faults);
   const nodeNames = new Set(read.documents.keys());
   const etcdClusters = readEtcdClusters(
     of('promenade/EtcdClusters/v1'),
-    { credentials: known.credentials, nodes: nodeNames },
+    { credentials: known.credentials && new Set(known.credentials), nodes: nodeNames },
+    suggest,
     faults,
   );
   const { strategy } = chosen;

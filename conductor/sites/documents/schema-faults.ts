@@ -94,6 +94,21 @@ export function namesThereAre(given: string, names: readonly string[]): string {
   return `${meant === undefined ? '' : `; did you mean ${meant}?`}; there ${names.length === 1 ? 'is' : 'are'} ${listed || 'none'}`;
 }
 
+/** As `namesThereAre`, for the first names of a check that are none; for the others nothing. */
+export type SuggestNames = (given: string, names: Iterable<string>) => string;
+
+/**
+ * To look for what was meant among ten thousand names takes its time, and each of ten thousand nodes may have a name that
+ * is none: one for all of a check.
+ */
+export function newSuggestNames(limit = 20): SuggestNames {
+  const told = { count: 0 };
+  return (given, names) => {
+    told.count += 1;
+    return told.count > limit ? '' : namesThereAre(given, [...names]);
+  };
+}
+
 /** The document's `data` as the schema has it; `undefined` with its faults otherwise. */
 export function readData<Output>(
   document: SiteDocument,
