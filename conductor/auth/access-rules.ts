@@ -215,6 +215,8 @@ const ofSiteActions: AccessRule[] = scoped('none', [
   ['GET', '/api/v1.0/actions/{action}/nodes', 'baton:site_action:get', readEverywhere],
   ['POST', '/api/v1.0/actions/{action}/control/{verb}', 'baton:site_action:control', administer],
   ['GET', '/api/v1.0/actions/{action}/steps/{step}', 'baton:site_action:get', readEverywhere],
+  ['GET', '/api/v1.0/actions/{action}/validations/{validation}', 'baton:site_action:get', readEverywhere],
+  ['GET', '/api/v1.0/notedetails/{note}', 'baton:site_action:get', readEverywhere],
   ['GET', '/api/v1.0/actions/{action}/steps/{step}/logs', 'baton:site_action:get', readEverywhere],
   ['GET', '/api/v1.0/site_statuses', 'baton:site_status:get', readEverywhere],
 ]);
@@ -254,14 +256,19 @@ const ofSites: AccessRule[] = scoped('none', [
   ['DELETE', `${airship}/plugins/{name}/{version}`, 'baton:plugin:delete', administer],
 ]);
 
-/** What takes a node out of its Kubernetes cluster, under Baton's paths and the seed's. */
+/** What takes a node out of its clusters, under Baton's paths and the seed's. */
 const ofTeardowns: AccessRule[] = ['/v1', airship].flatMap((prefix) =>
   scoped('none', [
     ['POST', `${prefix}/nodes/{node_id}/drain`, 'baton:kubernetes:drain', administer],
     ['POST', `${prefix}/nodes/{node_id}/clear-labels`, 'baton:kubernetes:clear_labels', administer],
     ['POST', `${prefix}/nodes/{node_id}/shutdown-kubelet`, 'baton:kubernetes:shutdown_kubelet', administer],
     ['POST', `${prefix}/nodes/{node_id}/remove-from-cluster`, 'baton:kubernetes:remove_node', administer],
+    ['POST', `${prefix}/nodes/{node_id}/remove-etcd`, 'baton:etcd:remove_node', administer],
   ]),
+);
+
+const ofEtcd: AccessRule[] = ['', airship].flatMap((prefix) =>
+  scoped('none', [['GET', `${prefix}/etcd-cluster-health-statuses`, 'baton:etcd:get', readEverywhere]]),
 );
 
 /**
@@ -307,5 +314,6 @@ export const accessRules: readonly AccessRule[] = [
   ...ofSiteActions,
   ...ofSites,
   ...ofTeardowns,
+  ...ofEtcd,
   ...openToStrangers,
 ];

@@ -63,5 +63,5 @@ function stepEnd(
 ): Change[] {
   if (before?.state === state || state === 'pending' || state === 'running') return [];
   const took = since === null ? '' : ` after ${formatDuration(spanMs(since, at, now))}`;
-  return [{ at, text: `${id} ${state}${took}${error === null ? '' : `: ${error}`}` }];
+  return [{ at, text: `${id} ${state === 'success' ? 'done' : state}${took}${error === null ? '' : `: ${error}`}` }];
 }

@@ -12,7 +12,7 @@ import type { GroupStage, NodeStatus } from '#conductor/sites/strategy/site-run.
 const stepMarks: Readonly<Record<ActionStepAnswer['state'], string>> = {
   pending: '·',
   running: '▶',
-  done: '✓',
+  success: '✓',
   failed: '✗',
   skipped: '-',
 };
@@ -59,8 +59,8 @@ function renderSteps(steps: readonly ActionStepAnswer[], columns: number): strin
   const line = (shown: readonly ActionStepAnswer[]): string =>
     shown.map(({ id, state }) => `${stepMarks[state]} ${id}`).join('  ');
   if (line(steps).length < columns) return line(steps);
-  const done = steps.filter(({ state }) => state === 'done').length;
-  return [...(done > 0 ? [`✓ ${done} done`] : []), line(steps.filter(({ state }) => state !== 'done'))].join('  ');
+  const done = steps.filter(({ state }) => state === 'success').length;
+  return [...(done > 0 ? [`✓ ${done} done`] : []), line(steps.filter(({ state }) => state !== 'success'))].join('  ');
 }
 
 /** `deploy_site 01J…: Processing, revision 3, 4 m 05 s` */

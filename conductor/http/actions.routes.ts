@@ -10,12 +10,14 @@ import { readActionLog } from '#conductor/sites/actions/action-logs.ts';
 import { getAction, listActions } from '#conductor/sites/actions/action-store.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
+import { getNote } from '#conductor/sites/actions/note-store.ts';
 import { readSiteStatuses } from '#conductor/sites/actions/site-statuses.ts';
 import {
   viewActionInFull,
   viewActionNodes,
   viewActionStep,
   viewActions,
+  viewActionValidation,
   viewPlan,
 } from '#conductor/sites/actions/view-action.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -118,6 +120,24 @@ const showLogs = createRoute({
   responses: answers(200, 'text'),
 });
 
+const showValidation = createRoute({
+  method: 'get',
+  path: `${onePath}/validations/{validation}`,
+  tags,
+  summary: 'Show one of the validations of a site action',
+  request: { params: ActionParams.extend({ validation: z.string() }), query: airshipQuery({}) },
+  responses: answers(200, 'the validation, as the action has it'),
+});
+
+const showNote = createRoute({
+  method: 'get',
+  path: '/api/v1.0/notedetails/{note}',
+  tags,
+  summary: 'Show the text of a note, of whichever action',
+  request: { params: z.object({ note: z.string() }), query: airshipQuery({}) },
+  responses: answers(200, 'text'),
+});
+
 const siteStatuses = createRoute({
   method: 'get',
   path: '/api/v1.0/site_statuses',
@@ -188,6 +208,13 @@ export function actionRoutes(context: ConductorContext): ApiApp {
     const found = await viewActionStep(context, await getAction(db, action), { step, verbosity: 0 });
     return c.text(await readActionLog(context, { actionId: action, name: found.id }));
   });
+
+  app.openapi(showValidation, async (c) => {
+    const { action, validation } = c.req.valid('param');
+    return c.json(viewActionValidation(await getAction(db, action), validation));
+  });
+
+  app.openapi(showNote, async (c) => c.text((await getNote(db, c.req.valid('param').note)).text));
 
   app.openapi(siteStatuses, async (c) => c.json(await readSiteStatuses(context, c.req.valid('query').filters)));
 

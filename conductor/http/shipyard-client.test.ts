@@ -1,4 +1,6 @@
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { siteActionSteps, siteActions } from '#conductor/db/schema/site-action.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -10,6 +12,9 @@ import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const airship = '/api/v1.0';
 const yaml = { 'Content-Type': 'application/x-yaml' };
+
+/** What nothing is known of: a warning. */
+const other = 'schema: other/Thing/v1\nmetadata: {schema: metadata/Document/v1, name: o1}\ndata: {}\n';
 
 let api: TestApi;
 let app: ReturnType<typeof createApp>;
@@ -67,5 +72,86 @@ describe('the calls of api_client/shipyard_api_client.py are understood', () => 
       text: expect.stringContaining('Unexpected arguments: versoins') as unknown,
     });
     expect(await get('/actions?verbosity=9')).toMatchObject({ status: 400 });
+  });
+});
+
+const words = (text: string): string[] => text.split(' ');
+
+/**
+ * What its printer reads (`cli/cli_format_common.py`; of notes and Status objects `cli/format_utils.py`). `format_notes`
+ * prints "Unparseable Note" where one is missing, `gen_action_validations` breaks off, the rest prints "None".
+ */
+const printed = {
+  action: words(
+    'name id action_lifecycle parameters datetime dag_status context_marker user steps command_audit validations notes',
+  ),
+  listedAction: words('id name action_lifecycle dag_execution_date steps notes'),
+  listedStep: words('id index state notes'),
+  step: words('task_id index state start_date end_date duration try_number operator notes'),
+  command: words('command user datetime'),
+  validation: words('validation_name action_id id details'),
+  note: words('sub_type subject note_timestamp note_val resolved_url_value'),
+  collection: words('collection_name base_status new_status base_version base_revision new_version new_revision'),
+  status: words('message reason details'),
+  message: words('level name message kind error documents'),
+};
+
+type Answer = Record<string, unknown>;
+const expectKeys = (answer: unknown, keys: readonly string[]): void => {
+  expect(Object.keys(answer as Answer)).toEqual(expect.arrayContaining([...keys]));
+};
+
+describe('cli/cli_format_common.py finds what it prints', () => {
+  test('of an action with notes, steps, a validation and commands; of its ids', async () => {
+    const { db } = api.context;
+    await db.delete(siteActions);
+    expect(await post('/configdocs/more?buffermode=append', other)).toMatchObject({ status: 201 });
+    const committed = await post('/commitconfigdocs');
+    expect(committed).toMatchObject({ status: 200 });
+    const status = JSON.parse(committed.text) as Answer;
+    expectKeys(status, printed.status);
+    for (const message of (status['details'] as { messageList: unknown[] }).messageList) {
+      expectKeys(message, printed.message);
+    }
+    for (const row of JSON.parse((await get('/configdocs')).text) as unknown[]) expectKeys(row, printed.collection);
+    const made = await post(
+      '/actions?allow-intermediate-commits=True',
+      JSON.stringify({ name: 'deploy_site', parameters: {} }),
+      { 'Content-Type': 'application/json' },
+    );
+    const { id } = JSON.parse(made.text) as { id: string };
+    const times = { startedAt: new Date(1000), endedAt: new Date(3500) };
+    await db
+      .update(siteActionSteps)
+      .set({ state: 'done', ...times })
+      .where(eq(siteActionSteps.name, 'preflight'));
+    const action = JSON.parse((await get(`/actions/${id}`)).text) as Answer & {
+      readonly notes: readonly (Answer & { readonly note_id: string })[];
+      readonly steps: readonly Answer[];
+      readonly validations: readonly (Answer & { readonly id: string; readonly details: string })[];
+      readonly command_audit: readonly Answer[];
+    };
+    expectKeys(action, printed.action);
+    expectKeys(action.notes[0], printed.note);
+    expectKeys(action.steps[0], printed.listedStep);
+    expectKeys(action.command_audit[0], printed.command);
+    const [validation] = action.validations;
+    const [note] = action.notes;
+    if (!validation || !note) throw new Error('it has no validation or no note');
+    expectKeys(validation, printed.validation);
+    expect(validation.details).toMatch(/^Warning: other\/Thing\/v1 o1.*: /);
+    expect(validation.id).toMatch(/^[0-9A-Za-z]{26}$/);
+    expect(JSON.parse((await get(`/actions/${id}/validations/${validation.id}?verbosity=1`)).text)).toEqual(validation);
+    expect(await get(`/actions/${id}/validations/7`)).toMatchObject({ status: 404 });
+    expect(note.note_id).toMatch(/^[0-9A-Za-z]{26}$/);
+    expect(await get(`/notedetails/${note.note_id}?verbosity=1`)).toEqual({ status: 200, text: note['note_val'] });
+    expect(await get('/notedetails/01BTG32JW87G0YKA1KA9AKAAB3')).toMatchObject({ status: 404 });
+    const step = JSON.parse((await get(`/actions/${id}/steps/preflight`)).text) as Answer;
+    expectKeys(step, printed.step);
+    // by these words it counts
+    expect(step).toMatchObject({ state: 'success', task_id: 'preflight', duration: 2.5 });
+    const [listed] = JSON.parse((await get('/actions')).text) as { readonly steps: readonly unknown[] }[];
+    expectKeys(listed, printed.listedAction);
+    expectKeys(listed?.steps[0], printed.listedStep);
   });
 });

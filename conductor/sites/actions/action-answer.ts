@@ -1,14 +1,19 @@
-import type { ActionName, ActionStepState } from '#conductor/db/schema/site-action.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { ActionName } from '#conductor/db/schema/site-action.ts';
+import type { StepState, ValidationAnswer } from '#conductor/sites/actions/shipyard-keys.ts';
 import type { GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/sites/strategy/site-run.ts';
 
-/** `GET /api/v1.0/actions/{action}`: Shipyard's fields, and ours. Times are ISO 8601. */
+/**
+ * `GET /api/v1.0/actions/{action}`: Shipyard's fields, and ours; `shipyard-keys.ts` has what only its client reads. Times are
+ * ISO 8601.
+ */
 export interface ActionAnswer {
   readonly id: string;
   readonly name: ActionName;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly user: string | null;
   readonly timestamp: string;
+  /** The same: Shipyard's documents call it by the one name, its client by the other. */
+  readonly datetime: string;
   readonly context_marker: string;
   readonly committed_rev_id: number;
   readonly allow_intermediate_commits: boolean;
@@ -26,7 +31,7 @@ export interface ActionAnswer {
   readonly groups?: readonly ActionGroupAnswer[];
   /** Each node once, however many groups have it. */
   readonly nodes_by_status?: Readonly<Record<NodeStatus, number>>;
-  readonly validations?: readonly SiteFault[];
+  readonly validations?: readonly ValidationAnswer[];
   readonly command_audit?: readonly {
     readonly command: string;
     readonly user: string | null;
@@ -41,7 +46,7 @@ export interface ActionStepAnswer {
   readonly url: string;
   /** From 1. */
   readonly index: number;
-  readonly state: ActionStepState;
+  readonly state: StepState;
   readonly started_at: string | null;
   readonly ended_at: string | null;
   readonly error: string | null;

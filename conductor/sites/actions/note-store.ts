@@ -3,6 +3,7 @@ import type { Queryable } from '#conductor/db/open.ts';
 import { type SiteActionNoteRow, siteActionNotes } from '#conductor/db/schema/site-action.ts';
 import { storableJson } from '#conductor/db/storable-json.ts';
 import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** What has happened, for people. */
 export interface Note {
@@ -41,6 +42,19 @@ export function listNotes(
       and(inArray(siteActionNotes.actionId, [...actionIds]), lte(siteActionNotes.verbosity, verbosity), ofStep(step)),
     )
     .orderBy(asc(siteActionNotes.id));
+}
+
+/** One, of whichever action. @throws AppError `not_found` */
+export async function getNote(db: Queryable, id: string): Promise<SiteActionNoteRow> {
+  const isId = /^\d{1,26}$/.test(id) && Number(id) <= Number.MAX_SAFE_INTEGER;
+  const [row] = isId
+    ? await db
+        .select()
+        .from(siteActionNotes)
+        .where(eq(siteActionNotes.id, Number(id)))
+    : [];
+  if (!row) throw new AppError('not_found', `Note ${id} could not be found.`);
+  return row;
 }
 
 function ofStep(step: string | null | undefined): SQL | undefined {

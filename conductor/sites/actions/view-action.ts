@@ -10,6 +10,13 @@ import { listActionCommands, listActionSteps } from '#conductor/sites/actions/ac
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
 import { listActionNodes, listGroups } from '#conductor/sites/actions/run-store.ts';
+import {
+  noteKeys,
+  stepKeys,
+  stepStates,
+  type ValidationAnswer,
+  viewValidations,
+} from '#conductor/sites/actions/shipyard-keys.ts';
 import type { NodeStatus } from '#conductor/sites/strategy/site-run.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -43,8 +50,9 @@ function shownState({ state, wanted, endedAt }: SiteActionRow): SiteActionRow['s
   return wanted === 'pause' ? 'paused' : state;
 }
 
-function viewNote({ subject, verbosity, text, at }: SiteActionNoteRow): ActionNoteAnswer {
-  return { subject, verbosity, text, at: at.toISOString() };
+function viewNote(note: SiteActionNoteRow): ActionNoteAnswer {
+  const { subject, verbosity, text, at } = note;
+  return { subject, verbosity, text, at: at.toISOString(), ...noteKeys(note) };
 }
 
 function viewStep(step: SiteActionStepRow, notes: readonly SiteActionNoteRow[]): ActionStepAnswer {
@@ -53,11 +61,12 @@ function viewStep(step: SiteActionStepRow, notes: readonly SiteActionNoteRow[]):
     id: name,
     url: `/actions/${actionId}/steps/${name}`,
     index: position,
-    state,
+    state: stepStates[state],
     started_at: iso(startedAt),
     ended_at: iso(endedAt),
     error,
     notes: notes.filter((note) => note.step === name).map(viewNote),
+    ...stepKeys(step),
   };
 }
 
@@ -94,7 +103,7 @@ export async function viewActionInFull(
       ofAction.map(viewNote),
     ),
     ...(await viewGroups(db, id)),
-    validations: action.validations,
+    validations: viewValidations(id, action.validations),
     command_audit: commands.map(({ command, user, at }) => ({ command, user, datetime: at.toISOString() })),
   };
 }
@@ -105,12 +114,14 @@ function answerOf(
   notes: readonly ActionNoteAnswer[],
 ): ActionAnswer {
   const state = shownState(action);
+  const created = action.createdAt.toISOString();
   return {
     id: action.id,
     name: action.name,
     parameters: action.parameters,
     user: action.user,
-    timestamp: action.createdAt.toISOString(),
+    timestamp: created,
+    datetime: created,
     context_marker: action.contextMarker,
     committed_rev_id: action.revisionId,
     allow_intermediate_commits: action.allowIntermediateCommits,
@@ -211,6 +222,20 @@ export async function viewActionStep(
     throw new AppError('not_found', `Step ${step} of action ${action.id} could not be found; it has ${names}.`);
   }
   return viewStep(found, await listNotes(db, [action.id], { verbosity, step }));
+}
+
+/** @throws AppError `not_found` for a validation that the action has not. */
+export function viewActionValidation(
+  action: Pick<SiteActionRow, 'id' | 'validations'>,
+  validation: string,
+): ValidationAnswer {
+  const all = viewValidations(action.id, action.validations);
+  const found = all.find(({ id }) => id === validation);
+  if (found) return found;
+  throw new AppError(
+    'not_found',
+    `Validation ${validation} of action ${action.id} could not be found; it has ${all.length}.`,
+  );
 }
 
 /** What a dry run answers: groups in their order, with the nodes that they would have. */

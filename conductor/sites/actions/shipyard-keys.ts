@@ -1,0 +1,72 @@
+import type { SiteActionNoteRow, SiteActionStepRow } from '#conductor/db/schema/site-action.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+
+/**
+ * What Shipyard's client reads of actions, steps, notes and validations beside the keys that are Baton's own (airshipit/shipyard,
+ * `src/bin/shipyard_client/shipyard_client/cli/cli_format_common.py` and `format_utils.py`): without them it prints nothing,
+ * or "Unparseable Note". Pure.
+ */
+
+/** States of a step in Airflow's words: by `success` and `failed` its client counts. */
+export type StepState = 'pending' | 'running' | 'success' | 'failed' | 'skipped';
+
+export const stepStates: Readonly<Record<SiteActionStepRow['state'], StepState>> = {
+  pending: 'pending',
+  running: 'running',
+  done: 'success',
+  failed: 'failed',
+  skipped: 'skipped',
+};
+
+/** Its client takes ids of 26 letters and digits only (`cli/input_checks.py`). */
+export function paddedId(id: number): string {
+  return String(id).padStart(26, '0');
+}
+
+export function stepKeys({ name, startedAt, endedAt }: SiteActionStepRow) {
+  return {
+    task_id: name,
+    start_date: startedAt?.toISOString() ?? null,
+    end_date: endedAt?.toISOString() ?? null,
+    /** Seconds. */
+    duration: startedAt && endedAt ? (endedAt.getTime() - startedAt.getTime()) / 1000 : null,
+    /** A step is tried once, and goes on where it was. */
+    try_number: 1,
+    operator: 'baton',
+  };
+}
+
+export function noteKeys({ id, actionId, step, text, at }: SiteActionNoteRow) {
+  return {
+    note_id: paddedId(id),
+    assoc_id: step === null ? `action/${actionId}` : `step/${actionId}/${step}`,
+    sub_type: step === null ? 'action' : 'step',
+    note_val: text,
+    note_timestamp: at.toISOString(),
+    /** Baton's notes stand for themselves. */
+    resolved_url_value: null,
+  };
+}
+
+export interface ValidationAnswer extends SiteFault {
+  /** 26 digits: the place, from 1. */
+  readonly id: string;
+  readonly action_id: string;
+  readonly validation_name: string;
+  /** Level, document, path and message in a line. */
+  readonly details: string;
+}
+
+export function viewValidations(actionId: string, faults: readonly SiteFault[]): ValidationAnswer[] {
+  return faults.map((fault, index) => {
+    const { level, name, message, document, path } = fault;
+    const where = [document && `${document.schema} ${document.name}`, path].filter((part) => part !== undefined);
+    return {
+      ...fault,
+      id: paddedId(index + 1),
+      action_id: actionId,
+      validation_name: name,
+      details: `${level}: ${where.length > 0 ? `${where.join(', ')}: ` : ''}${message}`,
+    };
+  });
+}
