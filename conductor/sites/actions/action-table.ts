@@ -88,6 +88,7 @@ export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
 };
 
 const actionNames = Object.keys(actionTable) as ActionName[];
+const builtNames = actionNames.filter((name) => actionTable[name].unbuilt === undefined);
 
 /** @throws AppError `invalid_argument` naming the actions that there are. */
 export function readActionName(name: string): ActionName {
@@ -95,7 +96,7 @@ export function readActionName(name: string): ActionName {
   if (found) return found;
   throw new AppError(
     'invalid_argument',
-    `Unable to start action: name: there is no action '${name}'; must be one of ${actionNames.join(', ')}`,
+    `Unable to start action: name: there is no action '${name}'; must be one of ${builtNames.join(', ')}`,
   );
 }
 

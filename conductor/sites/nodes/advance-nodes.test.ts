@@ -258,6 +258,7 @@ describe('verify and relabel', () => {
     expect(reports.get(node.name)).toEqual({
       state: 'done',
       findings: ['it is not enrolled yet, which prepare does'],
+      differs: ['not enrolled'],
     });
     expect(reports.get('no')).toMatchObject({ state: 'failed' });
   });
@@ -271,6 +272,7 @@ describe('verify and relabel', () => {
     expect((await verify()).get(node.name)).toMatchObject({
       state: 'done',
       findings: [expect.stringContaining('power'), "in 'available'", differing],
+      differs: ['properties/rack', 'extra/labels', 'resource_class'],
     });
     const relabel = () => relabelNodes(conductor.context(), { action, site, names: [node.name] });
     expect((await relabel()).get(node.name)).toEqual({

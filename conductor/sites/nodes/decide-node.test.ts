@@ -189,7 +189,10 @@ describe('a node that the site has deployed', () => {
       const facts = factsOf('deploy failed', 'deployed by the site', { flow, rest });
       expect(decideNode(nodeCase(facts, { phase }))).toEqual({
         kind: 'outcome',
-        outcome: { state: 'failed', error: 'its rebuild failed; rebuild it, or redeploy_server' },
+        outcome: {
+          state: 'failed',
+          error: 'its rebuild failed; rebuild it, or: baton undeploy, then update_site, deploys it anew',
+        },
       });
     }
   });

@@ -10,6 +10,7 @@ import {
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import { renewal, tellOutdated } from '#conductor/sites/nodes/outdated.ts';
 
 type Rule = (given: NodeCase, node: NodeStanding) => NodeDecision;
 
@@ -122,7 +123,7 @@ function mendDeploy(given: NodeCase): NodeDecision {
 }
 
 /** Of a node that the site has deployed, and somebody else wanted deployed anew. */
-export const rebuildFailed = 'its rebuild failed; rebuild it, or redeploy_server';
+export const rebuildFailed = `its rebuild failed; rebuild it, or: ${renewal}`;
 
 function alreadyActive(given: NodeCase, node: NodeStanding): NodeDecision {
   if (isActionsDeploy(given, node)) return act({ kind: 'record' }, 'recording its deploy');
@@ -148,10 +149,7 @@ export function notDeployedByUs({ instanceUuid }: NodeStanding): string {
 export function alreadyThere({ facts, designHash }: Pick<NodeCase, 'facts' | 'designHash'>): string {
   const { deployed } = facts;
   if (!deployed || deployed.designHash === designHash()) return 'it was deployed already';
-  return (
-    `it was deployed already, from revision ${deployed.revisionId}; the documents say something else by now, which ` +
-    'redeploy_server brings about'
-  );
+  return tellOutdated(deployed.revisionId);
 }
 
 function instanceElsewhere(given: NodeCase, node: NodeStanding): NodeDecision {

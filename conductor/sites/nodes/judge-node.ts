@@ -1,22 +1,25 @@
 import { alreadyThere } from '#conductor/sites/nodes/decide-prepare.ts';
 import { isSites, whyForeign } from '#conductor/sites/nodes/node-decision.ts';
-import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
 
 /**
- * What a look at a node comes to. What prepare would mend by itself is only found; what would stop it is a failure.
- * Pure.
+ * What a look at a node comes to. What would stop an action is a failure; what is
+ * not as documented, whoever may mend it, is told apart. Pure.
+ * @param isWanted a group of the strategy has it deployed
  * @param bmc its answer, or why there is none
  */
 export function judgeNode(look: {
   readonly facts: NodeFacts;
   readonly designHash: () => string;
+  readonly isWanted: boolean;
   readonly bmc: { readonly power: string } | string;
 }): NodeReport {
   const { facts, bmc } = look;
   const { node, rest } = facts;
   const silence = typeof bmc === 'string' ? [`its BMC: ${bmc}`] : [];
-  if (!node) return report([...silence], ['it is not enrolled yet, which prepare does']);
+  if (!node)
+    return { ...report([...silence], ['it is not enrolled yet, which prepare does']), differs: ['not enrolled'] };
   const maintenance = node.maintenance && node.provisionState !== 'active';
   const reason = node.maintenanceReason === null ? '' : `: ${node.maintenanceReason}`;
   const foreign = whyForeign(look, node);
@@ -27,12 +30,27 @@ export function judgeNode(look: {
     ...(node.retired && node.provisionState !== 'active' ? ['it is retired'] : []),
   ];
   const isBroken = node.provisionState.endsWith('failed') || node.provisionState === 'error';
-  return report(faults, [
+  const found = report(faults, [
     ...(typeof bmc === 'string' ? [] : [bmc.power]),
     `in '${node.provisionState}'${isBroken && node.lastError ? `: ${node.lastError}` : ''}`,
     ...(rest && rest.differs.length > 0 ? [`not as its document says: ${rest.differs.join(', ')}`] : []),
     ...(isSites({ facts }) === 'deployed' ? [alreadyThere(look)] : []),
   ]);
+  return { ...found, differs: differences(look, node) };
+}
+
+function differences(
+  { facts, designHash, isWanted, bmc }: Parameters<typeof judgeNode>[0],
+  node: NodeStanding,
+): string[] {
+  const isDeployed = isSites({ facts }) === 'deployed';
+  const isOff = typeof bmc !== 'string' && bmc.power === 'power off';
+  return [
+    ...(facts.rest?.differs ?? []),
+    ...(isWanted && !isDeployed ? [`not deployed: in '${node.provisionState}'`] : []),
+    ...(isDeployed && facts.deployed?.designHash !== designHash() ? ['deployed from other documents'] : []),
+    ...(isDeployed && node.provisionState === 'active' && isOff ? ['powered off'] : []),
+  ];
 }
 
 function report(faults: readonly string[], findings: readonly string[]): NodeReport {

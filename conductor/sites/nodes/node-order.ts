@@ -32,4 +32,6 @@ export interface SiteWork {
 export type NodeReport = Exclude<NodeOutcome, { readonly state: 'working' }> & {
   /** One line each: what was found, or changed. */
   readonly findings: readonly string[];
+  /** What of the node is not as the documents say; empty or absent = it is as documented, or nobody has looked. */
+  readonly differs?: readonly string[];
 };

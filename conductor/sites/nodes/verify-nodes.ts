@@ -7,6 +7,7 @@ import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts'
 import { openCredentials, whyNoLogin } from '#conductor/sites/nodes/read-design.ts';
 import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
+import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** BMCs are slow, and there are many: most of the time is waiting. */
@@ -26,13 +27,14 @@ export async function verifyNodes(
     action.id,
     wanted.map((node) => ({ node, phase: 'prepare' })),
   );
+  const chosen = planSite(site).nodes;
   const verify = async (name: string): Promise<NodeReport> => {
     const node = site.nodes.get(name);
     if (!node) return { state: 'failed', error: 'the documents have no such node', findings: [] };
     const { facts, design } = read.get(name) ?? { facts: {}, design: undefined };
     const login = withLogin(node.driver, node.driverInfo, credentials.get(node.credential ?? ''));
     const answer = whyNoLogin(node, credentials) ?? (await askBmc(context, node, design, login));
-    return judgeNode({ facts, designHash: () => designHash(site, node), bmc: answer });
+    return judgeNode({ facts, designHash: () => designHash(site, node), isWanted: chosen.has(name), bmc: answer });
   };
   return actInTurn(names, verify, { atOnce, budgetMs: Number.POSITIVE_INFINITY });
 }

@@ -1,0 +1,27 @@
+import { describe, expect, test } from 'vitest';
+import { judgeNode } from '#conductor/sites/nodes/judge-node.ts';
+import { factsOf, restingFacts } from '#conductor/sites/nodes/testing/node-cases.ts';
+
+const look = (
+  facts: Parameters<typeof judgeNode>[0]['facts'],
+  more: Partial<Omit<Parameters<typeof judgeNode>[0], 'facts'>> = {},
+) => judgeNode({ facts, designHash: () => 'now', isWanted: true, bmc: { power: 'power on' }, ...more });
+
+describe('what is not as documented', () => {
+  const deployed = factsOf('active', 'deployed by the site');
+
+  test('a node that runs what its documents say is', () => {
+    expect(look(deployed)).toMatchObject({ state: 'done', differs: [] });
+  });
+
+  test('one that is off, from other documents, or without its instance is not', () => {
+    expect(look(deployed, { bmc: { power: 'power off' } }).differs).toEqual(['powered off']);
+    expect(look(deployed, { designHash: () => 'then' }).differs).toEqual(['deployed from other documents']);
+    expect(look(factsOf('available', 'no instance')).differs).toEqual(["not deployed: in 'available'"]);
+    expect(look({}).differs).toEqual(['not enrolled']);
+  });
+
+  test('one that no group chooses need not be deployed', () => {
+    expect(look(restingFacts({ provisionState: 'available' }), { isWanted: false }).differs).toEqual([]);
+  });
+});
