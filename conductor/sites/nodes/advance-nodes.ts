@@ -26,7 +26,15 @@ const budgetMs = 1000;
  */
 export async function advanceNodes(
   context: ConductorContext,
-  { orders, ...work }: SiteWork & { readonly orders: readonly NodeOrder[] },
+  {
+    orders,
+    onActed,
+    ...work
+  }: SiteWork & {
+    readonly orders: readonly NodeOrder[];
+    /** Told how long requests took, in milliseconds; all other time went into looking. */
+    readonly onActed?: (ms: number) => void;
+  },
 ): Promise<ReadonlyMap<string, NodeOutcome>> {
   if (orders.length === 0) return new Map();
   const { action, site } = work;
@@ -52,7 +60,9 @@ export async function advanceNodes(
     }
   }
   const beat: BeatWork = { ...work, pluginSteps: pluginStepsByTags(context, site) };
+  const actingAt = performance.now();
   const results = await actInTurn(tasks, (each) => actOnce(context, beat, each), { atOnce, budgetMs });
+  onActed?.(performance.now() - actingAt);
   for (const [{ task }, outcome] of results) outcomes.set(task.order.node.name, outcome);
   return outcomes;
 }

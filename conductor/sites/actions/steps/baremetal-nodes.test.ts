@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest';
 import { restAfter } from '#conductor/sites/actions/steps/baremetal-nodes.ts';
 
-test('a look rests for some times as long as it took, work for a part of it, and nothing for longer than a period', () => {
-  expect([1, 30, 50, 400, 1000, 4000].map((took) => restAfter(took, 500))).toEqual([50, 90, 150, 150, 250, 500]);
-  expect(restAfter(100, 20)).toBe(20);
+test('looks at nodes take a quarter of the time, however many there are and whatever they do', () => {
+  for (const tookMs of [20, 50, 100, 400, 1500]) {
+    expect(tookMs / (tookMs + restAfter({ tookMs, actedMs: 0 }))).toBeLessThanOrEqual(0.29);
+  }
+  // no stop waits for minutes
+  expect(restAfter({ tookMs: 30_000, actedMs: 0 })).toBe(5_000);
+});
+
+test('while something is done about nodes there is no look either: what is left over waits no longer for that', () => {
+  expect(restAfter({ tookMs: 1_100, actedMs: 1_000 })).toBe(250);
+  expect(restAfter({ tookMs: 400, actedMs: 100 })).toBe(800);
 });

@@ -20,17 +20,19 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** What nodes are doing is written for people, who do not read faster; with whatever else is written it goes too. */
 const doingEveryMs = 2_000;
-const shortestRestMs = 50;
-/** To look at many nodes takes the processor from their flows: it has to rest for some times as long … */
-const restRatio = 3;
-/** … but what takes longer than a look does work, which need not wait. */
-const lookMs = 50;
-const workRatio = 1 / 4;
+/** An operator's stop waits no longer than this, and a look at however many nodes. */
+const restMs = { shortest: 50, longest: 5_000 } as const;
+/** To look at many nodes takes the processor from their flows: for some times as long there is no other look. */
+const lookRatio = 3;
+const actRatio = 1 / 4;
 
-/** Between two beats while nodes move, in milliseconds. Pure. */
-export function restAfter(tookMs: number, periodMs: number): number {
-  const rest = Math.max(shortestRestMs, restRatio * Math.min(tookMs, lookMs), workRatio * tookMs);
-  return Math.min(rest, periodMs);
+/**
+ * Between two beats while nodes move, in milliseconds: however many they are, looks take a quarter of the time. Pure.
+ * @param actedMs of the beat; the rest of it has looked, and recorded what it saw
+ */
+export function restAfter({ tookMs, actedMs }: { readonly tookMs: number; readonly actedMs: number }): number {
+  const rest = Math.max(restMs.shortest, lookRatio * (tookMs - actedMs) - actedMs, actRatio * actedMs);
+  return Math.min(rest, restMs.longest);
 }
 
 /** What is kept in memory between two beats, while the lease is held. */
@@ -57,17 +59,29 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
   let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map() };
   for (;;) {
     const begunAt = performance.now();
-    const beat = await beatOnce(work, site, state);
+    const acted = { ms: 0 };
+    const beat = await beatOnce(timeActs(work, acted), site, state);
     if (beat.isOver) return endOf(beat.state.run, beat.isStopped);
     ({ state } = beat);
     const tookMs = performance.now() - begunAt;
     context.metrics.siteBeatSeconds.observe(tookMs / 1000);
-    const pauseMs = restAfter(tookMs, siteBeatMs);
+    const pauseMs = restAfter({ tookMs, actedMs: acted.ms });
     if (beat.hasBegun) continue;
     await context.clock.sleep(pauseMs, signal);
-    if (!beat.hasMoved) await bell.rest(siteBeatMs - pauseMs, signal);
+    if (!beat.hasMoved && pauseMs < siteBeatMs) await bell.rest(siteBeatMs - pauseMs, signal);
   }
 }
+function timeActs(work: ActionWork, acted: { ms: number }): ActionWork {
+  const { hands } = work;
+  const onActed = (ms: number): void => {
+    acted.ms += ms;
+  };
+  return {
+    ...work,
+    hands: { ...hands, advanceNodes: (context, given) => hands.advanceNodes(context, { ...given, onActed }) },
+  };
+}
+
 
 function endOf(run: SiteRun, isStopped: boolean): StepEnd {
   if (isStopped) return { state: 'failed', error: stopReason };
