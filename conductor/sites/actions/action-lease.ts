@@ -1,6 +1,7 @@
 import { and, eq, isNull, or, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { prolongRun } from '#conductor/sites/actions/run-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The right to run one site action for a while; times are the database's. */
@@ -29,14 +30,26 @@ const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs 
 const isHeld = ({ actionId, holder, token }: ActionLease) =>
   and(eq(siteActions.id, actionId), eq(siteActions.holder, holder), eq(siteActions.token, token));
 
-/** Claims the open action, if there is one that nobody runs. */
-export async function claimAction(
+/** Claims the open action, if there is one that nobody runs. The time that nobody ran it counts for no limit. */
+export function claimAction(
   db: Queryable,
+  claim: { readonly holder: string; readonly leaseMs: number },
+): Promise<ClaimedAction | undefined> {
+  return db.transaction((tx) => claimIn(tx, claim));
+}
+
+async function claimIn(
+  db: Transaction,
   { holder, leaseMs }: { readonly holder: string; readonly leaseMs: number },
 ): Promise<ClaimedAction | undefined> {
   const isFree = or(isNull(siteActions.holder), sql`${siteActions.expiresAt} < now()`);
   const [found] = await db
-    .select({ id: siteActions.id, holder: siteActions.holder, token: siteActions.token })
+    .select({
+      id: siteActions.id,
+      holder: siteActions.holder,
+      token: siteActions.token,
+      idleMs: sql<number>`coalesce(extract(epoch from now() - ${siteActions.expiresAt}) * 1000, 0)::float8`,
+    })
     .from(siteActions)
     .where(and(isNull(siteActions.endedAt), isFree));
   if (!found) return undefined;
@@ -53,6 +66,8 @@ export async function claimAction(
     .returning();
   const [action] = claimed;
   if (!action?.expiresAt) return undefined;
+  // a pause counts for no limit either, once it ends: not twice
+  if (action.pausedAt === null && found.idleMs > 0) await prolongRun(db, action.id, found.idleMs);
   return {
     lease: { actionId: action.id, holder, token: action.token },
     action,
@@ -72,7 +87,7 @@ export async function renewAction(db: Queryable, lease: ActionLease, leaseMs: nu
 }
 
 export async function releaseAction(db: Queryable, lease: ActionLease): Promise<void> {
-  await db.update(siteActions).set({ holder: null, expiresAt: null }).where(isHeld(lease));
+  await db.update(siteActions).set({ holder: null, expiresAt: sql`now()` }).where(isHeld(lease));
 }
 
 /** @throws AppError `lease_lost` when another conductor has claimed the action since. */
@@ -108,6 +123,6 @@ export async function releaseStaleActions(
 ): Promise<void> {
   await db
     .update(siteActions)
-    .set({ holder: null, expiresAt: null })
+    .set({ holder: null })
     .where(and(isNull(siteActions.endedAt), exclusive ? sql`true` : eq(siteActions.holder, holder)));
 }

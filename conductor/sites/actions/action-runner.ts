@@ -12,6 +12,7 @@ import {
 import { siteActionChannel, tellRunners } from '#conductor/sites/actions/action-store.ts';
 import { type ActionWork, record, siteReader } from '#conductor/sites/actions/action-work.ts';
 import { type Bell, createBell } from '#conductor/sites/actions/bell.ts';
+import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { runAction } from '#conductor/sites/actions/run-action.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
@@ -144,7 +145,9 @@ async function runPersistently(work: ActionWork): Promise<void> {
       const text = `conductor ${context.config.conductorName} does not get on, and tries again: ${errorChain(error)}`;
       if (!told.has(text)) await tell(work, text);
       told.add(text);
-      await context.clock.sleep(errors.pauseMs(context.config.siteBeatMs), signal).catch(() => undefined);
+      const pauseMs = errors.pauseMs(context.config.siteBeatMs);
+      if (await tryToEnd(work, error, errors.count())) continue;
+      await context.clock.sleep(pauseMs, signal).catch(() => undefined);
     }
   }
 }
@@ -158,6 +161,15 @@ async function tell(work: ActionWork, text: string): Promise<void> {
   }
 }
 
+async function tryToEnd(work: ActionWork, error: unknown, tries: number): Promise<boolean> {
+  try {
+    return await endStopped(work, error, tries);
+  } catch (cause) {
+    work.context.log.warn({ action: work.action.id, err: cause }, 'site action does not end either; it is tried again');
+    return false;
+  }
+}
+
 async function letGo({ db, log }: ConductorContext, { lease }: ClaimedAction, stopping: AbortSignal): Promise<void> {
   try {
     await releaseAction(db, lease);
@@ -168,9 +180,10 @@ async function letGo({ db, log }: ConductorContext, { lease }: ClaimedAction, st
 }
 
 /** How long to wait after each of several errors in a row. */
-function createErrorCount(): { pauseMs(firstMs: number): number } {
+function createErrorCount(): { pauseMs(firstMs: number): number; count(): number } {
   const state = { count: 0, lastAt: 0 };
   return {
+    count: () => state.count,
     pauseMs: (firstMs) => {
       const now = performance.now();
       state.count = now - state.lastAt > forgetErrorsMs ? 0 : state.count;

@@ -65,12 +65,12 @@ export async function addCommand(
   await db.insert(siteActionCommands).values(row);
 }
 
-/** How long the pause under way has lasted, by the database's clock. */
+/** How long the pause has lasted that is followed, by the database's clock; 0 = none is. */
 export async function readPausedMs(db: Queryable, actionId: string): Promise<number> {
   const [row] = await db
-    .select({ ms: sql<number>`coalesce(extract(epoch from now() - max(${siteActionCommands.at})) * 1000, 0)::float8` })
-    .from(siteActionCommands)
-    .where(and(eq(siteActionCommands.actionId, actionId), eq(siteActionCommands.command, 'pause')));
+    .select({ ms: sql<number>`coalesce(extract(epoch from now() - ${siteActions.pausedAt}) * 1000, 0)::float8` })
+    .from(siteActions)
+    .where(eq(siteActions.id, actionId));
   return row?.ms ?? 0;
 }
 

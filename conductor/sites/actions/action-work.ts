@@ -1,12 +1,14 @@
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
 import { type ActionLease, type ActionWish, holdAction, readWish } from '#conductor/sites/actions/action-lease.ts';
+import { readPausedMs } from '#conductor/sites/actions/action-store.ts';
 import type { Bell } from '#conductor/sites/actions/bell.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import type { Site } from '#conductor/sites/site.ts';
+import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 
 /** A claimed action under way, as its steps see it. */
 export interface ActionWork {
@@ -55,13 +57,16 @@ export function isFollowed({ wanted, state }: ActionWish): boolean {
   return state === stateOf[wanted];
 }
 
-/** Has the row say that the operator's wish is followed. */
-export async function followWish(tx: Transaction, { actionId }: ActionLease, wish: ActionWish): Promise<void> {
-  if (isFollowed(wish)) return;
-  await tx.update(siteActions).set({ state: stateOf[wish.wanted] }).where(eq(siteActions.id, actionId));
+/** Has the row say that the operator's wish is followed. @returns how long the pause has lasted that ends with it; ms */
+export async function followWish(tx: Transaction, { actionId }: ActionLease, wish: ActionWish): Promise<number> {
+  if (isFollowed(wish)) return 0;
+  const pausedMs = await readPausedMs(tx, actionId);
+  const pausedAt = wish.wanted === 'pause' ? sql`now()` : null;
+  await tx.update(siteActions).set({ state: stateOf[wish.wanted], pausedAt }).where(eq(siteActions.id, actionId));
+  return pausedMs;
 }
 
-/** Between two steps: follows the operator's wish, and waits for as long as it is a pause. */
+/** Where nothing is under way: follows the operator's wish, and waits for as long as it is a pause. */
 export async function awaitGo(work: ActionWork): Promise<'run' | 'stop'> {
   const { context, lease, bell, signal } = work;
   for (;;) {
@@ -75,6 +80,13 @@ export async function awaitGo(work: ActionWork): Promise<'run' | 'stop'> {
     if (wish.wanted !== 'pause') return wish.wanted;
     await bell.rest(context.config.reconcileIntervalMs, signal);
   }
+}
+
+const lasting: ReadonlySet<ErrorCode> = new Set(['invalid_argument', 'not_supported', 'not_found', 'conflict']);
+
+/** Whether trying again does not mend it. */
+export function isLasting(error: unknown): boolean {
+  return lasting.has(errorCode(error));
 }
 
 /** Reads a claimed action's documents once, and answers them from memory then. */

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { anybody } from '#conductor/auth/caller.ts';
 import { siteActionNodes } from '#conductor/db/schema/site-action.ts';
@@ -9,6 +10,7 @@ import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import {
   actionBecomes,
   commitRevision,
+  expireLease,
   forgetActions,
   hasEnded,
   makeAction,
@@ -19,6 +21,7 @@ import { createWorld, makeSite, type WorldOptions } from '#conductor/sites/actio
 import { listTags } from '#conductor/sites/revisions/revision-store.ts';
 import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -66,6 +69,31 @@ const failing =
   (phase: string, prefix: string): NonNullable<WorldOptions['fate']> =>
   (node, at) =>
     at === phase && node.startsWith(prefix) ? { error: 'the BMC is on fire' } : {};
+
+const atWork =
+  (name: string): NonNullable<WorldOptions['fate']> =>
+  (node) =>
+    node === name ? { looks: Infinity } : {};
+
+/** As if all that is noted of an action's work had been so much earlier. */
+async function longAgo(id: string, seconds: number): Promise<void> {
+  const { db } = api.context;
+  const earlier = sql`make_interval(secs => ${seconds})`;
+  await db.execute(sql`update site_actions set paused_at = paused_at - ${earlier}, expires_at = expires_at - ${earlier}
+    where id = ${id}`);
+  await db.execute(sql`update site_action_groups set prepare_started_at = prepare_started_at - ${earlier},
+    deploy_started_at = deploy_started_at - ${earlier} where action_id = ${id}`);
+  await db.execute(sql`update site_action_nodes set phase_started_at = phase_started_at - ${earlier}
+    where action_id = ${id}`);
+}
+
+test('a strategy without groups: nothing is deployed, and the action is complete', async () => {
+  const { id, world } = await begin({ site: () => makeSite(seedNodes, { groups: [] }) });
+  expect((await ended(id)).state).toBe('complete');
+  expect(world.begun).toEqual([]);
+  expect(await notes(id, 1)).toContain('deployment strategy deployment-strategy has no groups: nothing is deployed');
+  expect(await steps(id)).toContainEqual(['final_report', 'done']);
+});
 
 describe('the seed’s three runs', () => {
   test('all succeed: complete, and the revision is tagged', async () => {
@@ -180,6 +208,82 @@ describe('an operator', () => {
     expect((await tags()).map(({ tag }) => tag)).toEqual(['site-action-failure']);
   });
 
+  test('pauses, and another conductor takes over: nodes at work are looked after, and no time has run out', async () => {
+    const hold = { looks: Infinity };
+    const { id, world, life } = await begin({
+      site: () => makeSite(seedNodes, seedStrategy, { prepare: 60, deploy: 60 }),
+      fate: (node, phase) => (node === 'ntp01' && phase === 'prepare' ? hold : {}),
+    });
+    await eventually(async () => {
+      expect(world.begun).toContain('prepare ntp01');
+    });
+    await control(id, 'pause');
+    await actionBecomes(api.context, id, ({ state }) => state === 'paused');
+    await control(id, 'unpause');
+    await control(id, 'pause');
+    await life.kill();
+    await longAgo(id, 600);
+    await expireLease(api.context, id);
+    lives.push(startLife(api.context, world.hands, { name: 'b' }));
+    await actionBecomes(api.context, id, ({ holder }) => holder === 'b');
+    hold.looks = 0;
+    await eventually(async () => {
+      expect((await loadRun(api.context.db, id, 1))?.nodes.get('ntp01')).toEqual({ status: 'prepared' });
+    });
+    await control(id, 'unpause');
+    expect(await ended(id)).toMatchObject({ state: 'complete', pausedAt: null });
+    expect((await report(id)).conclusion).toBe('success');
+  });
+
+  test('has no conductor for a while: that counts for no group’s time', async () => {
+    const hold = { looks: Infinity };
+    const { id, world, life } = await begin({
+      site: () => makeSite(seedNodes, seedStrategy, { prepare: 60, deploy: 60 }),
+      fate: (node, phase) => (node === 'ntp01' && phase === 'prepare' ? hold : {}),
+    });
+    await eventually(async () => {
+      expect(world.begun).toContain('prepare ntp01');
+    });
+    await life.stop();
+    await longAgo(id, 600);
+    hold.looks = 0;
+    lives.push(startLife(api.context, world.hands, { name: 'b' }));
+    expect((await ended(id)).state).toBe('complete');
+    expect((await report(id)).conclusion).toBe('success');
+  });
+
+  test('stops what does not get on: it ends, whatever its nodes throw', async () => {
+    const { id, world, life } = await begin({ fate: atWork('ntp01') });
+    await eventually(async () => {
+      expect(world.begun).toContain('prepare ntp01');
+    });
+    await life.stop();
+    const readRevision = () => Promise.reject(new AppError('invalid_argument', 'the documents are too old'));
+    lives.push(startLife(api.context, { ...world.hands, readRevision }, { name: 'b' }));
+    await eventually(async () => {
+      expect(await notes(id, 1)).toContain('conductor b does not get on, and tries again: the documents are too old');
+    });
+    await control(id, 'stop');
+    lives[1]?.nudge();
+    expect((await ended(id)).state).toBe('stopped');
+    expect((await report(id)).nodes.failure).toEqual(['ntp01']);
+    expect(await steps(id)).toContainEqual(['baremetal_nodes', 'failed']);
+    expect(await notes(id, 1)).toContain('not broken off, look at them yourself: 1 node: ntp01');
+  });
+
+  test('stops what throws again and again', async () => {
+    const { id, life, world } = await begin({ fate: atWork('ntp01') });
+    await eventually(async () => {
+      expect(world.begun).toContain('prepare ntp01');
+    });
+    await life.stop();
+    await control(id, 'stop');
+    const advanceNodes = () => Promise.reject(new TypeError('a bug'));
+    lives.push(startLife(api.context, { ...world.hands, advanceNodes }, { name: 'b' }));
+    expect((await ended(id)).state).toBe('stopped');
+    expect((await report(id)).groups.map(({ stage }) => stage)).toContain('failure');
+  });
+
   test('is told of an unknown action before an unknown verb', async () => {
     await expect(control('01ARZ3NDEKTSV4RRFFQ69G5FAV', 'dance')).rejects.toMatchObject({ code: 'not_found' });
     const { id } = await begin();
@@ -251,6 +355,29 @@ describe('before anything is touched', () => {
 });
 
 describe('actions without groups', () => {
+  test('are paused between two batches of nodes, and stopped there; what was found is told by then', async () => {
+    const calls: string[][] = [];
+    const many = Array.from({ length: 40 }, (_, index) => ({ name: `n${index}`, tags: [], labels: {} }));
+    const site = makeSite(many, { groups: [] });
+    const world = createWorld(api.context.db, { site: () => site });
+    const id = await commitRevision(api.context).then(() =>
+      makeAction(api.context, world.hands, { name: 'verify_site' }),
+    );
+    const verifyNodes: typeof world.hands.verifyNodes = async (context, work) => {
+      calls.push([...work.names]);
+      if (calls.length === 1) await control(id, 'pause');
+      return world.hands.verifyNodes(context, work);
+    };
+    lives.push(startLife(api.context, { ...world.hands, verifyNodes }, { name: 'a' }));
+    await actionBecomes(api.context, id, ({ state }) => state === 'paused');
+    expect(await notes(id, 4)).toContain('n0: well');
+    expect(calls).toHaveLength(1);
+    await control(id, 'stop');
+    lives[0]?.nudge();
+    expect((await ended(id)).state).toBe('stopped');
+    expect(calls).toHaveLength(1);
+  });
+
   test('verify_site touches nothing, tags nothing, and fails with a node', async () => {
     const { id, world } = await begin({
       name: 'verify_site',

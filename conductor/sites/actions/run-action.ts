@@ -1,11 +1,11 @@
 import type { SiteActionStepRow } from '#conductor/db/schema/site-action.ts';
 import { listActionSteps, recordStep } from '#conductor/sites/actions/action-store.ts';
 import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
-import { type ActionWork, awaitGo, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
+import { type ActionWork, awaitGo, isLasting, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { endAction } from '#conductor/sites/actions/end-action.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { actionSteps } from '#conductor/sites/actions/steps/index.ts';
-import { type ErrorCode, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /**
  * Runs a claimed action from where its steps say that it is, to its end.
@@ -18,12 +18,14 @@ export async function runAction(work: ActionWork): Promise<void> {
     const steps = await listActionSteps(context.db, [action.id]);
     const next = steps.find(({ state }) => state === 'pending' || state === 'running');
     const name = next && (next.name as ActionStepName);
-    const wanted = await awaitGo(work);
+    // nodes at work are looked after in a pause too, and when it ends their time is prolonged: by the step itself
+    const isDeploying = next?.name === 'baremetal_nodes' && next.state === 'running';
+    const wanted = isDeploying ? 'run' : await awaitGo(work);
     if (name === undefined || name === 'tag_revision') {
       await endAction(work);
       return;
     }
-    if (isSkipped(name, steps, wanted)) await recordEnd(work, name, { state: 'skipped' });
+    if (!isDeploying && isSkipped(name, steps, wanted)) await recordEnd(work, name, { state: 'skipped' });
     else await runStep(work, name);
   }
 }
@@ -31,9 +33,6 @@ export async function runAction(work: ActionWork): Promise<void> {
 /** After a failure, or a stop, there is nothing left to do but to tell. */
 function isSkipped(name: ActionStepName, steps: readonly SiteActionStepRow[], wanted: 'run' | 'stop'): boolean {
   if (name === 'final_report') return false;
-  const isUnderWay = steps.some((step) => step.name === name && step.state === 'running');
-  // its nodes are broken off by the step itself
-  if (name === 'baremetal_nodes' && isUnderWay) return false;
   return wanted === 'stop' || steps.some(({ state }) => state === 'failed');
 }
 
@@ -45,14 +44,18 @@ async function runStep(work: ActionWork, name: Exclude<ActionStepName, 'tag_revi
   await recordEnd(work, name, await tryStep(work, name));
 }
 
-/** Errors that trying again does not mend. Not of nodes at work: what was begun there has to be brought to an end. */
-const lasting: ReadonlySet<ErrorCode> = new Set(['invalid_argument', 'not_supported', 'not_found', 'conflict']);
+/** Not of nodes at work: what was begun there has to be brought to an end. A report keeps no action from its end. */
+function endsStep(name: ActionStepName, error: unknown): boolean {
+  if (isLasting(error)) return true;
+  const code = errorCode(error);
+  return name === 'final_report' && code !== 'database_error' && code !== 'lease_lost';
+}
 
 async function tryStep(work: ActionWork, name: Exclude<ActionStepName, 'tag_revision'>): Promise<StepEnd> {
   try {
     return await actionSteps[name](work);
   } catch (error) {
-    if (name === 'baremetal_nodes' || !lasting.has(errorCode(error))) throw error;
+    if (work.signal.aborted || name === 'baremetal_nodes' || !endsStep(name, error)) throw error;
     return { state: 'failed', error: errorChain(error) };
   }
 }

@@ -5,8 +5,10 @@ import {
   type SiteActionNodeRow,
   siteActionGroups,
   siteActionNodes,
+  siteActions,
 } from '#conductor/db/schema/site-action.ts';
 import { storableJson } from '#conductor/db/storable-json.ts';
+import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import type { GroupRun, NodeRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
 const instant = (milliseconds: number | undefined) =>
@@ -31,20 +33,29 @@ export async function insertRun(tx: Transaction, actionId: string, run: SiteRun)
     select ${actionId}::text, value from jsonb_array_elements_text(${recordset([...run.nodes.keys()])})`);
 }
 
-/** An action's run as it was recorded last; `undefined` = it has none. */
+/** An action's run as it was recorded last, maybe one without groups; `undefined` = it was not planned. */
 export async function loadRun(
   db: Queryable,
   actionId: string,
   maxParallelGroups: number,
 ): Promise<SiteRun | undefined> {
   const groups = await listGroups(db, actionId);
-  if (groups.length === 0) return undefined;
+  if (groups.length === 0 && !(await isPlanned(db, actionId))) return undefined;
   const nodes = await listActionNodes(db, actionId);
   return {
     groups: groups.map(groupRun),
     nodes: new Map(nodes.map((row) => [row.name, nodeRun(row)])),
     maxParallelGroups,
   };
+}
+
+/** Groups are chosen, maybe none, in the transaction that records that documents have passed. */
+async function isPlanned(db: Queryable, actionId: string): Promise<boolean> {
+  const [action] = await db
+    .select({ validated: siteActions.validated, name: siteActions.name })
+    .from(siteActions)
+    .where(eq(siteActions.id, actionId));
+  return action?.validated === true && actionTable[action.name].steps.includes('baremetal_nodes');
 }
 
 /** In an order that the dependencies allow. */
@@ -65,7 +76,7 @@ export function listActionNodes(db: Queryable, actionId: string): Promise<SiteAc
 }
 
 function groupRun(row: SiteActionGroupRow): GroupRun {
-  const { definition, members, stage, misses, reason, prepareStartedAt, deployStartedAt } = row;
+  const { definition, members, stage, misses, reason, prepareStartedAt, preparedAt, deployStartedAt } = row;
   return {
     definition,
     members,
@@ -73,17 +84,25 @@ function groupRun(row: SiteActionGroupRow): GroupRun {
     misses,
     ...(reason === null ? {} : { reason }),
     ...(prepareStartedAt === null ? {} : { prepareStartedAt: prepareStartedAt.getTime() }),
+    ...(preparedAt === null ? {} : { preparedAt: preparedAt.getTime() }),
     ...(deployStartedAt === null ? {} : { deployStartedAt: deployStartedAt.getTime() }),
   };
 }
 
-function nodeRun({ status, phase, groupName, cancelling, reason }: SiteActionNodeRow): NodeRun {
+function nodeRun(row: SiteActionNodeRow): NodeRun {
+  const { status, phase, groupName, phaseStartedAt, cancelling, reason, wasPrepared } = row;
   const work = phase && {
     phase,
     group: groupName ?? '',
+    ...(phaseStartedAt === null ? {} : { startedAt: phaseStartedAt.getTime() }),
     ...(cancelling === null ? {} : { cancelling }),
   };
-  return { status, ...(work ? { work } : {}), ...(reason === null ? {} : { reason }) };
+  return {
+    status,
+    ...(work ? { work } : {}),
+    ...(reason === null ? {} : { reason }),
+    ...(wasPrepared && groupName !== null ? { preparedFor: groupName } : {}),
+  };
 }
 
 /** Writes what differs between the two: a statement for the groups and one for the nodes, where there is anything. */
@@ -95,21 +114,24 @@ export async function recordRun(tx: Transaction, actionId: string, before: SiteR
 }
 
 async function recordGroups(tx: Transaction, actionId: string, groups: readonly GroupRun[]): Promise<void> {
-  const rows = groups.map(({ definition, stage, reason, misses, prepareStartedAt, deployStartedAt }) => ({
+  const rows = groups.map(({ definition, stage, reason, misses, prepareStartedAt, preparedAt, deployStartedAt }) => ({
     name: definition.name,
     stage,
     reason,
     misses,
     prepare_started_at: instant(prepareStartedAt),
+    prepared_at: instant(preparedAt),
     deploy_started_at: instant(deployStartedAt),
   }));
   await tx.execute(sql`
     update site_action_groups as kept
     set stage = now_is.stage, reason = now_is.reason, misses = now_is.misses,
-      prepare_started_at = now_is.prepare_started_at, deploy_started_at = now_is.deploy_started_at,
+      prepare_started_at = now_is.prepare_started_at, prepared_at = now_is.prepared_at,
+      deploy_started_at = now_is.deploy_started_at,
       ended_at = case when now_is.stage in ('success', 'failure') then coalesce(kept.ended_at, now()) end
     from jsonb_to_recordset(${recordset(rows)}) as now_is(
-      name text, stage text, reason text, misses jsonb, prepare_started_at timestamptz, deploy_started_at timestamptz)
+      name text, stage text, reason text, misses jsonb, prepare_started_at timestamptz, prepared_at timestamptz,
+      deploy_started_at timestamptz)
     where kept.action_id = ${actionId} and kept.name = now_is.name`);
 }
 
@@ -118,12 +140,14 @@ async function recordNodes(
   actionId: string,
   nodes: readonly (readonly [string, NodeRun])[],
 ): Promise<void> {
-  const rows = nodes.map(([name, { status, work, reason }]) => ({
+  const rows = nodes.map(([name, { status, work, reason, preparedFor }]) => ({
     name,
     status,
     phase: work?.phase,
     group_name: work?.group,
     cancelling: work?.cancelling,
+    phase_started_at: instant(work?.startedAt),
+    was_prepared: preparedFor !== undefined,
     reason,
   }));
   await tx.execute(sql`
@@ -133,12 +157,25 @@ async function recordNodes(
       group_name = coalesce(now_is.group_name, kept.group_name),
       cancelled_at = case when now_is.cancelling is not null then coalesce(kept.cancelled_at, now()) end,
       doing = case when now_is.phase = kept.phase then kept.doing end,
-      phase_started_at = case when now_is.phase is distinct from kept.phase and now_is.phase is not null then now()
-        else kept.phase_started_at end,
+      was_prepared = now_is.was_prepared,
+      phase_started_at = coalesce(now_is.phase_started_at, kept.phase_started_at),
       ended_at = case when now_is.status in ('success', 'failure') then coalesce(kept.ended_at, now()) end
     from jsonb_to_recordset(${recordset(rows)}) as now_is(
-      name text, status text, phase text, group_name text, cancelling text, reason text)
+      name text, status text, phase text, group_name text, cancelling text, reason text,
+      phase_started_at timestamptz, was_prepared boolean)
     where kept.action_id = ${actionId} and kept.name = now_is.name`);
+}
+
+/** The same in the database as `prolongPhases` in memory. */
+export async function prolongRun(tx: Transaction, actionId: string, ms: number): Promise<void> {
+  const longer = sql`make_interval(secs => ${ms / 1000})`;
+  await tx.execute(sql`
+    update site_action_groups
+    set prepare_started_at = prepare_started_at + ${longer}, deploy_started_at = deploy_started_at + ${longer}
+    where action_id = ${actionId} and stage in ('preparing', 'prepared', 'deploying')`);
+  await tx.execute(sql`
+    update site_action_nodes set phase_started_at = phase_started_at + ${longer}
+    where action_id = ${actionId} and phase is not null`);
 }
 
 /** What nodes at work are doing, for people. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { prolongPhases, settleRun, stopReason, workingNodes } from '#conductor/sites/actions/settle-run.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
+import { reportSite } from '#conductor/sites/strategy/report.ts';
 import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
 const timeouts = { prepare: 10, deploy: 10 };
@@ -34,6 +35,8 @@ describe('settling', () => {
     const held = settle(prepared, 'pause', 60_000);
     expect(workingNodes(held.run)).toEqual([]);
     expect(stages(held.run)).toEqual(['prepared', 'not_started']);
+    const stopped = reportSite(settle(held.run, 'stop').run).groups;
+    expect(stopped[0]).toMatchObject({ stage: 'failure', prepare: 'SUCCESS', deploy: 'not started' });
     expect(settle(held.run, 'run').decisions).toContainEqual({
       kind: 'begin',
       group: 'of-n1',
@@ -57,6 +60,7 @@ describe('settling', () => {
     const { run } = settle(start, 'run', 1000);
     const later = prolongPhases(run, 500);
     expect(later.groups[0]?.prepareStartedAt).toBe(1500);
+    expect(later.nodes.get('n1')?.work?.startedAt).toBe(1500);
     expect(later.groups[1]).toBe(run.groups[1]);
     expect(settle(run, 'run', 11_100).decisions.map(({ kind }) => kind)).toContain('cancel');
     expect(settle(later, 'run', 11_100).decisions).toEqual([]);

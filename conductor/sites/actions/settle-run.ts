@@ -1,5 +1,5 @@
 import type { SiteActionRow } from '#conductor/db/schema/site-action.ts';
-import { applyDecisions } from '#conductor/sites/strategy/apply-decisions.ts';
+import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import type { Decision, GroupRun, NodeRun, PhaseTimeouts, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -70,6 +70,13 @@ function stopRun(run: SiteRun, now: number): Settled {
   return { run: applyDecisions(run, decisions, now), decisions, isOver: working.length === 0 };
 }
 
+/** A stopped run of whose nodes nothing is heard any more: those at work count as failed, and groups end. Pure. */
+export function abandonRun(run: SiteRun, reason: string, now: number): SiteRun {
+  const failed = workingNodes(run).map(([name]) => [name, { state: 'failed', error: reason }] as const);
+  const atRest = applyOutcomes(run, new Map(failed));
+  return applyDecisions(atRest, endGroups(atRest), now);
+}
+
 function breakOff(working: readonly [string, WorkingNode][]): Decision[] {
   const left = working.filter(([, { work }]) => work.cancelling === undefined);
   return [...Map.groupBy(left, ([, { work }]) => work.group)].map(([group, nodes]) => ({
@@ -90,8 +97,9 @@ function endGroups(run: SiteRun): Decision[] {
   }));
 }
 
-/** A pause counts for no limit: groups under way get its length added. Pure. */
+/** A pause counts for no limit: groups and nodes under way get its length added. Pure. */
 export function prolongPhases(run: SiteRun, pausedMs: number): SiteRun {
+  if (pausedMs === 0) return run;
   const later = (at: number | undefined) => (at === undefined ? undefined : at + pausedMs);
   const groups = run.groups.map((group): GroupRun => {
     if (!isUnderWay(group)) return group;
@@ -103,5 +111,10 @@ export function prolongPhases(run: SiteRun, pausedMs: number): SiteRun {
       ...(deployStartedAt === undefined ? {} : { deployStartedAt }),
     };
   });
-  return { ...run, groups };
+  const nodes = new Map(run.nodes);
+  for (const [name, { work, ...node }] of workingNodes(run)) {
+    const startedAt = later(work.startedAt);
+    nodes.set(name, { ...node, work: { ...work, ...(startedAt === undefined ? {} : { startedAt }) } });
+  }
+  return { ...run, groups, nodes };
 }

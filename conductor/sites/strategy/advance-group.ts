@@ -1,5 +1,5 @@
 import { describeMisses, judge, type Tally } from '#conductor/sites/strategy/judge.ts';
-import { groupOf, type RunDraft } from '#conductor/sites/strategy/run-draft.ts';
+import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/run-draft.ts';
 import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/sites/strategy/site-run.ts';
 import { type MemberSurvey, surveyMembers } from '#conductor/sites/strategy/survey-members.ts';
 
@@ -78,9 +78,11 @@ function begin({ paused, emit }: Scene, { definition, stage }: GroupRun, survey:
 
 /**
  * Breaks off a phase whose time has run out. What other groups do on shared nodes is theirs, and bounded by their time.
- * Deploys that began while others were still prepared have both phases' time.
+ * Deploys that began while others were still prepared have both phases' time. Where nodes queue for a limit, each has
+ * its phase's time from its own beginning, and the queue has none: it moves on as they end.
  */
-function breakOff({ now, paused, timeouts, emit }: Scene, group: GroupRun, survey: MemberSurvey): void {
+function breakOff(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
+  const { draft, now, paused, timeouts, emit } = scene;
   const { definition, prepareStartedAt = now, deployStartedAt } = group;
   const { name } = definition;
   const prepareSeconds = definition.prepare_timeout ?? timeouts.prepare;
@@ -92,6 +94,16 @@ function breakOff({ now, paused, timeouts, emit }: Scene, group: GroupRun, surve
     const counts = [begun, rest].filter((text) => text !== '').join(', ');
     emit({ kind: 'cancel', group: name, nodes, reason: `${phase}: not finished within ${seconds} s (${counts})` });
   };
+  if (definition.max_parallel_nodes !== undefined) {
+    const late = (names: readonly string[], seconds: number): string[] =>
+      names.filter((each) => now >= (nodeOf(draft, each).work?.startedAt ?? now) + seconds * 1000);
+    const prepares = late(survey.ownPrepares, prepareSeconds);
+    if (prepares.length > 0) cancel('prepare', prepareSeconds, prepares, survey.untouched.length);
+    const deploys = late(survey.ownDeploys, deploySeconds);
+    const idle = survey.prepared.length;
+    if (deploys.length > 0) cancel('deploy', deploySeconds, deploys, idle);
+    return;
+  }
   const waiting = group.reason === undefined;
   const prepareEnd = prepareStartedAt + prepareSeconds * 1000;
   const left = waiting && group.stage === 'preparing' ? survey.untouched.length : 0;

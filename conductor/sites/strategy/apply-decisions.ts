@@ -30,7 +30,10 @@ export function applyOutcomes(run: SiteRun, outcomes: ReadonlyMap<string, NodeOu
  */
 function nodeAfter(node: NodeRun, outcome: NodeOutcome): NodeRun {
   if (!node.work || outcome.state === 'working') return node;
-  if (outcome.state === 'failed') return { status: 'failure', reason: outcome.error };
-  const status = node.work.phase === 'prepare' ? 'prepared' : 'success';
+  const { phase, group } = node.work;
+  if (outcome.state === 'failed') {
+    return { status: 'failure', reason: outcome.error, ...(phase === 'deploy' ? { preparedFor: group } : {}) };
+  }
+  const status = phase === 'prepare' ? 'prepared' : 'success';
   return { status, ...(outcome.remark === undefined ? {} : { reason: outcome.remark }) };
 }

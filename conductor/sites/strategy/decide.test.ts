@@ -163,6 +163,23 @@ describe('within a group', () => {
   });
 });
 
+test('deploy_as_prepared: a deploy that fails does not make the prepare a failure', () => {
+  const criteria = { success_criteria: { percent_successful_nodes: 100 } };
+  const { log, run } = simulate([group('g', 'a b', { deploy_as_prepared: true, ...criteria })], {
+    outcome: fates({ 'a deploy': { state: 'failed', beats: 1 }, 'b prepare': { beats: 4 } }),
+  });
+  expect(log).toEqual([
+    'g: preparing',
+    'prepare g: a b',
+    'deploy g: a',
+    'g: prepared',
+    'g: deploying',
+    'deploy g: b',
+    'g: failure (deploy: 1 of 2 nodes succeeded; percent_successful_nodes asks for 100 %, there are 50 %)',
+  ]);
+  expect(reportSite(run).groups[0]).toMatchObject({ prepare: 'SUCCESS', deploy: 'FAILED' });
+});
+
 describe('a time that runs out', () => {
   const slow = { outcome: fates({ 'b prepare': { beats: 99 } }), timeouts: { prepare: 3, deploy: 9 } };
 
@@ -185,6 +202,21 @@ describe('a time that runs out', () => {
     });
     expect(log[2]).toBe('cancel g: b (prepare: not finished within 5 s (1 still at work, 1 not begun))');
     expect(run.nodes.get('c')).toEqual({ status: 'not_started' });
+  });
+
+  test('where nodes queue for a limit: each has its own from its beginning, and those beside it go on', () => {
+    const names = 'a b c d e f';
+    const slowly = Object.fromEntries(names.split(' ').map((name) => [`${name} prepare`, { beats: 4 }]));
+    const options = { max_parallel_nodes: 2, prepare_timeout: 5 };
+    const { log } = simulate([group('g', names, options)], { outcome: fates(slowly) });
+    expect(log.filter((line) => line.startsWith('cancel'))).toEqual([]);
+    expect(log.at(-1)).toBe('g: success');
+    const hangs = { ...slowly, 'c prepare': { beats: 99 }, 'd prepare': { beats: 3 } };
+    const { run } = simulate([group('g', names, options)], { outcome: fates(hangs) });
+    expect(reportSite(run)).toMatchObject({
+      groups: [{ stage: 'failure', reason: 'prepare: not finished within 5 s (1 still at work, 1 not begun)' }],
+      nodes: { failure: ['c'], not_started: ['f'], prepared: ['a', 'b', 'd', 'e'] },
+    });
   });
 
   test('of one group leaves another’s work on a shared node alone', () => {

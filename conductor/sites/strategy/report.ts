@@ -77,12 +77,15 @@ function reportGroup(run: SiteRun, group: GroupRun): GroupReport {
 function describePhases({
   stage,
   prepareStartedAt,
+  preparedAt,
   deployStartedAt,
 }: GroupRun): Pick<GroupReport, 'prepare' | 'deploy'> {
   if (stage === 'failure') {
     if (prepareStartedAt === undefined) return { prepare: dependency, deploy: dependency };
-    if (deployStartedAt === undefined) return { prepare: 'FAILED', deploy: 'FAILED, due to prepare failure' };
-    return { prepare: 'SUCCESS', deploy: 'FAILED' };
+    if (deployStartedAt !== undefined) return { prepare: 'SUCCESS', deploy: 'FAILED' };
+    // stopped in between
+    if (preparedAt !== undefined) return { prepare: 'SUCCESS', deploy: 'not started' };
+    return { prepare: 'FAILED', deploy: 'FAILED, due to prepare failure' };
   }
   if (stage === 'not_started') return { prepare: 'not started', deploy: 'not started' };
   if (stage === 'preparing') return { prepare: 'under way', deploy: 'not started' };

@@ -40,7 +40,8 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
     case 'enter stage': {
       const { stage } = decision;
       const preparing = stage === 'preparing' ? { prepareStartedAt: now } : {};
-      change({ stage, ...preparing, ...(stage === 'deploying' ? { deployStartedAt: now } : {}) });
+      const prepared = stage === 'prepared' ? { preparedAt: now } : {};
+      change({ stage, ...preparing, ...prepared, ...(stage === 'deploying' ? { deployStartedAt: now } : {}) });
       return;
     }
     case 'end group': {
@@ -49,7 +50,7 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
       return;
     }
     case 'begin': {
-      const work = { phase: decision.phase, group: decision.group };
+      const work = { phase: decision.phase, group: decision.group, startedAt: now };
       for (const name of decision.nodes) draft.changed.set(name, { ...nodeOf(draft, name), work });
       return;
     }

@@ -69,6 +69,8 @@ export interface GroupRun {
   readonly misses: readonly Miss[];
   /** Milliseconds since 1970; the timeouts count from there. */
   readonly prepareStartedAt?: number;
+  /** Its criteria were met after prepare. */
+  readonly preparedAt?: number;
   readonly deployStartedAt?: number;
 }
 
@@ -76,8 +78,16 @@ export interface GroupRun {
 export interface NodeRun {
   readonly status: NodeStatus;
   /** At work now, on behalf of that group. */
-  readonly work?: { readonly phase: NodePhase; readonly group: string; readonly cancelling?: string };
+  readonly work?: {
+    readonly phase: NodePhase;
+    readonly group: string;
+    /** Milliseconds since 1970; where the group has a limit of nodes at work its timeouts count from there. */
+    readonly startedAt?: number;
+    readonly cancelling?: string;
+  };
   readonly reason?: string;
+  /** It failed in a deploy that this group had begun, which had it prepared. */
+  readonly preparedFor?: string;
 }
 
 export interface SiteRun {

@@ -15,7 +15,10 @@ export interface MemberSurvey {
   /** At work for another group. */
   readonly othersPrepare: number;
   readonly othersDeploy: number;
-  /** Have been prepared, whatever came then, but for a failure. */
+  /**
+   * Are prepared, or more. A deploy that failed takes that only from other groups: whoever deploys nodes as they are
+   * prepared would else find its prepare missed by its deploys.
+   */
   readonly havePrepared: number;
   readonly haveSucceeded: number;
 }
@@ -28,9 +31,9 @@ export function surveyMembers(draft: RunDraft, { definition, members }: GroupRun
   >;
   const counts = { cancelling: 0, othersPrepare: 0, othersDeploy: 0, havePrepared: 0, haveSucceeded: 0 };
   for (const name of members) {
-    const { status, work } = nodeOf(draft, name);
+    const { status, work, preparedFor } = nodeOf(draft, name);
     if (status === 'success') counts.haveSucceeded += 1;
-    if (status === 'success' || status === 'prepared') counts.havePrepared += 1;
+    if (status === 'success' || status === 'prepared' || preparedFor === definition.name) counts.havePrepared += 1;
     if (work === undefined) {
       if (status === 'not_started') lists.untouched.push(name);
       else if (status === 'prepared') lists.prepared.push(name);

@@ -1,5 +1,4 @@
 import { readWish } from '#conductor/sites/actions/action-lease.ts';
-import { readPausedMs } from '#conductor/sites/actions/action-store.ts';
 import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
@@ -120,10 +119,9 @@ async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise
     return { state: same, hasBegun: false, hasMoved, isOver: foreseen.isOver, isStopped: wish.wanted === 'stop' };
   }
   return record(work, async (tx, current) => {
-    const hasPaused = current.state === 'paused' && current.wanted !== 'pause';
-    const resumed = hasPaused ? prolongPhases(after, await readPausedMs(tx, action.id)) : after;
-    const settled = hasPaused || current.wanted !== wish.wanted ? settle(resumed, current.wanted) : foreseen;
-    await followWish(tx, lease, current);
+    const pausedMs = await followWish(tx, lease, current);
+    const resumed = prolongPhases(after, pausedMs);
+    const settled = pausedMs > 0 || current.wanted !== wish.wanted ? settle(resumed, current.wanted) : foreseen;
     await recordRun(tx, action.id, state.run, settled.run);
     if (isDoingDue) {
       await recordDoing(

@@ -5,6 +5,7 @@ import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.t
 import { countNodes } from '#conductor/sites/actions/note-changes.ts';
 import { insertRun } from '#conductor/sites/actions/run-store.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
+import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
 const step = 'validate_site_design';
 
@@ -27,15 +28,23 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
     };
   }
   const run = actionTable[action.name].steps.includes('baremetal_nodes') ? planSite(site) : undefined;
-  const text = run
-    ? `deployment strategy ${site.strategy.name}: ${countNodes(run.nodes.size)} in groups ${run.groups.map(({ definition }) => definition.name).join(', ')}`
-    : `${countNodes(site.nodes.size)} in the documents`;
+  const text = run ? noteRun(site.strategy.name, run) : `${countNodes(site.nodes.size)} in the documents`;
   return {
     state: 'done',
     notes: [{ step, verbosity: 1, text }],
     write: async (tx) => {
-      await tx.update(siteActions).set({ validations, validated: true }).where(eq(siteActions.id, id));
+      const maxParallelGroups = run?.maxParallelGroups ?? null;
+      await tx
+        .update(siteActions)
+        .set({ validations, validated: true, maxParallelGroups })
+        .where(eq(siteActions.id, id));
       if (run) await insertRun(tx, id, run);
     },
   };
+}
+
+function noteRun(strategy: string, { groups, nodes }: SiteRun): string {
+  if (groups.length === 0) return `deployment strategy ${strategy} has no groups: nothing is deployed`;
+  const names = groups.map(({ definition }) => definition.name).join(', ');
+  return `deployment strategy ${strategy}: ${countNodes(nodes.size)} in groups ${names}`;
 }

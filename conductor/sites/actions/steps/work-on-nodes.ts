@@ -1,14 +1,13 @@
 import type { ConductorContext } from '#conductor/context.ts';
-import { readWish } from '#conductor/sites/actions/action-lease.ts';
 import { type ActionStepName, readActionParameters } from '#conductor/sites/actions/action-table.ts';
-import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
+import { type ActionWork, awaitGo, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
-import type { Note } from '#conductor/sites/actions/note-store.ts';
+import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 
-/** Nodes of one call: between two the operator's wish is looked at. */
-const nodesPerCall = 100;
+/** Nodes of one call: between two the operator's wish is followed, so that it waits for the slowest of them. */
+const nodesPerCall = 32;
 
 /** The nodes that an action is about: `target_nodes`, or all of the documents. */
 async function targetNodes({ action, site }: ActionWork): Promise<readonly string[]> {
@@ -16,7 +15,7 @@ async function targetNodes({ action, site }: ActionWork): Promise<readonly strin
   return given ?? [...(await site()).nodes.keys()];
 }
 
-/** Has something looked at or mended on each node; the step fails when it fails on one. Repeated, it begins anew. */
+/** Has something looked at or mended on each node; the step fails when it fails on one. Repeated, it begins anew, and tells it anew. */
 export async function workOnNodes(
   work: ActionWork,
   options: {
@@ -27,29 +26,25 @@ export async function workOnNodes(
     ) => Promise<ReadonlyMap<string, NodeReport>>;
   },
 ): Promise<StepEnd> {
-  const { context, action, lease, signal } = work;
+  const { context, action, signal } = work;
   const { step } = options;
   const names = await targetNodes(work);
   const site = await work.site();
-  const notes: Note[] = [];
   const failed: string[] = [];
   for (let done = 0; done < names.length; done += nodesPerCall) {
     signal.throwIfAborted();
-    const { wanted } = await readWish(context.db, lease);
-    if (wanted === 'stop') return { state: 'failed', error: stopReason, notes };
+    if ((await awaitGo(work)) === 'stop') return { state: 'failed', error: stopReason };
     const reports = await options.does(context, { action, site, names: names.slice(done, done + nodesPerCall) });
     context.checkpoint('acted');
-    for (const [subject, report] of reports) {
-      notes.push(...noteReport(step, subject, report));
-      if (report.state === 'failed') failed.push(subject);
-    }
+    for (const [subject, { state }] of reports) if (state === 'failed') failed.push(subject);
+    const notes = [...reports].flatMap(([subject, report]) => noteReport(step, subject, report));
+    await record(work, (tx) => addNotes(tx, action.id, notes));
   }
   if (failed.length === 0) {
-    notes.push({ step, verbosity: 1, text: `${countNodes(names.length)}: all well` });
-    return { state: 'done', notes };
+    return { state: 'done', notes: [{ step, verbosity: 1, text: `${countNodes(names.length)}: all well` }] };
   }
   const error = `${countNodes(failed.length)} of ${names.length} failed: ${nameNodes(failed)}`;
-  return { state: 'failed', error, notes };
+  return { state: 'failed', error };
 }
 
 function noteReport(step: ActionStepName, subject: string, report: NodeReport): Note[] {
