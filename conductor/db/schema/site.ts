@@ -100,6 +100,8 @@ export const plugins = pgTable(
     tasks: jsonb().$type<JsonObject[]>().notNull(),
     /** By path below the plugin's scripts: base64, and whether it may be executed. */
     files: jsonb().$type<Record<string, { readonly content: string; readonly executable: boolean }>>().notNull(),
+    /** Of tasks and files; empty = it was uploaded before this was kept. */
+    contentHash: text().notNull().default(''),
     createdBy: text(),
     createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
   },
