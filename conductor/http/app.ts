@@ -20,6 +20,7 @@ import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts
 import { docsRoutes } from '#conductor/http/docs.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError } from '#conductor/http/error-handler.ts';
+import { etcdRoutes } from '#conductor/http/etcd.routes.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
 import { kubernetesTeardownRoutes } from '#conductor/http/kubernetes-teardown.routes.ts';
@@ -94,6 +95,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   pluginRoutes,
   nodeFilterRoutes,
   kubernetesTeardownRoutes,
+  etcdRoutes,
   unbuiltRoutes,
 ];
 

@@ -4,13 +4,9 @@ import type { ConductorContext } from '#conductor/context.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
-import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
-import type { Site } from '#conductor/sites/site.ts';
-import { parseDesignReference } from '#conductor/sites/strategy/design-reference.ts';
+import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import { filterNodes, readNodeFilter } from '#conductor/sites/strategy/node-filter.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['site groups'];
 
@@ -47,12 +43,12 @@ export function nodeFilterRoutes(context: ConductorContext): ApiApp {
   app.openapi(filter, async (c) => {
     const { design_ref: reference, node_filter: nodeFilter } = c.req.valid('json');
     const wanted = readNodeFilter(nodeFilter, 'node_filter');
-    const { site } = await readDesign(context, reference, 'design_ref');
+    const { site } = await findDesign(context, reference, 'design_ref');
     return c.json(filterNodes(wanted, site.nodes.values()));
   });
 
   app.openapi(groups, async (c) => {
-    const { site, revision } = await readDesign(context, c.req.valid('query').version, 'version');
+    const { site, revision } = await findDesign(context, c.req.valid('query').version, 'version');
     const plan = planSite(site);
     return c.json({
       revision,
@@ -63,25 +59,4 @@ export function nodeFilterRoutes(context: ConductorContext): ApiApp {
   });
 
   return app;
-}
-
-/** @throws AppError `invalid_argument` for what is no revision, or for one that is no site; `not_found` */
-async function readDesign(
-  context: ConductorContext,
-  reference: string | number,
-  field: string,
-): Promise<{ readonly site: Site; readonly revision: number }> {
-  const wanted = parseDesignReference(reference, field);
-  const revision = 'revision' in wanted ? wanted.revision : (await findRevisionByRole(context.db, wanted.role))?.id;
-  if (revision === undefined) throw new AppError('not_found', `${field}: there is no revision that is ${reference}`);
-  const { site, faults } = await checkRevision(context, revision);
-  if (site) return { site, revision };
-  const errors = faults.filter(({ level }) => level === 'Error').length;
-  throw new AppError(
-    'invalid_argument',
-    `${field}: the documents of revision ${revision} are no site: ${errors} faults`,
-    {
-      details: { faults, reason: 'InvalidDesign' },
-    },
-  );
 }

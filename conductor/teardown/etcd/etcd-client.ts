@@ -4,6 +4,7 @@ import type { Credential } from '#conductor/sites/credentials/credential-store.t
 import { ErrorAnswer, HealthAnswer, TokenAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
 import { etcdError, faultOf, requestError } from '#conductor/teardown/etcd/etcd-fault.ts';
 import type { EtcdTls } from '#conductor/teardown/etcd/etcd-tls.ts';
+import { refusedCertificate } from '#conductor/teardown/etcd/refused-certificate.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 export interface EtcdLimits {
@@ -39,6 +40,8 @@ export interface EtcdClientOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** gRPC's codes of a wrong password (3), a user who may not (7), and one who is not known (16). */
+const denials: ReadonlySet<number> = new Set([3, 7, 16]);
 const maxAnswerBytes = 1024 * 1024;
 
 export function createEtcdClient({ tls, login, limits = defaultLimits, signal }: EtcdClientOptions): EtcdClient {
@@ -62,7 +65,10 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
       return { status: answer.statusCode, body: readJson(await answer.body.text()) };
     } catch (cause) {
       signal?.throwIfAborted();
-      throw requestError(new URL(url).origin, cause);
+      const refused = wasClosed(cause)
+        ? await refusedCertificate(url, { tls, connectMs: limits.connectMs })
+        : undefined;
+      throw refused ?? requestError(new URL(url).origin, cause);
     }
   };
 
@@ -73,7 +79,10 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
   ): Promise<z.infer<Schema>> => {
     const { status, body } = await exchange(url, options);
     const refusal = ErrorAnswer.safeParse(body);
-    if (refusal.success) throw etcdError('refused', `${new URL(url).origin} refuses: ${refusal.data.error}`);
+    if (refusal.success) {
+      const { error, code = 0 } = refusal.data;
+      throw etcdError(denials.has(code) ? 'denied' : 'refused', `${new URL(url).origin} refuses: ${error}`);
+    }
     const answer = schema.safeParse(body);
     if (status === 200 && answer.success) return answer.data;
     throw etcdError('invalid', `${url} answered ${status} and nothing that etcd would say`, answer.error);
@@ -110,6 +119,10 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
     },
     close: () => agent.destroy(),
   };
+}
+
+function wasClosed(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && ['UND_ERR_SOCKET', 'ECONNRESET'].includes(String(cause.code));
 }
 
 /** What is no JSON is no answer of etcd's, which the caller finds. */

@@ -1,14 +1,15 @@
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
 
 /**
- * What kept a member from answering as it should: no connection, or none in time; certificates that don't fit; etcd's own
- * refusal; an answer that is not etcd's.
+ * What kept a member from answering as it should: no connection, or none in time; certificates that don't fit; a user who
+ * may not; etcd's refusal of what can't be done now; an answer that is not etcd's.
  */
-export type EtcdFault = 'unreachable' | 'tls' | 'refused' | 'invalid';
+export type EtcdFault = 'unreachable' | 'tls' | 'denied' | 'refused' | 'invalid';
 
 const codes: Readonly<Record<EtcdFault, ErrorCode>> = {
   unreachable: 'unavailable',
   tls: 'unauthorized',
+  denied: 'unauthorized',
   refused: 'conflict',
   invalid: 'command_failed',
 };
@@ -21,6 +22,11 @@ export function etcdError(fault: EtcdFault, message: string, cause?: unknown): A
 export function faultOf(error: unknown): EtcdFault | undefined {
   const fault = error instanceof AppError ? error.details['fault'] : undefined;
   return typeof fault === 'string' && fault in codes ? (fault as EtcdFault) : undefined;
+}
+
+/** Whether the same may succeed later without anybody's doing. */
+export function mayPass(error: unknown): error is AppError {
+  return error instanceof AppError && (error.retryable || faultOf(error) === 'refused');
 }
 
 /** undici's and OpenSSL's errors of a request, told apart by their codes. */

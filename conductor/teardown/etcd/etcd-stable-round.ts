@@ -1,13 +1,11 @@
+import { mayPass } from '#conductor/teardown/etcd/etcd-fault.ts';
 import { findTroubles } from '#conductor/teardown/etcd/find-troubles.ts';
 import { lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/teardown/etcd/match-members.ts';
 import { type EtcdContext, withCluster } from '#conductor/teardown/etcd/open-cluster.ts';
 import { type EtcdWork, joinRounds } from '#conductor/teardown/etcd/remove-etcd-round.ts';
 import type { Round } from '#conductor/teardown/round.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
-
-/** Seed 001, "Ensure that etcd cluster(s) are in a stable state": polls for status every 30 seconds. */
-export const etcdStablePollMs = 30_000;
+import { errorChain } from '#shared/errors/app-error.ts';
 
 /**
  * Done when all clusters of the site are well, whatever becomes of the members on the node.
@@ -22,7 +20,7 @@ export async function etcdStableRound(context: EtcdContext, { node, site, signal
       const { own } = matchMembers(view.members, cluster, node, nodes);
       return findTroubles(view, cluster.minimumMembers, new Set(own.map(({ id }) => id)));
     }).catch((error: unknown) => {
-      if (error instanceof AppError && error.retryable) return [errorChain(error)];
+      if (mayPass(error)) return [errorChain(error)];
       throw error;
     });
     if (troubles.length === 0) return { state: 'done', messages: [{ message: 'Healthy', error: false, ...about }] };

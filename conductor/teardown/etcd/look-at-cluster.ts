@@ -21,8 +21,8 @@ interface Probe {
  * A cluster as it is now: each member asked for itself, at the document's endpoints and, where those don't lead to it, at
  * the client URLs that it advertises. The list of members is taken from one that has the word of a quorum where there is
  * one: a member that is cut off tells an old list.
- * @throws AppError when nobody answers, naming each endpoint with its reason (`faultOf`: what all have in common, or
- * `invalid`), or when the endpoints are of several clusters
+ * @throws AppError when nobody answers, naming each endpoint with its reason (`faultOf` has the gravest), or somebody who
+ * is not etcd (`invalid`), or when the endpoints are of several clusters
  */
 export async function lookAtCluster(
   client: EtcdClient,
@@ -54,7 +54,7 @@ export async function lookAtCluster(
 
 /**
  * The first answer of several members, asked in turn, and who gave it.
- * @throws AppError of the one that was asked last, of which the others differ in name alone
+ * @throws AppError naming each with its reason
  */
 export async function firstAnswer<Answer>(
   name: string,
@@ -146,8 +146,9 @@ function refuseSeveralClusters(name: string, probes: readonly Probe[]): void {
 
 function nobodyAnswers(name: string, failures: readonly Probe[]): AppError {
   const faults = new Set(failures.map(({ error }) => faultOf(error)));
-  const [only] = faults;
-  const fault: EtcdFault = faults.size === 1 && only !== undefined ? only : 'unreachable';
+  // what somebody has to mend counts before what may mend itself
+  const order: readonly EtcdFault[] = ['tls', 'denied', 'refused'];
+  const fault = order.find((each) => faults.has(each)) ?? 'unreachable';
   const reasons = failures.map(({ error }) => errorChain(error)).join('; ');
   return etcdError(fault, `none of the endpoints of etcd cluster ${name} can be asked: ${reasons}`);
 }

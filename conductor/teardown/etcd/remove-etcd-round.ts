@@ -2,7 +2,7 @@ import type { EtcdCluster, Site } from '#conductor/sites/site.ts';
 import { type ClusterView, nameOf } from '#conductor/teardown/etcd/cluster-view.ts';
 import { AnyAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
 import type { EtcdClient } from '#conductor/teardown/etcd/etcd-client.ts';
-import { faultOf } from '#conductor/teardown/etcd/etcd-fault.ts';
+import { mayPass } from '#conductor/teardown/etcd/etcd-fault.ts';
 import { aloneWithCluster } from '#conductor/teardown/etcd/lock-cluster.ts';
 import { firstAnswer, lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/teardown/etcd/match-members.ts';
@@ -60,7 +60,7 @@ export async function removeEtcdRound(context: EtcdContext, work: EtcdWork): Pro
 
 /** An error that may pass by itself is waited for; others end the round. */
 function keepPassing(error: unknown): AppError {
-  if (error instanceof AppError && (error.retryable || faultOf(error) === 'refused')) return error;
+  if (mayPass(error)) return error;
   throw error;
 }
 
@@ -68,7 +68,9 @@ async function lookFor(client: EtcdClient, cluster: EtcdCluster, { node, site }:
   const view = await lookAtCluster(client, cluster);
   const { own, unclear } = matchMembers(view.members, cluster, node, new Set(site.nodes.keys()));
   if (unclear.length > 0) {
-    const names = unclear.map((each) => `${nameOf(each)} (${each.peerUrls.join(', ')})`).join(', ');
+    const names = unclear
+      .map((each) => (each.name === '' ? nameOf(each) : `${each.name} (${each.peerUrls.join(', ')})`))
+      .join(', ');
     throw refused(node, [
       inTheWay(
         cluster.name,

@@ -1,0 +1,111 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { airshipPath } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
+import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { answerStatus } from '#conductor/http/status-object.ts';
+import { findDesign } from '#conductor/sites/revisions/find-design.ts';
+import { faultOf } from '#conductor/teardown/etcd/etcd-fault.ts';
+import { readEtcdHealth } from '#conductor/teardown/etcd/etcd-health.ts';
+import { etcdStepDefaults, removeEtcd } from '#conductor/teardown/etcd/etcd-steps.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ["teardown of a site's nodes (Promenade's)"];
+
+/** Seed 001's: which design says where etcd runs. */
+export const DesignBody = z.strictObject({
+  rel: z.literal('design', { error: 'must be design' }),
+  href: z.union([z.string(), z.int()], {
+    error: 'must be a revision: its number, its role, or the address of its documents',
+  }),
+  type: z.string().optional().describe('application/x-yaml; not looked at'),
+});
+
+const { removeTimeout } = etcdStepDefaults;
+
+function removeRoute<Prefix extends string>(prefix: Prefix) {
+  return createRoute({
+    method: 'post',
+    path: `${prefix}/nodes/{node_id}/remove-etcd`,
+    tags,
+    summary: "Have a node's etcd members leave their clusters",
+    request: {
+      params: z.object({ node_id: z.string().describe('name of the node in the documents') }),
+      query: z.strictObject({
+        timeout: wholeSeconds(1).default(removeTimeout).describe(`seconds for all of it; default ${removeTimeout}`),
+      }),
+      body: jsonBody(DesignBody),
+    },
+    responses: {
+      ...answers(200, 'a Status object: no member runs on the node any more'),
+      400: { description: 'no design, or one that is no site' },
+      404: { description: 'the design, or its node, is not there' },
+      500: { description: 'RemoveEtcdError: a cluster could not do without, or has not answered in time' },
+    },
+  });
+}
+
+function healthRoute<Prefix extends string>(prefix: Prefix) {
+  return createRoute({
+    method: 'get',
+    path: `${prefix}/etcd-cluster-health-statuses`,
+    tags,
+    summary: 'Say how the etcd clusters of a design are',
+    request: {
+      query: z.strictObject({
+        design_ref: z.string().optional().describe('a revision: its number, role, or the address of its documents'),
+      }),
+    },
+    responses: {
+      ...answers(200, 'a Status object with a HealthMessage for each: Healthy, Unhealthy, Unable to access Etcd'),
+      400: { description: 'MissingDesignRef' },
+      404: { description: 'the design is not there, or has no etcd' },
+      500: { description: 'EtcdNotAccessible: something else than etcd answers' },
+    },
+  });
+}
+
+/** Seed 001's operations on a site's etcd clusters, under its bare paths and below `/api/v1.0`. */
+export function etcdRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+
+  for (const prefix of ['/v1', airshipPath] as const) {
+    app.openapi(removeRoute(prefix), async (c) => {
+      const { node_id: node } = c.req.valid('param');
+      const { site } = await findDesign(context, c.req.valid('json').href, 'href');
+      const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
+      const messages = await removeEtcd(context, { node, site, timeout: c.req.valid('query').timeout, signal });
+      return answerStatus(c, { status: 'Success', code: 200, message: `No etcd member runs on ${node}`, messages });
+    });
+  }
+
+  for (const prefix of ['', airshipPath] as const) {
+    app.openapi(healthRoute(prefix), async (c) => {
+      const { design_ref: reference } = c.req.valid('query');
+      if (reference === undefined || reference === '') {
+        const details = { reason: 'MissingDesignRef' };
+        throw new AppError('invalid_argument', 'design_ref: it must say which design lists the clusters', { details });
+      }
+      const { site, revision } = await findDesign(context, reference, 'design_ref');
+      if (site.etcdClusters.length === 0)
+        throw new AppError(
+          'not_found',
+          `design_ref: revision ${revision} has no promenade/EtcdClusters/v1 with a cluster`,
+        );
+      const messages = await readEtcdHealth(context, site.etcdClusters, c.req.raw.signal).catch(accuseStranger);
+      const healthy = messages.filter(({ message }) => message === 'Healthy').length;
+      const message = `${healthy} of ${messages.length} etcd clusters are healthy`;
+      return answerStatus(c, { status: 'Success', code: 200, message, messages });
+    });
+  }
+
+  return app;
+}
+
+function accuseStranger(error: unknown): never {
+  if (faultOf(error) !== 'invalid') throw error;
+  const details = { reason: 'EtcdNotAccessible' };
+  throw new AppError('command_failed', 'ask etcd for its health', { cause: error, details });
+}

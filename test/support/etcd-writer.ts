@@ -1,0 +1,46 @@
+import { AnyAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
+import { faultOf } from '#conductor/teardown/etcd/etcd-fault.ts';
+import type { EtcdTestCluster } from '#test/support/etcd.ts';
+
+export interface WriterReport {
+  readonly acknowledged: number;
+  /** Keys whose write was acknowledged, and that are not there. */
+  readonly lost: readonly string[];
+  /** Milliseconds between two acknowledged writes, at the most. */
+  readonly longestGapMs: number;
+}
+
+/** Writes one key after another to a cluster, to each member in turn, until it is stopped; then looks for them all. */
+export function startEtcdWriter(cluster: EtcdTestCluster): { stop(): Promise<WriterReport> } {
+  const state = { isStopped: false, longestGapMs: 0, last: performance.now() };
+  const acknowledged: string[] = [];
+  const work = async (): Promise<void> => {
+    for (let index = 0; !state.isStopped; index += 1) {
+      const key = `w${index}`;
+      const members = cluster.running();
+      const url = members[index % members.length]?.url ?? '';
+      const body = { key: Buffer.from(key).toString('base64'), value: Buffer.from(key).toString('base64') };
+      try {
+        await cluster.client.post(url, '/v3/kv/put', body, AnyAnswer);
+      } catch (error) {
+        // not acknowledged: whether it is there does not matter
+        if (faultOf(error) === undefined) throw error;
+        continue;
+      }
+      acknowledged.push(key);
+      const now = performance.now();
+      state.longestGapMs = Math.max(state.longestGapMs, now - state.last);
+      state.last = now;
+    }
+  };
+  const working = work();
+  return {
+    stop: async () => {
+      state.isStopped = true;
+      await working;
+      const longestGapMs = Math.max(state.longestGapMs, performance.now() - state.last);
+      const there = new Set((await cluster.etcdctl('get', 'w', '--prefix', '--keys-only')).split('\n'));
+      return { acknowledged: acknowledged.length, lost: acknowledged.filter((key) => !there.has(key)), longestGapMs };
+    },
+  };
+}
