@@ -1,5 +1,5 @@
-import { parse } from 'yaml';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
 import { isMapping } from '#conductor/sites/documents/site-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -10,16 +10,16 @@ import { AppError } from '#shared/errors/app-error.ts';
 export function readMapping(text: string): JsonObject {
   const wrong = (cause?: unknown): AppError =>
     new AppError('invalid_argument', 'body: it must be a mapping, as JSON or YAML', { cause });
-  const value = parseYaml(text, wrong) ?? {};
+  const value = readYaml(text, wrong) ?? {};
   // what YAML has beyond JSON would not be kept as it is
   const plain: unknown = JSON.parse(JSON.stringify(value));
   if (!isMapping(plain) || /\\u(0000|d[89a-f])/i.test(JSON.stringify(plain))) throw wrong();
   return plain;
 }
 
-function parseYaml(text: string, wrong: (cause: unknown) => AppError): unknown {
+function readYaml(text: string, wrong: (cause: unknown) => AppError): unknown {
   try {
-    return parse(text, { maxAliasCount: 100 }) as unknown;
+    return parseYaml(text);
   } catch (error) {
     throw wrong(error);
   }

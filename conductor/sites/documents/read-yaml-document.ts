@@ -1,5 +1,6 @@
-import { type Document, isNode, isScalar, type LineCounter, visit } from 'yaml';
+import { type Document, isNode, type LineCounter } from 'yaml';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { repeatedKeys } from '#conductor/sites/documents/repeated-keys.ts';
 import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { uploadFaults } from '#conductor/sites/documents/upload-faults.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
@@ -117,26 +118,6 @@ function checkJson(
     }
   }
   return undefined;
-}
-
-/** In time with the size: with twenty thousand keys the library's way takes seconds. */
-function repeatedKeys(
-  parsed: Parsed,
-): readonly { readonly pos: readonly [number, number]; readonly message: string }[] {
-  const faults: { pos: [number, number]; message: string }[] = [];
-  visit(parsed, {
-    Map: (_, { items }) => {
-      const seen = new Set<unknown>();
-      for (const { key } of items) {
-        if (!isScalar(key)) continue;
-        const [from = 0, to = 0] = key.range ?? [];
-        if (seen.has(key.value))
-          faults.push({ pos: [from, to], message: `key ${String(key.value)} stands there twice` });
-        seen.add(key.value);
-      }
-    },
-  });
-  return faults;
 }
 
 function ownWords(message: string): string {

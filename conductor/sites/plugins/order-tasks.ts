@@ -1,4 +1,5 @@
 import { compareDecimals, compareText } from '#conductor/sites/plugins/decimal.ts';
+import { listTasks } from '#conductor/sites/plugins/list-tasks.ts';
 import { postfixOf, stageRank } from '#conductor/sites/plugins/parse-stage.ts';
 import { type PluginTask, type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';
 
@@ -79,6 +80,7 @@ function link(entries: readonly Entry[]): OrderFault[] {
   const byId = new Map(
     entries.flatMap((entry) => (entry.task.id === undefined ? [] : [[idOf(entry), entry] as const])),
   );
+  const there = listTasks([...byId.keys()].sort(compareText)) || 'no task has an id';
   const faults: OrderFault[] = [];
   for (const entry of entries) {
     const fault = (name: OrderFault['name'], message: string): void => {
@@ -91,7 +93,6 @@ function link(entries: readonly Entry[]): OrderFault[] {
       for (const id of wanted) {
         const other = byId.get(id);
         if (!other) {
-          const there = [...byId.keys()].sort(compareText).join(', ') || 'no task has an id';
           fault('UnknownTask', `${field} names ${id}, which no task of these plugins is: there are ${there}`);
           continue;
         }

@@ -133,3 +133,39 @@ describe('what is wrong', () => {
     expect(faultsOf(shell('A: [1]'))[0]).toContain('parameters.env.A');
   });
 });
+
+test('secrets are refused, whose values nobody repeats', () => {
+  const told = faultsOf(`
+- {role: '*', stage: pre_deployment, type: shell, parameters: {cmd: 'curl https://me:pw@x/', timeout: 1, env: {API_TOKEN: hush, LEVEL: 1}}}
+- {role: '*', stage: pre_deployment, type: step, parameters: {interface: bios, step: apply_configuration, args: {settings: [{name: AdminPassword, value: hush}]}}}
+`);
+  const rule = 'which whoever reads plugins would see: let the task fetch it on the node';
+  expect(told).toEqual([
+    `tasks.yaml: task 1: parameters.cmd: it has a URL with a login, ${rule}`,
+    `tasks.yaml: task 1: parameters.env.API_TOKEN: it has a secret, ${rule}`,
+    `tasks.yaml: task 2: parameters.args.settings.0.value: it has a secret, ${rule}`,
+  ]);
+});
+
+test('a small text has no megabytes of faults', () => {
+  const task = (index: number, more: string) =>
+    `- {id: t${index}, role: '*', stage: pre_deployment, type: reboot, parameters: {timeout: 1}${more}}`;
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `no${index}`).join(', ');
+  expect(faultsOf(task(0, `, requires: [${names(201)}]`))).toEqual([
+    'tasks.yaml: task 1: requires: it must have 200 names at most',
+  ]);
+  const text = Array.from({ length: 50 }, (_, index) => task(index, `, requires: [${names(50)}]`)).join('\n');
+  const told = faultsOf(text);
+  expect(told).toHaveLength(201);
+  expect(told[0]).toContain('there are ntp/t0, ntp/t1');
+  expect(told[0]).toContain('and 40 more');
+  expect(told[200]).toBe('tasks.yaml: 2300 faults more');
+  expect(told.join('').length).toBeLessThan(50_000);
+});
+
+test('thousands of keys are no work', () => {
+  const keys = Array.from({ length: 7000 }, (_, index) => `k${index}: 1`).join('\n');
+  const started = performance.now();
+  expect(faultsOf(keys)).toEqual(['tasks.yaml: it must be a list of 1 to 200 tasks']);
+  expect(performance.now() - started).toBeLessThan(3000);
+});

@@ -1,5 +1,7 @@
-import { parse } from 'yaml';
 import { z } from 'zod';
+import { findSecrets } from '#conductor/secrets/find-secrets.ts';
+import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
+import { listTasks } from '#conductor/sites/plugins/list-tasks.ts';
 import { parseStage } from '#conductor/sites/plugins/parse-stage.ts';
 import type { PluginTask, TaskStage, TaskWork } from '#conductor/sites/plugins/plugin-task.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
@@ -15,6 +17,8 @@ export interface TaskFault {
 }
 
 const maxTasks = 200;
+/** Told at most. */
+const maxFaults = 200;
 const maxTimeout = 86_400;
 const types = ['shell', 'step', 'reboot'] as const;
 
@@ -23,7 +27,9 @@ const taskId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const taskName = /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,62}\/)?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
 const Id = z.string().regex(taskId, 'it must be letters, digits, ".", "_" and "-", 63 at most');
-const Names = z.array(z.string().regex(taskName, 'it must be the id of a task, or PLUGIN/ID for another plugin’s'));
+const Names = z
+  .array(z.string().regex(taskName, 'it must be the id of a task, or PLUGIN/ID for another plugin’s'))
+  .max(200, 'it must have 200 names at most');
 const Text = z.string({ error: 'it must be text' }).refine((text) => !text.includes('\0'), 'it must not contain a NUL');
 const Timeout = z
   .number({ error: 'it must be a number of seconds' })
@@ -82,7 +88,7 @@ const parameters = {
 export function parseTasks(text: string, plugin: string): { tasks: PluginTask[]; faults: TaskFault[] } {
   let list: unknown;
   try {
-    list = parse(text);
+    list = parseYaml(text);
   } catch (error) {
     return { tasks: [], faults: [{ message: `it is no YAML: ${errorChain(error)}` }] };
   }
@@ -97,7 +103,12 @@ export function parseTasks(text: string, plugin: string): { tasks: PluginTask[];
   });
   // a task with a fault may be the one that is named: one round more rather than faults that are none
   if (faults.length === 0) faults.push(...checkIds(tasks, plugin));
-  return { tasks: faults.length > 0 ? [] : tasks, faults };
+  return { tasks: faults.length > 0 ? [] : tasks, faults: firstOf(faults) };
+}
+
+function firstOf(faults: readonly TaskFault[]): TaskFault[] {
+  if (faults.length <= maxFaults) return [...faults];
+  return [...faults.slice(0, maxFaults), { message: `${faults.length - maxFaults} faults more` }];
 }
 
 /** `tasks.yaml: task 2: parameters.timeout: it must be …` */
@@ -151,7 +162,19 @@ function readWork(
     return undefined;
   }
   const given = Object.entries(parsed.data.parameters).filter(([, each]) => each !== undefined);
-  return { type, ...Object.fromEntries(given) } as TaskWork;
+  const work = Object.fromEntries(given);
+  const secrets = secretFaults(work);
+  faults.push(...secrets);
+  if (secrets.length > 0) return undefined;
+  return { type, ...work } as TaskWork;
+}
+
+/** Whoever reads plugins and plans reads them. */
+function secretFaults(work: Readonly<Record<string, unknown>>): Omit<TaskFault, 'task'>[] {
+  return findSecrets(work).map(({ path, kind }) => ({
+    field: ['parameters', ...path].join('.'),
+    message: `it has ${kind === 'login' ? 'a URL with a login' : 'a secret'}, which whoever reads plugins would see: let the task fetch it on the node`,
+  }));
 }
 
 function faultsOf(error: z.ZodError): Omit<TaskFault, 'task'>[] {
@@ -174,11 +197,11 @@ function checkIds(tasks: readonly PluginTask[], plugin: string): TaskFault[] {
     if (own.has(name)) faults.push({ task: index + 1, field: 'id', message: `${id} is another task's id already` });
     own.add(name);
   }
+  const there = listTasks([...own]) || 'none of its tasks has an id';
   for (const [index, task] of tasks.entries()) {
     for (const field of ['requires', 'requiredFor'] as const) {
       const unknown = task[field].filter((name) => name.startsWith(`${plugin}/`) && !own.has(name));
       for (const name of unknown) {
-        const there = [...own].join(', ') || 'none of its tasks has an id';
         const at = field === 'requires' ? 'requires' : 'required_for';
         faults.push({ task: index + 1, field: at, message: `there is no task ${name}: there are ${there}` });
       }

@@ -5,6 +5,7 @@ import type { JsonObject } from '#conductor/db/schema/node.ts';
 import type { PluginRow } from '#conductor/db/schema/site.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { parseTasks, tellFault } from '#conductor/sites/plugins/parse-tasks.ts';
+import { contentHash } from '#conductor/sites/plugins/plugin-content.ts';
 import { getPlugin, insertPlugin } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTask } from '#conductor/sites/plugins/plugin-task.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
@@ -69,6 +70,7 @@ export async function uploadPlugin(
     name,
     version,
     ...content,
+    contentHash: contentHash(content),
     tasks: tasks as unknown as JsonObject[],
     createdBy: user ?? null,
   });
@@ -104,9 +106,11 @@ function pathOf({ task, field }: { readonly task?: number; readonly field?: stri
 }
 
 function checkFiles(files: PluginUpload['files']): SiteFault[] {
-  const faults: SiteFault[] = [];
   const paths = Object.keys(files);
-  if (paths.length > maxFiles) faults.push(invalid(`${paths.length} files: ${maxFiles} at most`, 'files'));
+  // what is looked at below is bounded by that
+  if (paths.length > maxFiles) return [invalid(`${paths.length} files: ${maxFiles} at most`, 'files')];
+  const faults: SiteFault[] = [];
+  const folders = new Map(paths.flatMap((path) => foldersOf(path).map((folder) => [folder, path] as const)));
   const bytes = Object.values(files).reduce((sum, { content }) => sum + Buffer.byteLength(content, 'base64'), 0);
   if (bytes > maxPluginBytes) {
     faults.push(invalid(`its files have ${bytes} bytes: ${maxPluginBytes} at most`, 'files'));
@@ -118,10 +122,17 @@ function checkFiles(files: PluginUpload['files']): SiteFault[] {
         'it must be a path below the plugin’s folder, without "..", "\\" and empty parts, of 255 characters at most';
       faults.push(invalid(`file ${JSON.stringify(path)}: ${rule}`, at));
     }
-    const folder = paths.find((other) => other.startsWith(`${path}/`));
-    if (folder !== undefined) faults.push(invalid(`file ${path}: it is the folder of ${folder} too`, at));
+    const within = folders.get(path);
+    if (within !== undefined) faults.push(invalid(`file ${path}: it is the folder of ${within} too`, at));
   }
   return faults;
+}
+
+/** `a/b/c` → `a`, `a/b`; of a path that is too long nothing is asked. */
+function foldersOf(path: string): string[] {
+  if (path.length > 255) return [];
+  const parts = path.split('/');
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'));
 }
 
 function invalid(message: string, path: string): SiteFault {
