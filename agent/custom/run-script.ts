@@ -44,8 +44,8 @@ export async function runScript(
     env: script.env,
     okExitCodes: [0, ...Object.values(scriptExitCodes)],
     onStdoutLine: (line) => {
-      const progress = /^progress:\s*(.*\S)/.exec(line)?.[1];
-      if (progress !== undefined) context.reportProgress({ phase: progress.slice(0, maxPhaseLength) });
+      const progress = readProgress(line);
+      if (progress !== '') context.reportProgress({ phase: progress });
       else if (isJsonObject(line)) result = JSON.parse(line);
       else if (line.trim() !== '') context.log.info({ line }, 'script output');
     },
@@ -67,8 +67,19 @@ export function writtenDevice(context: Pick<AgentContext, 'writtenImage'>): stri
   return context.writtenImage.current?.device ?? null;
 }
 
+/** What stands after `progress:`; '' = nothing. A line may have a MiB. */
+export function readProgress(line: string): string {
+  const mark = 'progress:';
+  if (!line.startsWith(mark)) return '';
+  return line
+    .slice(mark.length, mark.length + 1000)
+    .trim()
+    .slice(0, maxPhaseLength);
+}
+
 function isJsonObject(line: string): boolean {
-  if (!/^\s*\{.*\}\s*$/.test(line)) return false;
+  const text = line.trim();
+  if (!text.startsWith('{') || !text.endsWith('}')) return false;
   try {
     JSON.parse(line);
     return true;

@@ -32,6 +32,22 @@ test('with a group of its own nothing that it has started is left, nor holds up 
   await isDead(pids[0]);
 });
 
+test('what has ended in time is a success, though a daemon holds its output open a little longer', async () => {
+  const script = 'setsid sleep 0.8 & echo done';
+  const started = performance.now();
+  const { stdout } = await run('sh', ['-c', script], { timeoutMs: 400 });
+  expect(stdout).toBe('done\n');
+  expect(performance.now() - started).toBeGreaterThan(400);
+  const stopping = new AbortController();
+  const running = run('sh', ['-c', script], {
+    ownGroup: true,
+    timeoutMs: 60_000,
+    signal: stopping.signal,
+    onStdoutLine: () => setTimeout(() => stopping.abort(), 300),
+  });
+  expect(await running).toMatchObject({ exitCode: 0 });
+});
+
 /** Gone, or a zombie that nobody has buried yet. */
 async function isDead(pid: string | undefined): Promise<void> {
   await vi.waitFor(async () => {

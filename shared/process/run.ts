@@ -152,10 +152,12 @@ function waitForExit(
     const onAbort = (): void => stop(new AppError('aborted', `${name} was stopped`, { cause: signal?.reason }));
     if (signal?.aborted) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
+    // once it has ended it neither takes too long nor can be stopped, and its number may be another's
     const settle = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
     };
+    child.once('exit', settle);
     child.once('error', (cause) => {
       settle();
       reject(new AppError('command_failed', `${name} could not be started`, { cause }));

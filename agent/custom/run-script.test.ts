@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { readProgress } from '#agent/custom/run-script.ts';
+
+test('progress is the text after the mark', () => {
+  expect(
+    ['progress: half way  ', 'progress:x', 'progress:', 'progress:   ', ' progress: x', 'done'].map(readProgress),
+  ).toEqual(['half way', 'x', '', '', '', '']);
+  expect(readProgress(`progress: ${'x'.repeat(500)}`)).toBe('x'.repeat(100));
+});
+
+test('a MiB of spaces is no work', () => {
+  const started = performance.now();
+  expect(readProgress(`progress:${' '.repeat(1024 * 1024)}`)).toBe('');
+  // the expression that it was took minutes
+  expect(performance.now() - started).toBeLessThan(1000);
+});
