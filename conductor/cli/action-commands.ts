@@ -68,7 +68,9 @@ async function follow(context: CommandContext, input: CommandInput, id: string):
   const text = ['', ...report].map((line) => `${printable(line)}\n`).join('');
   print(context, input, { json: { action, nodes }, text });
   if (action.action_lifecycle === 'Complete') return;
-  throw new AppError('command_failed', `${action.name} ${id} is ${action.action_lifecycle}: ${concludeAction(action)}`);
+  // the report has said why
+  const why = quiet ? `: ${concludeAction(action)}` : '';
+  throw new AppError('command_failed', `${action.name} is ${action.action_lifecycle}${why}`);
 }
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {

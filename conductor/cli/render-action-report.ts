@@ -1,5 +1,6 @@
 import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';
 import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
+import { tellAllOutdated } from '#conductor/sites/nodes/outdated.ts';
 import { concludeGroups, conclusions } from '#conductor/sites/strategy/report.ts';
 import type { NodeStatus } from '#conductor/sites/strategy/site-run.ts';
 
@@ -23,9 +24,11 @@ export function renderActionReport(action: ActionAnswer, nodes: readonly ActionN
     ...lines,
     ...ofNodes,
     ...failures.map(({ name, reason }) => `  failure: ${name}${reason === null ? '' : `: ${reason}`}`),
+    ...(failures[0] && groups.length > 0 ? [`  → baton history ${failures[0].name} tells what was done to it`] : []),
     ...moreOf('failure', (byStatus.get('failure')?.length ?? 0) - failures.length, action.id),
     ...namesOf('prepared', byStatus, action.id),
     ...namesOf('not_started', byStatus, action.id),
+    ...tellAllOutdated(nodes),
     `${headline(action, now)}: ${concludeAction(action)}`,
   ];
 }

@@ -9,6 +9,7 @@ import {
   ntpFailed,
   ntpFailedNodes,
 } from '#conductor/cli/testing/action-answers.ts';
+import { tellOutdated } from '#conductor/sites/nodes/outdated.ts';
 
 const now = new Date(65_000);
 const size = { columns: 100, rows: 40 };
@@ -111,6 +112,7 @@ describe('renderActionReport', () => {
       'Group control-nodes [Critical] ended with stage: failure: due to dependency: ntp-node failed',
       'Nodes: 3 success, 0 prepared, 1 failure, 2 not started',
       '  failure: ntp01: power on: the BMC does not answer',
+      '  → baton history ntp01 tells what was done to it',
       '  not started: control01, control02',
       'deploy_site 01J00000000000000000000000: Failed, revision 3, 4 m 05 s: failed due to critical group failed; critical groups failed: ntp-node, control-nodes',
     ]);
@@ -128,9 +130,16 @@ describe('renderActionReport', () => {
       'Group g ended with stage: failure: why',
       'Nodes: 0 success, 1 prepared, 1 failure, 0 not started',
       '  failure: b',
+      '  → baton history b tells what was done to it',
       '  prepared: a',
       'deploy_site 01J00000000000000000000000: Complete, revision 3, 10.0 s: success with some nodes/groups failed',
     ]);
+  });
+
+  test('nodes that were left as they are, although their documents differ', () => {
+    const nodes = [nodeAnswer('a', { status: 'success', reason: tellOutdated(3) })];
+    const lines = renderActionReport(actionAnswer({ groups: [groupAnswer('g', { success: 1 })] }), nodes, now);
+    expect(lines.at(-2)).toMatch(/^1 node stays as it was deployed although its documents differ: a \(baton undeploy/);
   });
 
   test('of many names some, and how to see the others', () => {

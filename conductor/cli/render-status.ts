@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { adviceOn, inCliWords } from '#conductor/cli/cli-words.ts';
 
 const Message = z.object({
   message: z.string(),
@@ -14,6 +15,7 @@ const Status = z.object({
   kind: z.literal('Status'),
   status: z.string(),
   message: z.string(),
+  reason: z.string().default(''),
   details: z.object({ messageList: z.array(Message) }),
 });
 
@@ -24,8 +26,9 @@ const mostLines = 200;
 export function renderStatus(answer: unknown): string | undefined {
   const parsed = Status.safeParse(answer);
   if (!parsed.success) return undefined;
-  const { message, details } = parsed.data;
-  return [message, ...renderFaults(details.messageList)].join('\n');
+  const { message, reason, details } = parsed.data;
+  const advice = adviceOn({ reason, message });
+  return [inCliWords(message), ...renderFaults(details.messageList), ...advice].join('\n');
 }
 
 /** The same of the text of a refusal. */

@@ -117,9 +117,10 @@ test('what can not be sent is told before anything is', async () => {
   expect((await failure('site', 'validate', 'c'))[0]).toBe(2);
   expect((await failure('site', 'show', '--version', 'buffer'))[0]).toBe(2);
   expect(await failure('site', 'upload', 'c', file('n1.yaml'), '--mode', 'merge')).toEqual([
-    1,
-    expect.stringContaining('append, replace, rejectoncontents'),
+    2,
+    '--mode: merge: it must be append, replace, rejectoncontents',
   ]);
+  expect(await failure('site', 'remove', 'nope')).toEqual([1, 'there is no collection nope: there are none']);
   expect(await failure('site', 'show', 'none')).toEqual([1, expect.stringContaining('Collection none')]);
   expect(await baton('site', 'diff')).toBe('there are no documents\n');
 });

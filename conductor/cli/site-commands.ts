@@ -7,9 +7,10 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
-import { print } from '#conductor/cli/print.ts';
+import { cell, print } from '#conductor/cli/print.ts';
 import { readCollection } from '#conductor/cli/read-collection.ts';
 import { renderStatus } from '#conductor/cli/render-status.ts';
+import { bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const configdocs = '/api/v1.0/configdocs';
@@ -33,6 +34,9 @@ async function send(
 ): Promise<Json> {
   const [collection = ''] = input.operands;
   const mode = textOption(input, 'mode');
+  if (mode !== undefined && !bufferModes.some((each) => each === mode)) {
+    throw usageError(`--mode: ${mode}: it must be ${bufferModes.join(', ')}`);
+  }
   const query = new URLSearchParams({ ...(mode === undefined ? {} : { buffermode: mode }), ...more.query }).toString();
   const path = `${configdocs}/${encodeURIComponent(collection)}${query === '' ? '' : `?${query}`}`;
   return (await context.client.call('POST', path, more.body, yaml)) ?? {};
@@ -44,6 +48,12 @@ async function upload(context: CommandContext, input: CommandInput): Promise<voi
 }
 
 async function remove(context: CommandContext, input: CommandInput): Promise<void> {
+  const [wanted = ''] = input.operands;
+  const rows = ((await context.client.call('GET', configdocs)) ?? []) as unknown as readonly Json[];
+  const names = rows.map((row) => cell(row['collection_name']));
+  if (!names.includes(wanted)) {
+    throw new AppError('not_found', `there is no collection ${wanted}: there are ${names.join(', ') || 'none'}`);
+  }
   printStatus(context, input, await send(context, input, { body: '', query: { 'empty-collection': 'true' } }));
 }
 

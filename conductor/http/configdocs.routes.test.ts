@@ -72,12 +72,19 @@ describe('an upload', () => {
     await upload('nodes', nodeDocument('n1'));
     await commit();
     await upload('nodes', nodeDocument('n2'));
-    expect(await upload('more', plainStrategy)).toMatchObject({ status: 409, body: { code: 409, reason: 'Conflict' } });
+    expect(await upload('more', plainStrategy)).toMatchObject({
+      status: 409,
+      body: { code: 409, reason: 'BufferNotEmpty' },
+    });
     expect((await upload('more', plainStrategy, '?buffermode=rejectOnContents')).fault).toContain(
       'The buffer is not empty: it changes nodes.',
     );
     expect((await upload('nodes', nodeDocument('n3'), '?buffermode=append')).fault).toContain('nodes already');
     expect((await upload('more', plainStrategy, '?buffermode=append')).status).toBe(201);
+    expect((await upload('nodes', nodeDocument('n3'))).fault).toBe(
+      'The buffer changes collection nodes already. Commit it first; or buffermode=replace puts this in its place, and ' +
+        'drops what else the buffer changes: more.',
+    );
     // a reply that was lost: the same once more
     expect((await upload('more', plainStrategy, '?buffermode=append')).status).toBe(200);
     expect(await list('/configdocs')).toMatchObject([

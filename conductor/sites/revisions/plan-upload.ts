@@ -21,25 +21,34 @@ export interface PlannedUpload {
  */
 export function planUpload({ mode, collection, hash, committed, newest }: PlannedUpload): RevisionContent | undefined {
   const isEmpty = isSameContent(newest, committed);
-  if (mode === 'rejectoncontents' && !isEmpty) {
-    throw new AppError(
-      'conflict',
-      `The buffer is not empty: it changes ${listed(changedCollections(committed, newest))}. Commit it first; or ` +
-        'buffermode=append adds to it, and buffermode=replace begins anew from what is committed.',
-    );
-  }
   const isChanged = newest.get(collection) !== committed.get(collection);
-  if (mode === 'append' && isChanged && newest.get(collection) !== hash) {
-    throw new AppError(
-      'conflict',
-      `The buffer changes collection ${collection} already, and buffermode=append does not overwrite it. Commit it ` +
-        'first; or buffermode=replace begins anew from what is committed, without the rest of the buffer.',
-    );
+  if (isChanged && newest.get(collection) !== hash && mode !== 'replace') {
+    throw bufferConflict(`The buffer changes collection ${collection} already.`, 'puts this in its place', {
+      dropped: changedCollections(committed, newest).filter((name) => name !== collection),
+    });
+  }
+  if (mode === 'rejectoncontents' && !isEmpty) {
+    const changed = changedCollections(committed, newest);
+    const told = `The buffer is not empty: it changes ${listed(changed)}.`;
+    throw bufferConflict(told, 'begins anew from what is committed', {
+      dropped: changed.filter((name) => name !== collection),
+      instead: 'buffermode=append adds to it; ',
+    });
   }
   const content = new Map(mode === 'replace' ? committed : newest);
   if (hash === undefined) content.delete(collection);
   else content.set(collection, hash);
   return isSameContent(content, newest) ? undefined : content;
+}
+
+function bufferConflict(
+  told: string,
+  replaces: string,
+  { dropped, instead = '' }: { readonly dropped: readonly string[]; readonly instead?: string },
+): AppError {
+  const drops = dropped.length === 0 ? '' : `, and drops what else the buffer changes: ${listed(dropped)}`;
+  const message = `${told} Commit it first; or ${instead}buffermode=replace ${replaces}${drops}.`;
+  return new AppError('conflict', message, { details: { reason: 'BufferNotEmpty' } });
 }
 
 export function isSameContent(one: RevisionContent, other: RevisionContent): boolean {

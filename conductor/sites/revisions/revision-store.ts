@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, max, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import {
@@ -130,7 +130,14 @@ export async function insertRevision(
   revision: Pick<SiteRevisionRow, 'kind' | 'rolledBackTo' | 'createdBy'>,
   content: RevisionContent,
 ): Promise<SiteRevisionRow> {
-  const [row] = await tx.insert(siteRevisions).values(revision).returning();
+  // no sequence: the database in process takes 32 numbers at a time, and a crash loses them
+  const [last] = await tx.select({ id: max(siteRevisions.id) }).from(siteRevisions);
+  const id = (last?.id ?? 0) + 1;
+  const [row] = await tx
+    .insert(siteRevisions)
+    .overridingSystemValue()
+    .values({ ...revision, id })
+    .returning();
   if (!row) throw new AppError('internal', 'a revision was inserted and not answered');
   const collections = [...content].map(([collection, contentHash]) => ({
     revisionId: row.id,

@@ -2,6 +2,7 @@ import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.t
 import { nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import { loadRun } from '#conductor/sites/actions/run-store.ts';
+import { tellAllOutdated } from '#conductor/sites/nodes/outdated.ts';
 import { reportSite, type SiteReport } from '#conductor/sites/strategy/report.ts';
 
 const step = 'final_report';
@@ -10,7 +11,11 @@ const step = 'final_report';
 export async function finalReport({ context, action }: ActionWork): Promise<StepEnd> {
   const run = await loadRun(context.db, action.id, 1);
   if (!run) return { state: 'skipped' };
-  return { state: 'done', notes: noteReport(reportSite(run)) };
+  const outdated = tellAllOutdated([...run.nodes].map(([name, node]) => ({ name, ...node })));
+  return {
+    state: 'done',
+    notes: [...noteReport(reportSite(run)), ...outdated.map((text): Note => ({ step, verbosity: 1, text }))],
+  };
 }
 
 /** Pure. */
