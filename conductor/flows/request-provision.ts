@@ -31,6 +31,7 @@ import { refuseInvalid } from '#conductor/nodes/validate-node.ts';
 import { openNodeDocument, sealConfigDrive, sealNode } from '#conductor/secrets/node-secrets.ts';
 import { refuseSealedTexts } from '#conductor/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
+import { requireAction } from '#conductor/sites/actions/action-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ProvisionRequest {
@@ -47,13 +48,16 @@ export interface ProvisionRequest {
   readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
   /** The site action that wants it; its flows leave the ramdisk running for each other. */
   readonly actionId?: string | undefined;
+  /** Of the lease that the action is run under: nothing is begun once that is another one's, or the action has ended. */
+  readonly actionToken?: number | undefined;
 }
 
 /**
  * `PUT states/provision`: checks everything that can be checked now, then commits state and flow together and nudges.
  * @throws AppError `invalid_argument` (400) for a verb that is not possible now, steps that can't be or an invalid node,
  * `conflict` (409) when the plan is not the one that was read, `node_locked` (409) while a conductor works on the node,
- * `unavailable` (503) when none is alive that could.
+ * `unavailable` (503) when none is alive that could, `lease_lost` when the site action that wants it has ended or is another
+ * conductor's.
  */
 export async function requestProvision(
   context: ConductorContext,
@@ -166,6 +170,8 @@ async function startWork(
     project: work.caller.project,
     via: work.caller.via,
   };
+  const { actionId, actionToken: token } = work;
+  if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token });
   const flow = await findOpenFlow(tx, node.uuid);
   if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
   if (flow) {

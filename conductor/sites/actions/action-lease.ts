@@ -112,6 +112,22 @@ export async function holdAction(tx: Transaction, lease: ActionLease): Promise<A
   return row ?? lost(lease);
 }
 
+/**
+ * Has an action stay under its lease until the transaction ends: what is begun for it is begun for one that goes on, and
+ * by whom it belongs to.
+ * @throws AppError `lease_lost` when it has ended, or another conductor has claimed it since.
+ */
+export async function requireAction(
+  tx: Transaction,
+  { actionId, token }: Pick<ActionLease, 'actionId' | 'token'>,
+): Promise<void> {
+  const isOurs = and(eq(siteActions.id, actionId), eq(siteActions.token, token), isNull(siteActions.endedAt));
+  const [row] = await tx.select({ id: siteActions.id }).from(siteActions).where(isOurs).for('share');
+  if (!row) {
+    throw new AppError('lease_lost', `site action ${actionId} has ended, or was taken over by another conductor`);
+  }
+}
+
 function lost({ actionId }: ActionLease): never {
   throw new AppError('lease_lost', `the lease on site action ${actionId} was taken over by another conductor`);
 }

@@ -74,7 +74,8 @@ export async function actOnNode(
   const row = design?.row ?? (await getNode(context.db, node.uuid));
   if (act.kind === 'verb') {
     const steps = act.verb === 'clean' ? design?.hardware : undefined;
-    return requestProvision(context, row, { verb: act.verb, steps, caller, actionId: action.id });
+    const { id: actionId, token: actionToken } = action;
+    return requestProvision(context, row, { verb: act.verb, steps, caller, actionId, actionToken });
   }
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
   if (act.kind === 'renew access') return renewAccess(context, action, design);

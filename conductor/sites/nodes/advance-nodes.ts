@@ -22,7 +22,7 @@ const budgetMs = 1000;
  * One beat for all nodes that an action has at work: what each is now and what it needs next, done as far as that goes
  * at once. All that it knows is in the database, so that it may be called by any conductor, at any time, again.
  * @returns one outcome for each order; `done` and `failed` are final for this phase
- * @throws AppError `database_error`
+ * @throws AppError `database_error`, `lease_lost` when the action has ended or is another conductor's
  */
 export async function advanceNodes(
   context: ConductorContext,
@@ -78,7 +78,8 @@ async function actOnce(
     await actOnNode(context, work, task, act);
     return ends ?? { state: 'working', doing };
   } catch (error) {
-    if (errorCode(error) === 'database_error') throw error;
+    // the second: whoever has the action now does it
+    if (errorCode(error) === 'database_error' || errorCode(error) === 'lease_lost') throw error;
     const reason = errorChain(error);
     if (isRetryable(error)) return { state: 'working', doing: `${doing}: another try after: ${reason}` };
     const read = await readFacts(context, work.action.id, [task.order]);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { allocations } from '#conductor/db/schema/allocation.ts';
 import { configDrives, nodes } from '#conductor/db/schema/node.ts';
 import { ports } from '#conductor/db/schema/port.ts';
+import { siteActions } from '#conductor/db/schema/site-action.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { insertVif, listVifs } from '#conductor/nodes/vif-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
@@ -75,7 +76,7 @@ async function addPreparedNode(): Promise<string> {
   return uuid;
 }
 
-async function beat(node = document) {
+async function beat(node = document, token?: number) {
   const site = {
     nodes: new Map([[node.name, node]]),
     strategy: { name: 'default', groups: [], max_parallel_groups: 1 },
@@ -85,7 +86,7 @@ async function beat(node = document) {
   };
   const outcomes = await advanceNodes(
     { ...api.context, run: writesImage },
-    { action, site, orders: [{ node, phase: 'deploy' }] },
+    { action: token === undefined ? action : { ...action, token }, site, orders: [{ node, phase: 'deploy' }] },
   );
   return outcomes.get(node.name);
 }
@@ -103,6 +104,26 @@ test('image, network and config drive are the documents’, and nothing stays of
   expect(flow).toMatchObject({ kind: 'deploy', actionId: action.id, requestedBy: 'alice' });
   expect(await beat()).toMatchObject({ state: 'working', doing: 'deploying' });
   expect(await findOpenFlow(db, uuid)).toEqual(flow);
+});
+
+test('nothing is begun for an action that has ended, or that another conductor has taken over', async () => {
+  const uuid = await addPreparedNode();
+  const { db } = api.context;
+  await db.insert(siteActions).values({
+    id: action.id,
+    name: 'deploy_site',
+    revisionId: 1,
+    contextMarker: 'x',
+    token: 2,
+    endedAt: new Date(),
+  });
+  await expect(beat(document, 2)).rejects.toMatchObject({ code: 'lease_lost' });
+  await db.update(siteActions).set({ endedAt: null });
+  await expect(beat(document, 1)).rejects.toMatchObject({ code: 'lease_lost' });
+  expect(await findOpenFlow(db, uuid)).toBeUndefined();
+  expect(await beat(document, 2)).toEqual({ state: 'working', doing: 'beginning its deploy' });
+  expect(await findOpenFlow(db, uuid)).toMatchObject({ actionId: action.id });
+  await db.delete(siteActions);
 });
 
 test('what can’t be deployed fails with the reason, and begins nothing', async () => {

@@ -43,6 +43,7 @@ export async function deployNode(
     steps,
     caller,
     actionId: action.id,
+    actionToken: action.token,
   });
 }
 

@@ -22,6 +22,8 @@ export interface SiteWork {
     readonly id: string;
     readonly name: string;
     readonly user?: string | null | undefined;
+    /** Of the lease that it is run under: nothing is begun for an action that has ended, or is another conductor's. */
+    readonly token?: number;
     /** Of the documents that `site` was read from. */
     readonly revisionId: number;
   };

@@ -70,6 +70,7 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
     if (!beat.hasMoved && pauseMs < siteBeatMs) await bell.rest(siteBeatMs - pauseMs, signal);
   }
 }
+
 function timeActs(work: ActionWork, acted: { ms: number }): ActionWork {
   const { hands } = work;
   const onActed = (ms: number): void => {
@@ -80,7 +81,6 @@ function timeActs(work: ActionWork, acted: { ms: number }): ActionWork {
     hands: { ...hands, advanceNodes: (context, given) => hands.advanceNodes(context, { ...given, onActed }) },
   };
 }
-
 
 function endOf(run: SiteRun, isStopped: boolean): StepEnd {
   if (isStopped) return { state: 'failed', error: stopReason };
