@@ -259,6 +259,7 @@ const ofSites: AccessRule[] = scoped('none', [
 /** What takes a node out of its clusters, under Baton's paths and the seed's. */
 const ofTeardowns: AccessRule[] = ['/v1', airship].flatMap((prefix) =>
   scoped('none', [
+    ['POST', `${prefix}/nodes/{node_id}/decommission`, 'baton:node:decommission', administer],
     ['POST', `${prefix}/nodes/{node_id}/drain`, 'baton:kubernetes:drain', administer],
     ['POST', `${prefix}/nodes/{node_id}/clear-labels`, 'baton:kubernetes:clear_labels', administer],
     ['POST', `${prefix}/nodes/{node_id}/shutdown-kubelet`, 'baton:kubernetes:shutdown_kubelet', administer],

@@ -16,6 +16,7 @@ import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
 import { configdocsRoutes } from '#conductor/http/configdocs.routes.ts';
 import { consoleRoutes } from '#conductor/http/console.routes.ts';
 import { credentialRoutes } from '#conductor/http/credentials.routes.ts';
+import { decommissionRoutes } from '#conductor/http/decommission.routes.ts';
 import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
 import { docsRoutes } from '#conductor/http/docs.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
@@ -96,6 +97,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   nodeFilterRoutes,
   kubernetesTeardownRoutes,
   etcdRoutes,
+  decommissionRoutes,
   unbuiltRoutes,
 ];
 

@@ -6,6 +6,7 @@ import { planArea } from '#test/bench/areas/plan.ts';
 import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
 import { siteArea } from '#test/bench/areas/site.ts';
 import { stepArea } from '#test/bench/areas/step.ts';
+import { teardownArea } from '#test/bench/areas/teardown.ts';
 import { writeImageArea } from '#test/bench/areas/write-image.ts';
 
 /** Every area of `npm run bench`, one file each. */
@@ -17,5 +18,6 @@ export const areas: readonly Area[] = [
   deploysArea,
   apiArea,
   siteArea,
+  teardownArea,
   writeImageArea,
 ];

@@ -86,6 +86,8 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
     });
   };
   const server = options.tls ? createHttpsServer(options.tls, listener) : createHttpServer(listener);
+  // as real ones: Node's own five seconds would cut a request of a client that pauses, which then cannot know
+  server.keepAliveTimeout = 120_000;
   const address = `${options.tls ? 'https' : 'http'}://127.0.0.1:${await listen(server)}`;
   const endWatches = (): void => {
     for (const response of watches) response.end();

@@ -1,0 +1,127 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { airshipPath } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { DesignBody } from '#conductor/http/etcd.routes.ts';
+import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
+import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
+import { answerStatus } from '#conductor/http/status-object.ts';
+import { findDesign } from '#conductor/sites/revisions/find-design.ts';
+import type { Site } from '#conductor/sites/site.ts';
+import { type DecommissionStep, decommission } from '#conductor/teardown/decommission.ts';
+import { etcdStepDefaults, removeEtcd, waitForStableEtcd } from '#conductor/teardown/etcd/etcd-steps.ts';
+import {
+  checkDrainTimes,
+  clearLabelsStep,
+  drainStep,
+  nodeStepDefaults,
+  runNodeStep,
+  shutdownKubeletStep,
+} from '#conductor/teardown/kubernetes/node-steps.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const Query = z.strictObject({
+  'drain-node-timeout': wholeSeconds(1).default(nodeStepDefaults.drainTimeout).describe('seconds for the drain'),
+  'drain-node-grace-period': wholeSeconds(0)
+    .default(nodeStepDefaults.drainGracePeriod)
+    .describe('seconds that each pod gets to end by itself; less than the timeout of the drain'),
+  'clear-labels-timeout': wholeSeconds(1)
+    .default(nodeStepDefaults.clearLabelsTimeout)
+    .describe('seconds for the pods to settle'),
+  'remove-etcd-timeout': wholeSeconds(1)
+    .default(etcdStepDefaults.removeTimeout)
+    .describe('seconds for the etcd members to leave'),
+  'etcd-ready-timeout': wholeSeconds(1)
+    .default(etcdStepDefaults.readyTimeout)
+    .describe('seconds for the etcd clusters to become stable'),
+  'apply-daemon-set': queryFlag.describe('as of shutdown-kubelet'),
+  'daemon-set-image': z.string().min(1).optional().describe('as of shutdown-kubelet'),
+});
+
+function decommissionRoute<Prefix extends string>(prefix: Prefix) {
+  return createRoute({
+    method: 'post',
+    path: `${prefix}/nodes/{node_id}/decommission`,
+    tags: ["teardown of a site's nodes (Promenade's)"],
+    summary: 'Drain a node, clear its labels, have it leave etcd, wait for etcd, stop its kubelet',
+    request: {
+      params: z.object({ node_id: z.string().describe('host name of the server, in documents and cluster') }),
+      query: Query,
+      body: jsonBody(DesignBody),
+    },
+    responses: {
+      ...answers(200, 'a Status object: all is done; a kubelet that could not be stopped is told, and no failure'),
+      400: { description: 'a parameter that is none, no design, or one that is no site' },
+      404: { description: 'the design, or the cluster, has no such node' },
+      500: { description: 'DisassociateStepFailure: a step has failed; details.messageList has what each step did' },
+    },
+  });
+}
+
+/** Seed 001's `POST /nodes/{node_id}/decommission`, bare and below `/api/v1.0`; synchronous as its steps are. */
+export function decommissionRoutes(context: ConductorContext): ApiApp {
+  const app = newApiApp();
+  for (const prefix of ['/v1', airshipPath] as const) {
+    app.openapi(decommissionRoute(prefix), async (c) => {
+      const { node_id: node } = c.req.valid('param');
+      const { site } = await findDesign(context, c.req.valid('json').href, 'href');
+      if (!site.nodes.has(node)) throw new AppError('not_found', `the design has no node ${node}`);
+      const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
+      const messages = await decommission(node, stepsOf(context, { node, site, signal, query: c.req.valid('query') }));
+      const errors = messages.filter(({ error }) => error).length;
+      const message = `Node ${node} is decommissioned${errors > 0 ? '; its kubelet could not be stopped' : ''}`;
+      return answerStatus(c, { status: 'Success', code: 200, message, messages });
+    });
+  }
+  return app;
+}
+
+interface Work {
+  readonly node: string;
+  readonly site: Site;
+  readonly signal: AbortSignal;
+  readonly query: z.output<typeof Query>;
+}
+
+/** In the seed's order; what must not hold up the process is its kubelet alone. */
+function stepsOf(context: ConductorContext, { node, site, signal, query }: Work): DecommissionStep[] {
+  const file = context.config.kubeconfigFile;
+  const drain = { timeout: query['drain-node-timeout'], gracePeriod: query['drain-node-grace-period'] };
+  return [
+    {
+      name: 'drain',
+      run: async () => {
+        checkDrainTimes(drain);
+        return runNodeStep(file, 'DrainNodeError', drainStep, { node, signal, ...drain });
+      },
+    },
+    {
+      name: 'clear-labels',
+      run: () => {
+        const step = { node, signal, timeout: query['clear-labels-timeout'] };
+        return runNodeStep(file, 'ClearLabelsError', clearLabelsStep, step);
+      },
+    },
+    {
+      name: 'remove-etcd',
+      run: () => removeEtcd(context, { node, site, signal, timeout: query['remove-etcd-timeout'] }),
+    },
+    {
+      name: 'etcd-ready',
+      run: () => waitForStableEtcd(context, { node, site, signal, timeout: query['etcd-ready-timeout'] }),
+    },
+    {
+      name: 'shutdown-kubelet',
+      mayFail: true,
+      run: () =>
+        runNodeStep(file, 'ShutdownKubeletError', shutdownKubeletStep, {
+          node,
+          signal,
+          timeout: nodeStepDefaults.shutdownKubeletTimeout,
+          applyDaemonSet: query['apply-daemon-set'] === true,
+          image: query['daemon-set-image'],
+        }),
+    },
+  ];
+}
