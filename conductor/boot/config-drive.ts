@@ -1,8 +1,6 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
+import { makeConfigDriveImage } from '#conductor/boot/config-drive-image.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -46,7 +44,7 @@ export async function buildConfigDrive(options: {
   const files = configDriveFiles(configDrive, options.node);
   const size = Object.values(files).reduce((sum, content) => sum + Buffer.byteLength(content), 0);
   if (size > maxBytes) throw bad(`its documents have ${size} bytes, and may have ${maxBytes}`);
-  const iso = await makeIso(files, options.run);
+  const iso = await makeConfigDriveImage(files, options.run);
   if (iso.length > maxBytes) throw bad(`it would have ${iso.length} bytes, and may have ${maxBytes}`);
   return gzipSync(iso).toString('base64');
 }
@@ -122,25 +120,6 @@ function fatLabel(image: Buffer): string | undefined {
   if (image.length < 512 || image.readUInt16LE(510) !== 0xaa55) return undefined;
   const place = [54, 82].find((offset) => image.toString('latin1', offset, offset + 3) === 'FAT');
   return place === undefined ? undefined : image.toString('latin1', place - 11, place).trim();
-}
-
-async function makeIso(files: Readonly<Record<string, string>>, run: Run): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), 'baton-config-drive-'));
-  try {
-    const tree = join(folder, 'tree');
-    const latest = join(tree, 'openstack', 'latest');
-    await mkdir(latest, { recursive: true });
-    for (const [name, content] of Object.entries(files)) await writeFile(join(latest, name), content);
-    const image = join(folder, 'config.iso');
-    const moment = '1980010100000000';
-    const layout = ['-quiet', '-o', image, '-volid', 'config-2', '-rational-rock', '-joliet'];
-    // same documents, same bytes: neither this moment's time nor that of the files just written
-    const times = [`--modification-date=${moment}`, '--set_all_file_dates', moment];
-    await run('xorrisofs', [...layout, ...times, tree], { env: { SOURCE_DATE_EPOCH: '315532800', TZ: 'UTC' } });
-    return await readFile(image);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
 }
 
 /** A node's name need not be a host name: metal3 writes `namespace~name`. */

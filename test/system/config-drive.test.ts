@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { buildConfigDrive, checkConfigDrive } from '#conductor/boot/config-drive.ts';
-import { run } from '#shared/process/run.ts';
+import { type Run, run } from '#shared/process/run.ts';
 
 /** Builds config drives with the real xorrisofs (Debian: xorriso) and reads them back with xorriso's extraction. */
 
@@ -50,4 +50,31 @@ test('is a config drive by its own check, and the same bytes each time', async (
   const second = await buildConfigDrive({ configDrive: documents, node, run });
   expect(second).toBe(first);
   expect(checkConfigDrive(first)).toBe(first);
+});
+
+test('of many nodes xorrisofs is started once, and each has its own documents', async () => {
+  const commands: string[] = [];
+  const counting: Run = (command, args, options) => {
+    commands.push(command);
+    return run(command, args, options);
+  };
+  const build = (name: string, userData = '#!/bin/sh') => {
+    const configDrive = { meta_data: { name }, user_data: userData };
+    return buildConfigDrive({ configDrive, node: { ...node, name }, run: counting });
+  };
+  const names = ['a', 'a-much-longer-name', 'böse'];
+  const images = await Promise.all(names.map((name) => build(name)));
+  expect(commands).toEqual(['xorrisofs']);
+  for (const [index, image] of images.entries()) {
+    const text = gunzipSync(Buffer.from(image, 'base64')).toString('utf8');
+    for (const name of names) expect(text.includes(`"name":"${name}"`)).toBe(name === names[index]);
+    expect(checkConfigDrive(image)).toBe(image);
+    // alone, from the beginning
+    const configDrive = { meta_data: { name: names[index] }, user_data: '#!/bin/sh' };
+    const alone: Run = (...given) => run(...given);
+    const again = await buildConfigDrive({ configDrive, node: { ...node, name: names[index] ?? '' }, run: alone });
+    expect(again).toBe(image);
+  }
+  await build('other', '#!/bin/bash');
+  expect(commands).toHaveLength(2);
 });
