@@ -9,6 +9,7 @@ import type { Drivers } from '#conductor/drivers/registry.ts';
 import type { Metrics } from '#conductor/metrics/metrics.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
+import type { PluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -30,6 +31,7 @@ export interface ConductorContext {
   readonly auth: Authenticator;
   readonly drivers: Drivers;
   readonly agents: AgentClients;
+  readonly pluginFiles: PluginFiles;
   readonly networks: NetworkConnector;
   readonly consoles: Consoles;
   readonly allocator: Allocator;

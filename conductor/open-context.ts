@@ -20,6 +20,7 @@ import { loadSecrets } from '#conductor/secrets/key-file.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
 import { type SiteHands, siteHands } from '#conductor/sites/actions/site-hands.ts';
+import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
 import { startWebhookDeliverer } from '#conductor/webhooks/deliver.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -100,6 +101,7 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     drivers,
     conductors,
     agents: createAgentClients(secrets, config.outbound.agents),
+    pluginFiles: createPluginFiles(database.db),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
     consoles: createConsoles({ ...basics, secrets, conductorName: config.conductorName }),
     metrics,

@@ -24,6 +24,8 @@ export interface PlannedStep {
 export interface PluginTaskRef {
   readonly plugin: string;
   readonly version: string;
+  /** Hash of the plugin's tasks and files (`contentHash`): which upload of that version is meant. */
+  readonly content?: string | undefined;
   /** Place in the plugin's `tasks.yaml`, from 1. */
   readonly task: number;
   readonly stage: 'pre_deployment' | 'post_deployment';

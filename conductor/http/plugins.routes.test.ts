@@ -100,9 +100,9 @@ describe('upload', () => {
     for (const more of [{ name: '../x' }, { version: 'a/b' }, { files: { a: { content: '!' } } }, { owner: 'me' }]) {
       expect((await upload(more)).status).toBe(400);
     }
-    const large = Buffer.alloc(5 * 1024 * 1024).toString('base64');
+    const large = Buffer.alloc(600 * 1024).toString('base64');
     expect(messages((await upload({ files: { a: { content: large }, b: { content: large } } })).body)).toEqual([
-      'its files have 10485760 bytes: 8388608 at most',
+      'its files have 1228800 bytes: 1048576 at most',
     ]);
   });
 });
@@ -136,7 +136,11 @@ describe('order', () => {
     expect((await order('?plugins=ntp@1.0&role=control')).places).toEqual(['ntp 1.0 1']);
     const { body } = await order('?plugins=ntp@1.0');
     expect(body['tasks']).toMatchObject([
-      { position: 1, reason: 'first of pre_deployment, with no postfix (0)', range: expect.stringContaining('hardware') },
+      {
+        position: 1,
+        reason: 'first of pre_deployment, with no postfix (0)',
+        range: expect.stringContaining('hardware'),
+      },
       { position: 2, reason: 'first of post_deployment, with postfix 100' },
     ]);
     expect(body['ranges']).toHaveLength(9);

@@ -8,7 +8,12 @@ export interface Site {
   readonly strategy: Strategy;
   readonly timeouts: PhaseTimeouts;
   /** Those whose tasks run in each deploy of a node that has one of the task's roles. */
-  readonly plugins: readonly { readonly name: string; readonly version: string }[];
+  readonly plugins: readonly {
+    readonly name: string;
+    readonly version: string;
+    /** `contentHash` of what was uploaded; absent where nobody knows. */
+    readonly content?: string;
+  }[];
   readonly etcdClusters: readonly EtcdCluster[];
 }
 

@@ -3,8 +3,8 @@ import { z } from 'zod';
 /** The agent's step that runs a plugin's shell task (`conductor/sites/plugins`). */
 export const pluginTaskStep = { interface: 'deploy', step: 'run_plugin_task' } as const;
 
-/** All of a plugin's files together, before base64. */
-export const maxPluginBytes = 8 * 1024 * 1024;
+/** All of a plugin's files together, before base64: scripts. What is larger belongs on an HTTP server. */
+export const maxPluginBytes = 1024 * 1024;
 
 /** Its arguments. The conductor adds files and the node's name when it sends the step: they are in no plan. */
 export const PluginTaskArgs = z.strictObject({

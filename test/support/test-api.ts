@@ -13,6 +13,7 @@ import { createMetrics } from '#conductor/metrics/metrics.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Networks } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
+import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
@@ -90,6 +91,7 @@ export async function openTestApi(
     drivers,
     conductors,
     agents: createAgentClients(testSecrets, config.outbound.agents),
+    pluginFiles: createPluginFiles(database.db),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
     consoles: createConsoles({
       db: database.db,

@@ -31,9 +31,21 @@ export async function startAgentStep(
   context: StepContext,
   args: Readonly<Record<string, unknown>>,
 ): Promise<ConductorStepOutcome> {
+  return (await resumeAgentStep(context)) ?? sendAgentStep(context, args);
+}
+
+/** What became of the step, if it was sent before; `undefined` = it is to be sent. */
+export async function resumeAgentStep(context: StepContext): Promise<ConductorStepOutcome | undefined> {
+  return resumeStarted(context, inBandOf(context).executeCommand);
+}
+
+/** Sends the step, which the agent does not have, and reads its first answer. */
+export async function sendAgentStep(
+  context: StepContext,
+  args: Readonly<Record<string, unknown>>,
+): Promise<ConductorStepOutcome> {
   const { flow, step } = context;
-  const inBand = flowKinds[flow.kind].inBand;
-  if (!inBand) throw new AppError('internal', `a ${flow.kind} flow has no in-band steps`);
+  const inBand = inBandOf(context);
   const request: StepRequest = {
     interface: step.interface,
     step: step.step,
@@ -43,7 +55,7 @@ export async function startAgentStep(
     abortable: step.abortable,
     baton_command_id: step.uuid,
   };
-  return startCommand(context, {
+  return sendCommand(context, {
     name: inBand.executeCommand,
     params: {
       step: request,
@@ -54,9 +66,10 @@ export async function startAgentStep(
   });
 }
 
-/** Sends an asynchronous command, unless the agent has it already, and reads its first answer. */
-async function startCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {
-  return (await resumeStarted(context, command.name)) ?? sendCommand(context, command);
+function inBandOf({ flow }: StepContext) {
+  const { inBand } = flowKinds[flow.kind];
+  if (!inBand) throw new AppError('internal', `a ${flow.kind} flow has no in-band steps`);
+  return inBand;
 }
 
 export async function sendCommand(context: StepContext, command: CommandRequest): Promise<ConductorStepOutcome> {

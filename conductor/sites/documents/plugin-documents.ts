@@ -34,8 +34,13 @@ export function readPlugins(
     }
     plugins.set(name, { plugin, document });
     if (!uploaded) continue;
-    const versions = (byName.get(name) ?? []).map((each) => each.version);
-    if (versions.includes(version)) continue;
+    const there = byName.get(name) ?? [];
+    const known = there.find((each) => each.version === version);
+    if (known) {
+      plugins.set(name, { plugin: known, document });
+      continue;
+    }
+    const versions = there.map((each) => each.version);
     faults.push(
       versions.length === 0
         ? fieldFault(

@@ -22,6 +22,7 @@ test('image, plugins and the roles that they go by do', () => {
     designHash(plugins, node),
     designHash(plugins, { ...node, tags: ['control'] }),
     designHash({ plugins: [{ name: 'ntp', version: '2' }] }, node),
+    designHash({ plugins: [{ name: 'ntp', version: '1', content: 'other' }] }, node),
   ];
   expect(new Set(hashes).size).toBe(hashes.length);
 });

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 
 /**
- * SHA-256 of what a node's deploy depends on: image, config drive, networks, RAID, BIOS settings, and the plugins with
- * the roles by which they choose nodes. Rack and labels are not of it: they are changed without a deploy. Pure.
+ * SHA-256 of what a node's deploy depends on: image, config drive, networks, RAID, BIOS settings, and the plugins (by
+ * what they do, too: a version may be deleted and uploaded anew) with the roles by which they choose nodes. Rack and labels are not of it: they are changed without a deploy. Pure.
  */
 export function designHash(site: Pick<Site, 'plugins'>, node: SiteNode): string {
   const design = {
@@ -12,7 +12,7 @@ export function designHash(site: Pick<Site, 'plugins'>, node: SiteNode): string 
     networks: node.ports.map(({ address, network }) => [address, network ?? null]),
     targetRaid: node.targetRaid,
     biosSettings: node.biosSettings,
-    plugins: site.plugins.map(({ name, version }) => [name, version]),
+    plugins: site.plugins.map(({ name, version, content }) => [name, version, ...(content ? [content] : [])]),
     roles: site.plugins.length > 0 ? [...node.tags].sort() : [],
   };
   return createHash('sha256').update(JSON.stringify(design, sortKeys)).digest('hex');

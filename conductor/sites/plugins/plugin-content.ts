@@ -9,5 +9,7 @@ export function contentHash({ tasksText, files }: Pick<PluginRow, 'tasksText' | 
   const rows = Object.entries(files)
     .map(([path, { content, executable }]) => [path, content, executable] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha256').update(JSON.stringify([tasksText, rows])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([tasksText, rows]))
+    .digest('hex');
 }

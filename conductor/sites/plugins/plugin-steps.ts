@@ -27,7 +27,8 @@ export function pluginSteps(plugins: readonly PluginTasks[], roles: readonly str
   if (faults.length > 0) {
     throw new AppError('invalid_argument', `plugins: ${faults.map(({ message }) => message).join('; ')}`);
   }
-  return order.filter((each) => isFor(each, roles)).map(toStep);
+  const contents = new Map(plugins.map(({ name, content }) => [name, content]));
+  return order.filter((each) => isFor(each, roles)).map((each) => toStep(each, contents.get(each.plugin)));
 }
 
 /** Whether a node with these tags runs the task. */
@@ -35,11 +36,12 @@ export function isFor({ task }: Pick<OrderedTask, 'task'>, roles: readonly strin
   return task.roles === '*' || task.roles.some((role) => roles.includes(role));
 }
 
-function toStep(ordered: OrderedTask): RequestedStep {
+function toStep(ordered: OrderedTask, content: string | undefined): RequestedStep {
   const { plugin, version, number, task, reason } = ordered;
   const ref: PluginTaskRef = {
     plugin,
     version,
+    ...(content === undefined ? {} : { content }),
     task: number,
     stage: task.stage.name,
     place: stageText(task.stage),

@@ -15,6 +15,7 @@ const summary = {
   name: plugins.name,
   version: plugins.version,
   title: plugins.title,
+  contentHash: plugins.contentHash,
   tasks: plugins.tasks,
   createdBy: plugins.createdBy,
   createdAt: plugins.createdAt,
@@ -54,7 +55,12 @@ export async function loadPluginTasks(db: Queryable, wanted: readonly PluginKey[
   if (wanted.length === 0) return [];
   const names = [...new Set(wanted.map(({ name }) => name))];
   const rows = await db
-    .select({ name: plugins.name, version: plugins.version, tasks: plugins.tasks })
+    .select({
+      name: plugins.name,
+      version: plugins.version,
+      tasks: plugins.tasks,
+      contentHash: plugins.contentHash,
+    })
     .from(plugins)
     .where(inArray(plugins.name, names));
   const missing = wanted.filter((key) => !rows.some((row) => row.name === key.name && row.version === key.version));
@@ -64,7 +70,12 @@ export async function loadPluginTasks(db: Queryable, wanted: readonly PluginKey[
   }
   return wanted.map(({ name, version }) => {
     const row = rows.find((each) => each.name === name && each.version === version);
-    return { name, version, tasks: (row?.tasks ?? []) as unknown as PluginTask[] };
+    return {
+      name,
+      version,
+      tasks: (row?.tasks ?? []) as unknown as PluginTask[],
+      ...(row?.contentHash ? { content: row.contentHash } : {}),
+    };
   });
 }
 

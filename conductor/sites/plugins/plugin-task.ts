@@ -44,6 +44,8 @@ export type PluginTask = TaskWork & {
 export interface PluginTasks {
   readonly name: string;
   readonly version: string;
+  /** `contentHash`; absent where nobody has uploaded it. */
+  readonly content?: string;
   readonly tasks: readonly PluginTask[];
 }
 

@@ -47,6 +47,8 @@ async function readKnown({ db, networks: { networks }, drivers }: CheckContext):
     // without a networks file nobody can say
     ...(networks.defaults ? { networks: networks.networks.map(({ name }) => name) } : {}),
     drivers: drivers.hardwareTypes.map(({ name }) => name),
-    plugins: await db.select({ name: plugins.name, version: plugins.version }).from(plugins),
+    plugins: await db
+      .select({ name: plugins.name, version: plugins.version, content: plugins.contentHash })
+      .from(plugins),
   };
 }
