@@ -18,5 +18,7 @@ test('secrets and logins, each with its path', () => {
     'secret list.2.files.0.content',
     'secret settings.0.value',
   ]);
-  expect(findSecrets(document, 2)).toHaveLength(2);
+  const isFine = (path: readonly unknown[]) => path[0] !== 'image';
+  expect(findSecrets(document, { most: 1, isFine }).map(({ path }) => path)).toEqual([['image']]);
+  expect(findSecrets(document, { most: 2 })).toHaveLength(2);
 });

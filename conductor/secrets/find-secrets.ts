@@ -10,18 +10,25 @@ export interface FoundSecret {
 /**
  * Where in a document secrets stand in clear: for what is shown to whoever may read it, and so must have none. What says
  * nothing (`null`, an empty text, true or false) is no secret. Pure.
- * @param most stops after so many
+ * @param options.most stops after so many
+ * @param options.isFine what may stand there all the same, and says nothing
  */
-export function findSecrets(document: Readonly<Record<string, unknown>>, most = 20): FoundSecret[] {
+export function findSecrets(
+  document: Readonly<Record<string, unknown>>,
+  {
+    most = 20,
+    isFine = () => false,
+  }: { readonly most?: number; readonly isFine?: (path: FoundSecret['path'], value: unknown) => boolean } = {},
+): FoundSecret[] {
   const found: FoundSecret[] = [];
-  lookInto(document, { path: [], list: undefined }, (secret) => {
-    found.push(secret);
+  lookInto(document, { path: [], list: undefined }, (secret, value) => {
+    if (!isFine(secret.path, value)) found.push(secret);
     return found.length < most;
   });
   return found;
 }
 
-type Tell = (secret: FoundSecret) => boolean;
+type Tell = (secret: FoundSecret, value: unknown) => boolean;
 
 /** @returns whether to go on */
 function lookInto(
@@ -31,13 +38,13 @@ function lookInto(
 ): boolean {
   return Object.entries(within).every(([key, value]) => {
     const at = [...path, key];
-    if (isSecretPlace({ key, within, list }) && saysSomething(value)) return tell({ path: at, kind: 'secret' });
+    if (isSecretPlace({ key, within, list }) && saysSomething(value)) return tell({ path: at, kind: 'secret' }, value);
     return lookAt(value, at, key, tell);
   });
 }
 
 function lookAt(value: unknown, path: readonly (string | number)[], key: string, tell: Tell): boolean {
-  if (typeof value === 'string') return maskUrlLogins(value) === value || tell({ path, kind: 'login' });
+  if (typeof value === 'string') return maskUrlLogins(value) === value || tell({ path, kind: 'login' }, value);
   if (typeof value !== 'object' || value === null) return true;
   if (!Array.isArray(value)) return lookInto(value as Record<string, unknown>, { path, list: undefined }, tell);
   return value.every((entry: unknown, index) => {

@@ -44,6 +44,10 @@ export function notHonoured(document: SiteDocument, design: NodeDesign): SiteFau
     const message = 'gives no address to the deployed system (config_drive.network_data does): only the BMC’s is used';
     tell('Warning', ['addressing'], message);
   }
+  if (typeof design.config_drive === 'object' && design.config_drive?.user_data) {
+    const message = 'is read by everyone who may read the site: it must have no password, key or token';
+    faults.push(fieldFault(document, ['data', 'config_drive', 'user_data'], message, 'ReadableByAll', 'Warning'));
+  }
   if (design.primary_network) tell('Info', ['primary_network'], 'is not used');
   if (design.hardware_profile) tell('Info', ['hardware_profile'], 'is not used');
   return faults;

@@ -50,3 +50,32 @@ test('documents that Baton does not use may be layered, and may not be encrypted
   expect(messages(chart('substitutions: [1], layeringDefinition: {abstract: true}'))).toEqual([]);
   expect(messages(chart('storagePolicy: encrypted'))).toHaveLength(1);
 });
+
+test('secrets and logins in URLs are refused wherever they stand, and not repeated', () => {
+  const document = (schema: string, data: object) => JSON.stringify({ schema, metadata: { name: 'a' }, data });
+  const told = [
+    document('drydock/HostProfile/v1', {
+      oob: { type: 'redfish', address: 'https://root:hush@192.0.2.1', credential: 'bmc' },
+      platform: { image: 'http://me:hush@images/x', checksum: 'https://me:hush@images/sums' },
+      bios_settings: { SetupPassword: 'hush', AdminPassword: '!', BootMode: 'Uefi' },
+      config_drive: { meta_data: { join: { token: 'hush' } }, user_data: 'http://me:hush@x/' },
+    }),
+    document('promenade/EtcdClusters/v1', {
+      clusters: [
+        { name: 'k', endpoints: ['https://root:hush@192.0.2.1:2379'], credential: 'etcd' },
+        { name: 'l', endpoints: ['https://192.0.2.1:2379'], credential: 'hush !' },
+      ],
+    }),
+    document('armada/Chart/v1', { values: { password: 'hush' } }),
+  ].flatMap(messages);
+  expect(told.map((message) => /^PlainSecret [^:]*: (\S+ (has|is))/.exec(message)?.[1])).toEqual([
+    'data.oob.address has',
+    'data.platform.image has',
+    'data.platform.checksum has',
+    'data.bios_settings.SetupPassword is',
+    'data.config_drive.meta_data.join.token is',
+    'data.clusters.0.endpoints.0 has',
+    'data.clusters.1.credential is',
+  ]);
+  expect(told.join()).not.toContain('hush');
+});

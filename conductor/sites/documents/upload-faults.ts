@@ -1,4 +1,5 @@
 import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { findSecrets } from '#conductor/secrets/find-secrets.ts';
 import type { Locate } from '#conductor/sites/documents/read-yaml-document.ts';
 import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
@@ -43,6 +44,7 @@ export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] 
   }
   if (usedSchemas.has(schema)) deckhandFaults(metadata, refuse);
   if (/^drydock\/(BaremetalNode|HostProfile)\/v1$/.test(schema)) passwordFaults(data, refuse);
+  if (usedSchemas.has(schema) && isMapping(data)) secretFaults(data, refuse);
   return faults;
 }
 
@@ -101,5 +103,23 @@ function passwordFaults(data: unknown, refuse: Refuse): void {
   if (credential === undefined || credential === null || credential === '!') return;
   if (typeof credential !== 'string' || !credentialName.test(credential)) {
     refuse('LiteralCredential', ['data', 'oob', 'credential'], `is no name of a credential: ${credentialRule}`);
+  }
+}
+
+const secretRule =
+  'which everyone who may read the site would see: it is not kept in documents (a plugin task may fetch it on the node)';
+
+/** What the BMC asks for has its own rule; of `user_data` nobody can tell: the site's check warns of it. */
+function secretFaults(data: JsonObject, refuse: Refuse): void {
+  const isFine = (path: readonly (string | number)[], value: unknown): boolean => {
+    const field = path.filter((part) => typeof part === 'string').join('.');
+    if (value === '!' || field.startsWith('config_drive.user_data')) return true;
+    // misspelt it is told as an unknown field
+    if (/^clusters\.credentials?$/.test(field)) return typeof value === 'string' && credentialName.test(value);
+    return /^oob\.(account|username|user|password|credential)$/.test(field);
+  };
+  for (const { path, kind } of findSecrets(data, { most: 10, isFine })) {
+    const what = kind === 'login' ? 'has a login in its URL' : 'is named as a secret is';
+    refuse('PlainSecret', ['data', ...path], `${what}, ${secretRule}`);
   }
 }
