@@ -78,6 +78,7 @@ export async function startEtcdMember(options: MemberOptions): Promise<EtcdTestM
     kill: async () => {
       etcd.kill('SIGKILL');
       await etcd.exited;
+      network.mend(address); // for the next one there
     },
     pause: () => etcd.kill('SIGSTOP'),
     resume: () => etcd.kill('SIGCONT'),

@@ -11,7 +11,12 @@ export interface WriterReport {
 }
 
 /** Writes one key after another to a cluster, to each member in turn, until it is stopped; then looks for them all. */
-export function startEtcdWriter(cluster: EtcdTestCluster): { stop(): Promise<WriterReport> } {
+export function startEtcdWriter(cluster: EtcdTestCluster): {
+  /** Ends it, and looks. */
+  stop(): Promise<WriterReport>;
+  /** Ends it. */
+  end(): Promise<void>;
+} {
   const state = { isStopped: false, longestGapMs: 0, last: performance.now() };
   const acknowledged: string[] = [];
   const work = async (): Promise<void> => {
@@ -34,10 +39,14 @@ export function startEtcdWriter(cluster: EtcdTestCluster): { stop(): Promise<Wri
     }
   };
   const working = work();
+  const end = async (): Promise<void> => {
+    state.isStopped = true;
+    await working;
+  };
   return {
+    end,
     stop: async () => {
-      state.isStopped = true;
-      await working;
+      await end();
       const longestGapMs = Math.max(state.longestGapMs, performance.now() - state.last);
       const there = new Set((await cluster.etcdctl('get', 'w', '--prefix', '--keys-only')).split('\n'));
       return { acknowledged: acknowledged.length, lost: acknowledged.filter((key) => !there.has(key)), longestGapMs };

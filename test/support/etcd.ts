@@ -138,7 +138,12 @@ async function add(
   await kill(cluster, name);
   const { url } = find(cluster, await findLeader(cluster));
   const body = { peerURLs: [peerUrlAt(addressOf(cluster, name))], isLearner };
-  await client.post(url, '/v3/cluster/member/add', body, AnyAnswer, { acts: true });
+  // an id is made from the peer URL and the second: one that was removed within it can't come back before the next
+  await waitUntil(
+    `${name} to be added`,
+    async () => client.post(url, '/v3/cluster/member/add', body, AnyAnswer, { acts: true }),
+    { timeoutMs, everyMs: 100 },
+  );
   if (!isStarted) return;
   const { members } = await client.post(url, '/v3/cluster/member/list', {}, MemberListAnswer);
   const nameAt = (peer: string): string => [...homes].find(([, home]) => peerUrlAt(home) === peer)?.[0] ?? '';

@@ -1,8 +1,9 @@
 import type { Area } from '#test/bench/area.ts';
 import { measureDrain } from '#test/bench/areas/teardown-drain.ts';
+import { measureEtcdRemovals } from '#test/bench/areas/teardown-etcd.ts';
 
 /** Taking nodes out of the clusters that they are part of. */
 export const teardownArea: Area = {
   name: 'teardown',
-  measure: async (context) => ({ ...(await measureDrain(context)) }),
+  measure: async (context) => ({ ...(await measureDrain(context)), ...(await measureEtcdRemovals(context)) }),
 };
