@@ -98,8 +98,28 @@ describe('other verbs', () => {
     expect(output).toContain('power on: the BMC does not answer');
   });
 
+  test('watch: asks only for notes that it has not seen, and tells each once', async () => {
+    const note = (id: string, text: string) => ({
+      note_id: id,
+      subject: null,
+      verbosity: 1,
+      text,
+      at: '1970-01-01T00:00:01.000Z',
+    });
+    const looks = [
+      actionAnswer({ notes: [note('00000000000000000000000007', 'seven')] }),
+      actionAnswer({ notes: [note('00000000000000000000000009', 'nine')] }),
+      { ...complete, notes: [] },
+    ];
+    const seat = conductorOf(looks);
+    const output = await seat.run('action', 'watch', id);
+    expect(output.match(/seven|nine/g)).toEqual(['seven', 'nine']);
+    const asked = seat.calls.flatMap(([request]) => /verbosity=2(\S*)/.exec(request)?.[1] ?? []);
+    expect(asked).toEqual(['', '&since=7', '&since=9']);
+  });
+
   test('show: groups, notes, and the report of what has ended', async () => {
-    const notes = [{ subject: 'n1', verbosity: 1, text: 'is deployed', at: '1970-01-01T00:00:01.000Z' }];
+    const notes = [{ note_id: '7', subject: 'n1', verbosity: 1, text: 'is deployed', at: '1970-01-01T00:00:01.000Z' }];
     const output = await conductorOf([{ ...complete, notes }]).run('action', 'show', id);
     expect(output).toContain('✓ g  ██████████ 2/2\n');
     expect(output).toContain('1970-01-01T00:00:01.000Z  n1: is deployed\n');

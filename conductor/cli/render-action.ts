@@ -67,7 +67,15 @@ function renderSteps(steps: readonly ActionStepAnswer[], columns: number): strin
 export function headline(action: ActionAnswer, now: Date): string {
   const { name, id, action_lifecycle: state, committed_rev_id: revision, started_at: since, ended_at: end } = action;
   const took = since === null ? '' : `, ${formatDuration(spanMs(since, end, now))}`;
-  return `${name} ${id}: ${state}, revision ${revision}${took}`;
+  return `${name} ${id}: ${state}, revision ${revision}${took}${ranBy(action)}`;
+}
+
+/** Whoever looks at night has to see that nobody works on it. */
+function ranBy({ ended_at: end, runner }: ActionAnswer): string {
+  if (end !== null || runner === undefined) return '';
+  if (runner === null) return ', NO CONDUCTOR RUNS IT';
+  const { conductor, lease_valid: isValid, lease_expires_at: until } = runner;
+  return isValid ? `, run by ${conductor}` : `, ${conductor} IS SILENT since its lease ran out at ${until ?? '?'}`;
 }
 
 const statusWords: readonly (readonly [NodeStatus, string])[] = [
@@ -101,11 +109,11 @@ function renderGroups(groups: readonly ActionGroupAnswer[], room: number, column
     `${shown.length === tree.length ? branch : ''}${group.name}${group.critical ? ' [Critical]' : ''}`;
   const width = Math.max(0, ...shown.map((line) => title(line).length));
   const barWidth = columns < 100 ? 10 : 20;
-  const most = Math.max(...shown.map(({ group }) => group.members.length), 0);
+  const most = Math.max(...shown.map(({ group }) => group.member_count), 0);
   const lines = shown.map((line) => {
     const { group } = line;
-    const { members, nodes_by_status: counts, stage } = group;
-    const done = `${String(counts.success).padStart(String(most).length)}/${members.length}`;
+    const { member_count: size, nodes_by_status: counts, stage } = group;
+    const done = `${String(counts.success).padStart(String(most).length)}/${size}`;
     const head = `${groupMarks[stage]} ${title(line).padEnd(width)}  ${renderBar(group, barWidth)} ${done}`;
     return `${head.padEnd(width + barWidth + 6 + 2 * String(most).length)}  ${remark(group)}`.trimEnd();
   });
@@ -140,16 +148,15 @@ function hidden(lines: readonly TreeLine<ActionGroupAnswer>[]): string {
 
 /** `█` deployed, `▒` prepared, `x` failed, `░` nothing yet; what there is of a kind has a cell at least. */
 export function renderBar(
-  { members, nodes_by_status: counts }: Pick<ActionGroupAnswer, 'members' | 'nodes_by_status'>,
+  { member_count: size, nodes_by_status: counts }: Pick<ActionGroupAnswer, 'member_count' | 'nodes_by_status'>,
   width: number,
 ): string {
-  if (members.length === 0) return ' '.repeat(width);
-  const cells = (count: number): number =>
-    count === 0 ? 0 : Math.max(1, Math.floor((count / members.length) * width));
+  if (size === 0) return ' '.repeat(width);
+  const cells = (count: number): number => (count === 0 ? 0 : Math.max(1, Math.floor((count / size) * width)));
   const failed = cells(counts.failure);
   const success = Math.min(cells(counts.success), width - failed);
   const prepared = Math.min(cells(counts.prepared), width - failed - success);
-  const full = counts.success + counts.failure === members.length;
+  const full = counts.success + counts.failure === size;
   // rounding leaves no hole in what has ended
   const rest = width - failed - success - prepared;
   const done = full && success > 0 ? success + rest : success;
@@ -161,14 +168,25 @@ export function stageWord(stage: GroupStage): string {
   return stage.replace('_', ' ');
 }
 
-function remark({ stage, reason, working, nodes_by_status: counts }: ActionGroupAnswer): string {
+function remark(group: ActionGroupAnswer): string {
+  const { stage, reason, working, waiting_for: waits, nodes_by_status: counts } = group;
   if (stage === 'success' && counts.failure === 0) return '';
   const parts = [
     ...(stage === 'success' ? [] : [stageWord(stage)]),
+    ...(waits.length > 0 ? [waitsFor(waits)] : []),
     ...(working > 0 ? [`${working} at work`] : []),
     ...(counts.failure > 0 && stage !== 'failure' ? [`${counts.failure} failed`] : []),
   ];
   return `${parts.join(', ')}${reason === null ? '' : `: ${reason}`}`;
+}
+
+const mostWaits = 4;
+
+/** `waits for a, b and 3 more`, `no free slot: …` */
+function waitsFor(waits: readonly string[]): string {
+  const more = waits.length - mostWaits;
+  const names = waits.slice(0, mostWaits).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  return names.startsWith('no ') ? names : `waits for ${names}`;
 }
 
 function renderNodes(working: readonly ActionNodeAnswer[], room: number): string[] {

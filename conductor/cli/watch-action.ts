@@ -34,12 +34,14 @@ export async function watchAction(client: ApiClient, id: string, options: WatchA
   const isLive = screen.isTerminal && options.quiet !== true;
   const show = options.quiet ? () => undefined : isLive ? painter(options) : printer(options);
   const began = clock.now().getTime();
+  let known: ActionAnswer | undefined;
   for (;;) {
     const asked = clock.now().getTime();
     const [action, working] = await lookPatiently(async () => {
-      const seen = await getAction(client, id, verbosity);
-      return [seen, isLive ? await listActionNodes(client, id, '?working=true') : []] as const;
+      const seen = await getAction(client, id, verbosity, lastNote(known));
+      return [withNotesOf(known, seen), isLive ? await listActionNodes(client, id, '?working=true') : []] as const;
     }, clock);
+    known = action;
     show(action, working);
     if (action.ended_at !== null) return action;
     const now = clock.now().getTime();
@@ -50,9 +52,27 @@ export async function watchAction(client: ApiClient, id: string, options: WatchA
   }
 }
 
-/** @throws AppError `not_found` */
-export async function getAction(client: ApiClient, id: string, level = 1): Promise<ActionAnswer> {
-  const action = await client.call('GET', `${actionsPath}/${encodeURIComponent(id)}?verbosity=${level}`);
+/** The id of the newest note of an answer. */
+function lastNote(action: ActionAnswer | undefined): string | undefined {
+  const notes = action ? [...action.notes, ...action.steps.flatMap((step) => step.notes)] : [];
+  const last = notes.reduce((most, { note_id: id }) => Math.max(most, Number(id)), 0);
+  return last === 0 ? undefined : String(last);
+}
+
+/** An answer that has only the newer notes, with those that are known already. */
+function withNotesOf(known: ActionAnswer | undefined, seen: ActionAnswer): ActionAnswer {
+  if (!known) return seen;
+  return {
+    ...seen,
+    notes: [...known.notes, ...seen.notes],
+    steps: seen.steps.map((step, index) => ({ ...step, notes: [...(known.steps[index]?.notes ?? []), ...step.notes] })),
+  };
+}
+
+/** @param since a note_id; only notes behind it @throws AppError `not_found` */
+export async function getAction(client: ApiClient, id: string, level = 1, since?: string): Promise<ActionAnswer> {
+  const query = `verbosity=${level}${since === undefined ? '' : `&since=${since}`}`;
+  const action = await client.call('GET', `${actionsPath}/${encodeURIComponent(id)}?${query}`);
   if (!action) throw new AppError('not_found', `Action ${id} could not be found.`);
   return action as unknown as ActionAnswer;
 }

@@ -173,6 +173,7 @@ test('control: wanted, audited, and refused in the wrong state', async () => {
   expect((await control(id, 'stop')).status).toBe(202);
   expect(await show(id)).toMatchObject({
     action_lifecycle: 'Stopping',
+    runner: null,
     command_audit: [{ command: 'invoke' }, { command: 'pause' }, { command: 'stop' }],
   });
 });
@@ -196,6 +197,14 @@ test('what a runner makes of it is seen: groups, nodes, notes, logs, metrics', a
     { name: 'n2' },
   ]);
   expect(await show(id, '/nodes?working=true')).toEqual({ nodes: [] });
+  expect(shown).toMatchObject({ runner: null, groups: [{ member_count: 2, waiting_for: [] }] });
+  expect((shown['groups'] as object[])[0]).not.toHaveProperty('members');
+  expect(await show(id, '?members=true')).toMatchObject({ groups: [{ members: ['n1', 'n2'] }] });
+  const notes = shown['notes'] as { note_id: string; text: string }[];
+  expect(notes.length).toBeGreaterThan(1);
+  const newer = await show(id, `?verbosity=5&since=${notes[0]?.note_id}`);
+  expect(newer['notes']).toEqual(notes.slice(1));
+  expect((await api.call('GET', `${airship}/actions/${id}?since=x`, undefined, '')).status).toBe(400);
   const logs = await app.request(`http://api.example${airship}/actions/${id}/steps/baremetal_nodes/logs`);
   expect(await logs.text()).toMatch(/ default: prepare begins on 2 nodes: n1, n2\n[^]* n1: is deployed\n/);
   const metrics = await (await app.request('http://api.example/metrics')).text();

@@ -14,12 +14,12 @@ import { getNote } from '#conductor/sites/actions/note-store.ts';
 import { readSiteStatuses } from '#conductor/sites/actions/site-statuses.ts';
 import {
   viewActionInFull,
-  viewActionNodes,
   viewActionStep,
   viewActions,
   viewActionValidation,
   viewPlan,
 } from '#conductor/sites/actions/view-action.ts';
+import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['site actions'];
@@ -36,6 +36,13 @@ const verbosity = z
   .default('1')
   .transform(Number);
 const Verbosity = airshipQuery({}).extend({ verbosity });
+
+const since = z
+  .string()
+  .regex(/^\d{1,26}$/, 'must be the note_id of a note')
+  .transform(Number)
+  .refine(Number.isSafeInteger, 'must be the note_id of a note')
+  .optional();
 
 const ActionRequest = z.strictObject({
   name: z.string({ error: 'must be the name of an action' }),
@@ -73,8 +80,8 @@ const show = createRoute({
   path: onePath,
   tags,
   summary: 'Show a site action with its steps, groups, notes, validations and commands',
-  request: { params: ActionParams, query: Verbosity },
-  responses: answers(200, 'the action'),
+  request: { params: ActionParams, query: Verbosity.extend({ since, members: queryFlag }) },
+  responses: answers(200, 'the action; since: only notes behind the one with that note_id; members: with their names'),
 });
 
 const showNodes = createRoute({
@@ -107,7 +114,7 @@ const showStep = createRoute({
   path: stepPath,
   tags,
   summary: 'Show a step of a site action with its notes',
-  request: { params: StepParams, query: Verbosity.extend({ try: z.string().optional() }) },
+  request: { params: StepParams, query: Verbosity.extend({ since, try: z.string().optional() }) },
   responses: answers(200, 'the step'),
 });
 
@@ -170,7 +177,7 @@ export function actionRoutes(context: ConductorContext): ApiApp {
     });
     if ('plan' in made) return c.json(viewPlan(made.plan), 200);
     c.header('Location', `${originOf(c)}${path}/${made.action.id}`);
-    return c.json(await viewActionInFull(context, made.action, 1), 201);
+    return c.json(await viewActionInFull(context, made.action, { verbosity: 1 }), 201);
   });
 
   app.openapi(list, async (c) => {
@@ -181,7 +188,7 @@ export function actionRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(show, async (c) => {
     const action = await getAction(db, c.req.valid('param').action);
-    return c.json(await viewActionInFull(context, action, c.req.valid('query').verbosity));
+    return c.json(await viewActionInFull(context, action, c.req.valid('query')));
   });
 
   app.openapi(showNodes, async (c) => {
@@ -199,7 +206,7 @@ export function actionRoutes(context: ConductorContext): ApiApp {
     const { action, step } = c.req.valid('param');
     const query = c.req.valid('query');
     refuseOtherTries(query.try);
-    return c.json(await viewActionStep(context, await getAction(db, action), { step, verbosity: query.verbosity }));
+    return c.json(await viewActionStep(context, await getAction(db, action), { step, ...query }));
   });
 
   app.openapi(showLogs, async (c) => {

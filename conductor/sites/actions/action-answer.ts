@@ -27,7 +27,14 @@ export interface ActionAnswer {
   readonly error: string | null;
   readonly steps: readonly ActionStepAnswer[];
   readonly notes: readonly ActionNoteAnswer[];
-  /** Only of one action, not in lists. */
+  /** Only of one action, not in lists. null: it has ended, or no conductor has it. */
+  readonly runner?: {
+    readonly conductor: string;
+    readonly lease_expires_at: string | null;
+    /** By the database's clock; else the conductor is silent, and another one may take over. */
+    readonly lease_valid: boolean;
+  } | null;
+  /** The same. */
   readonly groups?: readonly ActionGroupAnswer[];
   /** Each node once, however many groups have it. */
   readonly nodes_by_status?: Readonly<Record<NodeStatus, number>>;
@@ -54,6 +61,8 @@ export interface ActionStepAnswer {
 }
 
 export interface ActionNoteAnswer {
+  /** A number; the notes behind it are had with `?since=`. */
+  readonly note_id: string;
   readonly subject: string | null;
   readonly verbosity: number;
   readonly text: string;
@@ -67,7 +76,11 @@ export interface ActionGroupAnswer {
   readonly stage: GroupStage;
   readonly reason: string | null;
   readonly misses: readonly Miss[];
-  readonly members: readonly string[];
+  /** Of one that has not begun: names of groups, or in words for what else; empty = its turn comes at the next beat. */
+  readonly waiting_for: readonly string[];
+  readonly member_count: number;
+  /** With `?members=true`. */
+  readonly members?: readonly string[];
   /** Of the members. */
   readonly nodes_by_status: Readonly<Record<NodeStatus, number>>;
   /** Members at work, whoever has them done. */

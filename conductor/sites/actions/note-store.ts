@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { type SiteActionNoteRow, siteActionNotes } from '#conductor/db/schema/site-action.ts';
 import { storableJson } from '#conductor/db/storable-json.ts';
@@ -29,17 +29,24 @@ export async function addNotes(db: Queryable, actionId: string, notes: readonly 
 /**
  * In the order in which they were written.
  * @param step of one step; null = of the action as a whole; absent = all
+ * @param since only those behind the one with this id: whoever writes holds the action's row, so that ids of an action
+ * become visible in their order
  */
 export function listNotes(
   db: Queryable,
   actionIds: readonly string[],
-  { verbosity, step }: { readonly verbosity: number; readonly step?: string | null },
+  wish: { readonly verbosity: number; readonly step?: string | null; readonly since?: number | undefined },
 ): Promise<SiteActionNoteRow[]> {
   return db
     .select()
     .from(siteActionNotes)
     .where(
-      and(inArray(siteActionNotes.actionId, [...actionIds]), lte(siteActionNotes.verbosity, verbosity), ofStep(step)),
+      and(
+        inArray(siteActionNotes.actionId, [...actionIds]),
+        lte(siteActionNotes.verbosity, wish.verbosity),
+        ofStep(wish.step),
+        wish.since === undefined ? undefined : gt(siteActionNotes.id, wish.since),
+      ),
     )
     .orderBy(asc(siteActionNotes.id));
 }

@@ -1,15 +1,15 @@
+import { eq, sql } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
-import type { SiteActionNoteRow, SiteActionRow, SiteActionStepRow } from '#conductor/db/schema/site-action.ts';
-import type {
-  ActionAnswer,
-  ActionNodeAnswer,
-  ActionNoteAnswer,
-  ActionStepAnswer,
-} from '#conductor/sites/actions/action-answer.ts';
+import {
+  type SiteActionNoteRow,
+  type SiteActionRow,
+  type SiteActionStepRow,
+  siteActions,
+} from '#conductor/db/schema/site-action.ts';
+import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { listActionCommands, listActionSteps } from '#conductor/sites/actions/action-store.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import { listActionNodes, listGroups } from '#conductor/sites/actions/run-store.ts';
 import {
   noteKeys,
   stepKeys,
@@ -17,7 +17,7 @@ import {
   type ValidationAnswer,
   viewValidations,
 } from '#conductor/sites/actions/shipyard-keys.ts';
-import type { NodeStatus } from '#conductor/sites/strategy/site-run.ts';
+import { viewGroups } from '#conductor/sites/actions/view-groups.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const iso = (time: Date | null) => time?.toISOString() ?? null;
@@ -85,15 +85,23 @@ export async function viewActions(
   });
 }
 
+export interface FullView {
+  readonly verbosity: number;
+  /** Only notes behind this one. */
+  readonly since?: number | undefined;
+  /** Groups with their members' names. */
+  readonly members?: boolean | undefined;
+}
+
 /** All there is to one action. */
 export async function viewActionInFull(
   { db }: Pick<ConductorContext, 'db'>,
   action: SiteActionRow,
-  verbosity: number,
+  { verbosity, since, members = false }: FullView,
 ): Promise<ActionAnswer> {
   const { id } = action;
   const steps = await listActionSteps(db, [id]);
-  const notes = await listNotes(db, [id], { verbosity });
+  const notes = await listNotes(db, [id], { verbosity, since });
   const commands = await listActionCommands(db, id);
   const ofAction = notes.filter(({ step }) => step === null);
   return {
@@ -102,7 +110,8 @@ export async function viewActionInFull(
       steps.map((step) => viewStep(step, notes)),
       ofAction.map(viewNote),
     ),
-    ...(await viewGroups(db, id)),
+    runner: await viewRunner(db, action),
+    ...(await viewGroups(db, action, { members })),
     validations: viewValidations(id, action.validations),
     command_audit: commands.map(({ command, user, at }) => ({ command, user, datetime: at.toISOString() })),
   };
@@ -142,78 +151,26 @@ export function dagId({ name }: Pick<SiteActionRow, 'name'>): string {
   return `baton_${name}`;
 }
 
-async function viewGroups(
+/** Who runs an action that has not ended, by the database's clock. */
+async function viewRunner(
   db: ConductorContext['db'],
-  actionId: string,
-): Promise<Required<Pick<ActionAnswer, 'groups' | 'nodes_by_status'>>> {
-  const groups = await listGroups(db, actionId);
-  const nodes = new Map((await listActionNodes(db, actionId)).map((node) => [node.name, node]));
-  const total = noNodes();
-  for (const { status } of nodes.values()) total[status] += 1;
-  const views = groups.map(({ name, definition, members, stage, reason, misses, prepareStartedAt, endedAt }) => {
-    const counts = noNodes();
-    let working = 0;
-    for (const member of members) {
-      const node = nodes.get(member);
-      counts[node?.status ?? 'not_started'] += 1;
-      if (node?.phase) working += 1;
-    }
-    return {
-      name,
-      critical: definition.critical,
-      depends_on: definition.depends_on,
-      stage,
-      reason,
-      misses,
-      members,
-      nodes_by_status: counts,
-      working,
-      started_at: iso(prepareStartedAt),
-      ended_at: iso(endedAt),
-    };
-  });
-  return { groups: views, nodes_by_status: total };
-}
-
-function noNodes(): Record<NodeStatus, number> {
-  return { not_started: 0, prepared: 0, success: 0, failure: 0 };
-}
-
-/** @param wish only of this group, in this status, or at work */
-export async function viewActionNodes(
-  { db }: Pick<ConductorContext, 'db'>,
-  actionId: string,
-  wish: {
-    readonly group?: string | undefined;
-    readonly status?: NodeStatus | undefined;
-    readonly working?: boolean | undefined;
-  },
-): Promise<ActionNodeAnswer[]> {
-  const members =
-    wish.group === undefined
-      ? undefined
-      : new Set((await listGroups(db, actionId)).find(({ name }) => name === wish.group)?.members);
-  const rows = await listActionNodes(db, actionId);
-  return rows
-    .filter(({ name }) => members === undefined || members.has(name))
-    .filter(({ status }) => wish.status === undefined || status === wish.status)
-    .filter(({ phase }) => wish.working === undefined || (phase !== null) === wish.working)
-    .map(({ name, status, phase, groupName, doing, cancelling, reason, phaseStartedAt, endedAt }) => ({
-      name,
-      status,
-      phase,
-      group: groupName,
-      doing: cancelling === null ? doing : `being broken off: ${cancelling}`,
-      reason,
-      since: iso(endedAt ?? phaseStartedAt),
-    }));
+  { id, endedAt }: Pick<SiteActionRow, 'id' | 'endedAt'>,
+): Promise<NonNullable<ActionAnswer['runner']> | null> {
+  if (endedAt !== null) return null;
+  const { holder, expiresAt } = siteActions;
+  const [row] = await db
+    .select({ holder, expiresAt, isValid: sql<boolean>`coalesce(${expiresAt} >= now(), false)` })
+    .from(siteActions)
+    .where(eq(siteActions.id, id));
+  if (!row || row.holder === null) return null;
+  return { conductor: row.holder, lease_expires_at: iso(row.expiresAt), lease_valid: row.isValid };
 }
 
 /** @throws AppError `not_found` for a step that the action has not. */
 export async function viewActionStep(
   { db }: Pick<ConductorContext, 'db'>,
   action: SiteActionRow,
-  { step, verbosity }: { readonly step: string; readonly verbosity: number },
+  { step, verbosity, since }: Omit<FullView, 'members'> & { readonly step: string },
 ): Promise<ActionStepAnswer> {
   const steps = await listActionSteps(db, [action.id]);
   const found = steps.find(({ name }) => name === step);
@@ -221,7 +178,7 @@ export async function viewActionStep(
     const names = steps.map(({ name }) => name).join(', ');
     throw new AppError('not_found', `Step ${step} of action ${action.id} could not be found; it has ${names}.`);
   }
-  return viewStep(found, await listNotes(db, [action.id], { verbosity, step }));
+  return viewStep(found, await listNotes(db, [action.id], { verbosity, step, since }));
 }
 
 /** @throws AppError `not_found` for a validation that the action has not. */

@@ -1,0 +1,128 @@
+import { and, asc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Queryable } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
+import { type SiteActionRow, siteActionGroups, siteActionNodes } from '#conductor/db/schema/site-action.ts';
+import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
+import { waitingFor } from '#conductor/sites/actions/waiting-for.ts';
+import type { NodeStatus } from '#conductor/sites/strategy/site-run.ts';
+
+const iso = (time: Date | null) => time?.toISOString() ?? null;
+
+/** An action's groups with counts of their nodes: the database counts, whoever looks every second at 10,000 nodes. */
+export async function viewGroups(
+  db: Queryable,
+  action: Pick<SiteActionRow, 'id' | 'endedAt' | 'wanted' | 'maxParallelGroups'>,
+  { members: withMembers }: { readonly members: boolean },
+): Promise<Required<Pick<ActionAnswer, 'groups' | 'nodes_by_status'>>> {
+  const { members: all, ...columns } = getTableColumns(siteActionGroups);
+  const rows = await db
+    .select({
+      ...columns,
+      size: sql<number>`jsonb_array_length(${all})`,
+      members: withMembers ? sql<string[]>`${all}` : sql<null>`null::jsonb`,
+    })
+    .from(siteActionGroups)
+    .where(eq(siteActionGroups.actionId, action.id))
+    .orderBy(asc(siteActionGroups.position));
+  const counts = await countMembers(db, action.id);
+  const { maxParallelGroups, wanted, endedAt } = action;
+  const waiting =
+    endedAt === null
+      ? waitingFor(rows, { maxParallelGroups, isPaused: wanted === 'pause' })
+      : new Map<string, string[]>();
+  const groups = rows.map((row): ActionGroupAnswer => {
+    const { name, definition, members, size, stage, reason, misses, prepareStartedAt, endedAt: end } = row;
+    const { working, ...byStatus } = counts.get(name) ?? noNodes();
+    return {
+      name,
+      critical: definition.critical,
+      depends_on: definition.depends_on,
+      stage,
+      reason,
+      waiting_for: waiting.get(name) ?? [],
+      misses,
+      member_count: size,
+      ...(members === null ? {} : { members }),
+      nodes_by_status: byStatus,
+      working,
+      started_at: iso(prepareStartedAt),
+      ended_at: iso(end),
+    };
+  });
+  const { working: _atWork, ...total } = counts.get(undefined) ?? noNodes();
+  return { groups, nodes_by_status: total };
+}
+
+type Counts = Record<NodeStatus | 'working', number>;
+
+function noNodes(): Counts {
+  return { not_started: 0, prepared: 0, success: 0, failure: 0, working: 0 };
+}
+
+const CountRows = z.array(
+  z.object({
+    group: z.string().nullable(),
+    status: z.enum(['not_started', 'prepared', 'success', 'failure']),
+    count: z.number(),
+    working: z.number(),
+  }),
+);
+
+/** By group, and of `undefined` each node once. */
+async function countMembers(db: Queryable, actionId: string): Promise<Map<string | undefined, Counts>> {
+  const answer = await db.execute(sql`
+    select g.name as group, n.status, count(*)::float8 as count, count(n.phase)::float8 as working
+      from site_action_groups g
+      cross join lateral jsonb_array_elements_text(g.members) as member(name)
+      join site_action_nodes n on n.action_id = g.action_id and n.name = member.name
+      where g.action_id = ${actionId} group by 1, 2
+    union all
+    select null, status, count(*)::float8, count(phase)::float8
+      from site_action_nodes where action_id = ${actionId} group by 2`);
+  const counts = new Map<string | undefined, Counts>();
+  for (const { group, status, count, working } of CountRows.parse(rowsOf(answer))) {
+    const key = group ?? undefined;
+    const known = counts.get(key) ?? noNodes();
+    counts.set(key, { ...known, [status]: count, working: known.working + working });
+  }
+  return counts;
+}
+
+/** @param wish only of this group, in this status, or at work */
+export async function viewActionNodes(
+  { db }: Pick<ConductorContext, 'db'>,
+  actionId: string,
+  wish: {
+    readonly group?: string | undefined;
+    readonly status?: NodeStatus | undefined;
+    readonly working?: boolean | undefined;
+  },
+): Promise<ActionNodeAnswer[]> {
+  const { name, status, phase, groupName, doing, cancelling, reason, phaseStartedAt, endedAt } = siteActionNodes;
+  const wishes: (SQL | undefined)[] = [
+    wish.group === undefined ? undefined : isMember(actionId, wish.group),
+    wish.status === undefined ? undefined : eq(status, wish.status),
+    wish.working === undefined ? undefined : wish.working ? isNotNull(phase) : isNull(phase),
+  ];
+  const rows = await db
+    .select({ name, status, phase, groupName, doing, cancelling, reason, phaseStartedAt, endedAt })
+    .from(siteActionNodes)
+    .where(and(eq(siteActionNodes.actionId, actionId), ...wishes))
+    .orderBy(asc(name));
+  return rows.map((row) => ({
+    name: row.name,
+    status: row.status,
+    phase: row.phase,
+    group: row.groupName,
+    doing: row.cancelling === null ? row.doing : `being broken off: ${row.cancelling}`,
+    reason: row.reason,
+    since: iso(row.endedAt ?? row.phaseStartedAt),
+  }));
+}
+
+function isMember(actionId: string, group: string): SQL {
+  return sql`${siteActionNodes.name} in (
+    select jsonb_array_elements_text(members) from site_action_groups where action_id = ${actionId} and name = ${group})`;
+}
