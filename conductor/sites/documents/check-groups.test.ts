@@ -59,7 +59,7 @@ test('the twenty first are told one by one', () => {
   );
 });
 
-test('a minimum that can not be met: an Error where the deploy could only fail', () => {
+test('a minimum that can not be met is a warning, in a critical group too: the others deploy', () => {
   const two = ', success_criteria: {minimum_successful_nodes: 2}';
   expect(told(all + group('a', '[{node_names: [n1]}]', two))).toMatchInlineSnapshot(`
     [
@@ -68,7 +68,7 @@ test('a minimum that can not be met: an Error where the deploy could only fail',
   `);
   expect(told(all + group('a', '[{node_names: [n1]}]', two, true))).toMatchInlineSnapshot(`
     [
-      "Error ImpossibleCriterion DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes is 2, and group a has 1 node; it is critical: the deploy could only fail",
+      "Warning ImpossibleCriterion DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes is 2, and group a has 1 node; it can only fail, and with it the action: it is critical",
     ]
   `);
   expect(told(group('a', '[]', two, true))).toEqual([]);

@@ -47,16 +47,15 @@ function groupFaults(
   }
   const needed = group.success_criteria?.minimum_successful_nodes ?? 0;
   if (needed > members) {
-    const outcome = group.critical ? 'it is critical: the deploy could only fail' : 'it can only fail';
+    const outcome = group.critical ? 'it can only fail, and with it the action: it is critical' : 'it can only fail';
     const message = `is ${needed}, and group ${group.name} has ${members} ${members === 1 ? 'node' : 'nodes'}; ${outcome}`;
-    const level = group.critical ? 'Error' : 'Warning';
     faults.push(
       fieldFault(
         document,
         [...path, 'success_criteria', 'minimum_successful_nodes'],
         message,
         'ImpossibleCriterion',
-        level,
+        'Warning',
       ),
     );
   }

@@ -17,6 +17,11 @@ export function sitePorts(design: NodeDesign, tell: Tell): SitePort[] {
       tell([...path, 'pxe'], 'is false, and metadata.boot_mac is this interface: one of them must go', 'InvalidValue');
     }
     const [network, ...others] = each.networks ?? [];
+    const elsewhere = ports.find((port) => port.network !== undefined && port.network !== network);
+    if (network !== undefined && elsewhere) {
+      const message = `is ${network}, and port ${elsewhere.address} is on ${elsewhere.network ?? ''}: all switch ports of a node move together, so they are on one network`;
+      tell([...path, 'networks'], message, 'NotSupported');
+    }
     if (others.length > 0) {
       const message = `are ${others.length + 1}; a switch port is on one: keep one, and take inherited ones away with "!${others[0] ?? ''}"`;
       tell([...path, 'networks'], message, 'NotSupported');
