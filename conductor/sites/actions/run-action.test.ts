@@ -18,6 +18,7 @@ import {
   startLife,
 } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
+import { viewActionNodes } from '#conductor/sites/actions/view-action.ts';
 import { listTags } from '#conductor/sites/revisions/revision-store.ts';
 import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
@@ -391,6 +392,29 @@ describe('actions without groups', () => {
     expect(world.begun).toEqual([]);
     expect(await tags()).toEqual([]);
     expect(await notes(id, 2)).toContain('ntp01: BMC 10.0.0.1');
+  });
+
+  test('verify_site fails with nodes that are not as documented, and says of each what differs', async () => {
+    const { id } = await begin({
+      name: 'verify_site',
+      verify: (node) => ({
+        state: 'done',
+        findings: [],
+        ...(node === 'ntp01' ? { differs: ['properties/rack', 'powered off'] } : {}),
+        ...(node === 'control01' ? { differs: ['not enrolled'] } : {}),
+      }),
+    });
+    const error = 'verify_site: 2 of 14 nodes are not as documented';
+    expect(await ended(id)).toMatchObject({ state: 'failed', error });
+    const told = (await notes(id, 1)).find((text) => text.startsWith('14 nodes: '));
+    expect(told).toContain('14 nodes: 12 as documented, 2 differ: ');
+    expect(told).toContain('ntp01 (properties/rack, powered off)');
+    expect(told).toContain('control01 (not enrolled)');
+    const rows = await viewActionNodes(api.context, id, { status: 'failure' });
+    expect(rows.map(({ name, reason }) => [name, reason])).toEqual([
+      ['control01', 'not as documented: not enrolled'],
+      ['ntp01', 'not as documented: properties/rack, powered off'],
+    ]);
   });
 
   test('relabel_nodes does what it is given', async () => {

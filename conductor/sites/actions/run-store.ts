@@ -190,3 +190,20 @@ export async function recordDoing(
     from jsonb_to_recordset(${recordset(doing)}) as now_is(name text, doing text)
     where kept.action_id = ${actionId} and kept.name = now_is.name and kept.phase is not null`);
 }
+
+/** What a look at a node, or a change of its labels, has come to. */
+export interface NodeLook {
+  readonly name: string;
+  readonly status: 'success' | 'failure';
+  readonly reason: string | undefined;
+}
+
+/** Of an action that deploys nothing; who looks again records it again. */
+export async function recordLooks(tx: Transaction, actionId: string, looks: readonly NodeLook[]): Promise<void> {
+  await tx.execute(sql`
+    insert into site_action_nodes (action_id, name, status, reason, ended_at)
+    select ${actionId}::text, name, status, reason, now() from jsonb_to_recordset(${recordset(looks)})
+      as seen(name text, status text, reason text)
+    on conflict (action_id, name)
+      do update set status = excluded.status, reason = excluded.reason, ended_at = excluded.ended_at`);
+}

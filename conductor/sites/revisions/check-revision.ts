@@ -3,6 +3,7 @@ import { plugins } from '#conductor/db/schema/site.ts';
 import { listCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { tellLeftBehind } from '#conductor/sites/nodes/left-behind.ts';
 import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
 import { getRevision, listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
@@ -36,8 +37,11 @@ export async function checkDocuments(
 ): Promise<CheckedRevision> {
   const { site, faults } = readSite(documents, await readKnown(context));
   // what their tasks require of each other, which no document says
+  const leftBehind = site && (await tellLeftBehind(context.db, new Set(site.nodes.keys())));
+  const warnings: SiteFault[] =
+    leftBehind === undefined ? [] : [{ level: 'Warning', name: 'LeftBehind', message: leftBehind }];
   const unordered = site ? await findPluginFaults(context.db, site.plugins) : [];
-  return { ...(site && unordered.length === 0 ? { site } : {}), faults: [...faults, ...unordered] };
+  return { ...(site && unordered.length === 0 ? { site } : {}), faults: [...faults, ...warnings, ...unordered] };
 }
 
 async function readKnown({ db, networks: { networks }, drivers }: CheckContext): Promise<KnownToSite> {

@@ -2,6 +2,7 @@ import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { workOnNodes } from '#conductor/sites/actions/steps/work-on-nodes.ts';
+import { tellLeftBehind } from '#conductor/sites/nodes/left-behind.ts';
 
 const step = 'verify_site';
 
@@ -31,5 +32,7 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
   }
   if (actionTable[action.name].isTrueUp) return { state: 'done', notes };
   const verified = await workOnNodes(work, { step, does: hands.verifyNodes });
-  return { ...verified, notes: [...notes, ...(verified.notes ?? [])] };
+  const leftBehind = await tellLeftBehind(context.db, new Set(nodes.keys()));
+  const told = leftBehind === undefined ? [] : [{ step, verbosity: 1, text: leftBehind } as const];
+  return { ...verified, notes: [...notes, ...(verified.notes ?? []), ...told] };
 }

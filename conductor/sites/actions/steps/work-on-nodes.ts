@@ -3,6 +3,7 @@ import { type ActionStepName, readActionParameters } from '#conductor/sites/acti
 import { type ActionWork, awaitGo, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
+import { type NodeLook, recordLooks } from '#conductor/sites/actions/run-store.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 
@@ -15,7 +16,10 @@ async function targetNodes({ action, site }: ActionWork): Promise<readonly strin
   return given ?? [...(await site()).nodes.keys()];
 }
 
-/** Has something looked at or mended on each node; the step fails when it fails on one. Repeated, it begins anew, and tells it anew. */
+/**
+ * Has something looked at or mended on each node; the step fails when it fails on one, or one is not as documented.
+ * Repeated, it begins anew, and tells it anew. What it has come to is recorded for each node.
+ */
 export async function workOnNodes(
   work: ActionWork,
   options: {
@@ -31,20 +35,62 @@ export async function workOnNodes(
   const names = await targetNodes(work);
   const site = await work.site();
   const failed: string[] = [];
+  const differing: string[] = [];
   for (let done = 0; done < names.length; done += nodesPerCall) {
     signal.throwIfAborted();
     if ((await awaitGo(work)) === 'stop') return { state: 'failed', error: stopReason };
     const reports = await options.does(context, { action, site, names: names.slice(done, done + nodesPerCall) });
     context.checkpoint('acted');
-    for (const [subject, { state }] of reports) if (state === 'failed') failed.push(subject);
+    for (const [subject, { state, differs = [] }] of reports) {
+      if (state === 'failed') failed.push(subject);
+      else if (differs.length > 0) differing.push(`${subject} (${differs.join(', ')})`);
+    }
     const notes = [...reports].flatMap(([subject, report]) => noteReport(step, subject, report));
-    await record(work, (tx) => addNotes(tx, action.id, notes));
+    await record(work, async (tx) => {
+      await addNotes(tx, action.id, notes);
+      await recordLooks(tx, action.id, [...reports].map(lookOf));
+    });
   }
-  if (failed.length === 0) {
-    return { state: 'done', notes: [{ step, verbosity: 1, text: `${countNodes(names.length)}: all well` }] };
+  return endOf({ step, count: names.length, failed, differing });
+}
+
+function endOf(found: {
+  readonly step: ActionStepName;
+  readonly count: number;
+  readonly failed: readonly string[];
+  readonly differing: readonly string[];
+}): StepEnd {
+  const { step, count, failed, differing } = found;
+  const note = (text: string): Note[] => [{ step, verbosity: 1, text: `${countNodes(count)}: ${text}` }];
+  const isLook = step === 'verify_site';
+  if (failed.length === 0 && differing.length === 0) {
+    return { state: 'done', notes: note(isLook ? 'all as documented' : 'all well') };
   }
-  const error = `${countNodes(failed.length)} of ${names.length} failed: ${nameNodes(failed)}`;
-  return { state: 'failed', error };
+  const errors = [
+    ...(failed.length > 0 ? [`${countNodes(failed.length)} of ${count} failed: ${nameNodes(failed)}`] : []),
+    ...(differing.length > 0
+      ? [`${differing.length} of ${countNodes(count)} ${differing.length === 1 ? 'is' : 'are'} not as documented`]
+      : []),
+  ];
+  const parts = [
+    `${count - failed.length - differing.length} as documented`,
+    ...(differing.length > 0
+      ? [`${differing.length} ${differing.length === 1 ? 'differs' : 'differ'}: ${nameNodes(differing)}`]
+      : []),
+    ...(failed.length > 0 ? [`${failed.length} failed`] : []),
+  ];
+  return { state: 'failed', error: errors.join('; '), ...(isLook ? { notes: note(parts.join(', ')) } : {}) };
+}
+
+/** As a row of the action's nodes. */
+function lookOf([name, report]: [string, NodeReport]): NodeLook {
+  const differs = report.differs ?? [];
+  const found = differs.length === 0 ? undefined : `not as documented: ${differs.join(', ')}`;
+  if (report.state === 'failed')
+    return { name, status: 'failure', reason: [report.error, found].filter(Boolean).join('; ') };
+  return found === undefined
+    ? { name, status: 'success', reason: report.remark }
+    : { name, status: 'failure', reason: found };
 }
 
 function noteReport(step: ActionStepName, subject: string, report: NodeReport): Note[] {

@@ -1,0 +1,28 @@
+import { and, asc, eq } from 'drizzle-orm';
+import type { Queryable } from '#conductor/db/open.ts';
+import { nodes } from '#conductor/db/schema/node.ts';
+import { siteNodes } from '#conductor/db/schema/site.ts';
+
+const namedNodes = 5;
+
+/**
+ * What to say of nodes that the site has deployed, that run what it deployed still, and that are in no document any more:
+ * `2 deployed nodes are in no document any more: n1, n2; they stay as they are`. `undefined` = there are none.
+ * @param names of the nodes in the documents
+ */
+export async function tellLeftBehind(db: Queryable, names: ReadonlySet<string>): Promise<string | undefined> {
+  const rows = await db
+    .select({ name: siteNodes.name })
+    .from(siteNodes)
+    .innerJoin(nodes, and(eq(nodes.uuid, siteNodes.nodeUuid), eq(nodes.instanceUuid, siteNodes.instanceUuid)))
+    .orderBy(asc(siteNodes.name));
+  const left = rows.flatMap(({ name }) => (names.has(name) ? [] : [name]));
+  if (left.length === 0) return undefined;
+  const more = left.length - namedNodes;
+  const listed = left.slice(0, namedNodes).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const [whose, stays] =
+    left.length === 1
+      ? ['1 deployed node is', 'it stays as it is']
+      : [`${left.length} deployed nodes are`, 'they stay as they are'];
+  return `${whose} in no document any more: ${listed}; ${stays} (baton undeploy frees a node)`;
+}
