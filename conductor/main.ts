@@ -11,6 +11,7 @@ import { openTlsFiles } from '#conductor/http/tls-files.ts';
 import { collectProcessMetrics } from '#conductor/metrics/metrics.ts';
 import { type OpenedContext, openContext } from '#conductor/open-context.ts';
 import { sealStoredSecrets } from '#conductor/secrets/seal-stored.ts';
+import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';
 import { pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { createLog, type Log } from '#shared/log.ts';
@@ -52,6 +53,7 @@ async function serve(
     { name: 'allocations', periodMs: config.reconcileIntervalMs, run: () => context.allocator.lookAfter() },
     { name: 'prune allocations', periodMs: pruneIntervalMs, run: () => pruneFailedAllocations(context) },
     { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
+    { name: 'prune site actions', periodMs: pruneIntervalMs, run: () => pruneActions(context) },
     { name: 'prune webhook deliveries', periodMs: pruneIntervalMs, run: () => pruneDeliveries(context) },
     { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
   ];

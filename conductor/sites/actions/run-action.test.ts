@@ -18,7 +18,7 @@ import {
   startLife,
 } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
-import { viewActionNodes } from '#conductor/sites/actions/view-action.ts';
+import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
 import { listTags } from '#conductor/sites/revisions/revision-store.ts';
 import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';

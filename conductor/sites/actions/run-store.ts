@@ -59,7 +59,7 @@ async function isPlanned(db: Queryable, actionId: string): Promise<boolean> {
 }
 
 /** In an order that the dependencies allow. */
-export function listGroups(db: Queryable, actionId: string): Promise<SiteActionGroupRow[]> {
+function listGroups(db: Queryable, actionId: string): Promise<SiteActionGroupRow[]> {
   return db
     .select()
     .from(siteActionGroups)
@@ -67,7 +67,7 @@ export function listGroups(db: Queryable, actionId: string): Promise<SiteActionG
     .orderBy(asc(siteActionGroups.position));
 }
 
-export function listActionNodes(db: Queryable, actionId: string): Promise<SiteActionNodeRow[]> {
+function listActionNodes(db: Queryable, actionId: string): Promise<SiteActionNodeRow[]> {
   return db
     .select()
     .from(siteActionNodes)

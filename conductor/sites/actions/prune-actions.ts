@@ -1,0 +1,36 @@
+import { and, desc, inArray, isNotNull, notInArray, sql } from 'drizzle-orm';
+import type { ConductorContext } from '#conductor/context.ts';
+import { siteRevisionTags } from '#conductor/db/schema/site.ts';
+import { siteActions } from '#conductor/db/schema/site-action.ts';
+
+/** Ended actions that are kept, with their nodes, groups and notes. */
+const keptActions = 50;
+
+/**
+ * Deletes the ended actions beyond the newest, but for those that the newest tag of each kind names: which the last site
+ * action was, and the last that succeeded, is asked for long afterwards. Tags keep what they say of an action.
+ */
+export async function pruneActions({ db, log }: Pick<ConductorContext, 'db' | 'log'>): Promise<void> {
+  const newest = db
+    .select({ id: siteActions.id })
+    .from(siteActions)
+    .where(isNotNull(siteActions.endedAt))
+    .orderBy(desc(siteActions.id))
+    .limit(keptActions);
+  const named = await db
+    .selectDistinctOn([siteRevisionTags.tag], { id: sql<string | null>`${siteRevisionTags.data} ->> 'action'` })
+    .from(siteRevisionTags)
+    .where(inArray(siteRevisionTags.tag, ['site-action-success', 'site-action-failure']))
+    .orderBy(siteRevisionTags.tag, desc(siteRevisionTags.createdAt), desc(siteRevisionTags.revisionId));
+  const deleted = await db
+    .delete(siteActions)
+    .where(
+      and(
+        isNotNull(siteActions.endedAt),
+        notInArray(siteActions.id, newest),
+        ...named.flatMap(({ id }) => (id === null ? [] : [sql`${siteActions.id} <> ${id}`])),
+      ),
+    )
+    .returning({ id: siteActions.id });
+  if (deleted.length > 0) log.info({ actions: deleted.length }, 'old site actions deleted');
+}
