@@ -1,6 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { flows } from '#conductor/db/schema/flow.ts';
+import { siteNodes } from '#conductor/db/schema/site.ts';
 import { siteActions } from '#conductor/db/schema/site-action.ts';
+import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
+import { addAvailableNode } from '#test/support/available-node.ts';
 import { plainStrategy } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -23,6 +27,7 @@ const content = Buffer.from('#!/bin/sh\n').toString('base64');
 const files = { 'deploy.sh': { content, executable: true }, 'lib/a': { content } };
 const upload = (more: Record<string, unknown> = {}) =>
   api.call('POST', path, { name: 'ntp', version: '1.0', title: 'Time', tasks, files, ...more });
+const yaml = { 'Content-Type': 'application/x-yaml' };
 const messages = (body: Record<string, unknown>): string[] =>
   (body['details'] as { messageList: { message: string }[] }).messageList.map(({ message }) => message);
 
@@ -164,8 +169,7 @@ schema: baton/Plugin/v1
 metadata: {schema: metadata/Document/v1, name: time}
 data: {name: ntp, version: '1.0'}
 `;
-  const uploadDocuments = () =>
-    api.call('POST', '/api/v1.0/configdocs/site', document, '', { 'Content-Type': 'application/x-yaml' });
+  const uploadDocuments = () => api.call('POST', '/api/v1.0/configdocs/site', document, '', yaml);
 
   test('goes, unless it is committed, or an action runs', async () => {
     await upload();
@@ -184,6 +188,34 @@ data: {name: ntp, version: '1.0'}
     expect((await api.call('DELETE', `${path}/ntp/1.1`)).status).toBe(204);
     expect((await api.call('DELETE', `${path}/ntp/1.1`)).status).toBe(404);
     expect((await api.call('GET', `${path}/ntp/1.1`)).status).toBe(404);
+  });
+
+  test('stays while a node is deployed with it, or a flow has its tasks before it', async () => {
+    const { db } = api.context;
+    await upload({ version: '1.1' });
+    await api.call('POST', '/api/v1.0/configdocs/site', document.replace("'1.0'", "'1.1'"), '', yaml);
+    const revision = (await api.call('GET', '/api/v1.0/revisions?sort=id&order=desc')).body['results'] as {
+      id: number;
+    }[];
+    const revisionId = revision[0]?.id ?? 0;
+    const nodeUuid = await addAvailableNode(db, 'n1');
+    await db.insert(siteNodes).values({ name: 'n1', nodeUuid, revisionId, designHash: 'x', actionId: 'A' });
+    expect(await api.call('DELETE', `${path}/ntp/1.1`)).toMatchObject({
+      status: 409,
+      body: { message: expect.stringContaining(`nodes are deployed with it: 1 of revision ${revisionId}`) as unknown },
+    });
+    await db.delete(siteNodes);
+    const flow = {
+      uuid: 'a3e0f7d4-5d3c-4b6c-9b1f-0f6a8a3d2c11',
+      nodeUuid,
+      kind: 'deploy',
+      state: 'running',
+      requestedSteps: await readPluginSteps(db, [{ name: 'ntp', version: '1.1' }], ['control', 'worker']),
+    } as const;
+    await db.insert(flows).values({ ...flow, requestedSteps: [...flow.requestedSteps] });
+    expect((await api.call('DELETE', `${path}/ntp/1.1`)).fault).toContain(`flow ${flow.uuid} has its tasks to run`);
+    await db.update(flows).set({ endedAt: new Date() });
+    expect((await api.call('DELETE', `${path}/ntp/1.1`)).status).toBe(204);
   });
 });
 

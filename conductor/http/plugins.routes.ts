@@ -69,7 +69,7 @@ const remove = createRoute({
   method: 'delete',
   path: onePath,
   tags,
-  summary: 'Forget a plugin that the committed documents do not name, while no action runs',
+  summary: 'Forget a plugin that neither the committed documents, nor deployed nodes, nor work under way need',
   request: { params: PluginParams },
   responses: { ...answers(204, 'gone'), 409: { description: 'it is needed' } },
 });

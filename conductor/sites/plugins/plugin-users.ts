@@ -1,37 +1,72 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
 import { findOpenAction } from '#conductor/sites/actions/action-store.ts';
-import { isMapping } from '#conductor/sites/documents/site-document.ts';
 import { deletePlugin, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The document by which a site has a plugin. */
 const pluginSchema = 'baton/Plugin/v1';
 
+const RevisionRows = z.array(z.object({ revision_id: z.number(), document: z.string(), nodes: z.number() }));
+const FlowRows = z.array(z.object({ uuid: z.string() }));
+
 /**
  * Forgets a plugin that nobody needs.
- * @throws AppError `not_found`; `conflict` while what is committed names it, or an action runs, whose flows may need it
+ * @throws AppError `not_found`; `conflict` while what is committed names it, a node is deployed from documents that do, a flow
+ * has its tasks before it, or an action runs, whose flows may need it
  */
 export async function removePlugin(tx: Transaction, key: PluginKey): Promise<void> {
   const told = `plugin ${key.name} ${key.version}`;
+  const refuse = (why: string): never => {
+    throw new AppError('conflict', `${told} stays while ${why}`);
+  };
   const action = await findOpenAction(tx);
-  if (action) throw new AppError('conflict', `${told} stays while action ${action.id} (${action.name}) runs`);
-  const document = await findPluginUser(tx, key);
-  if (document !== undefined) {
-    throw new AppError('conflict', `${told} stays while the committed documents name it: ${pluginSchema} ${document}`);
+  if (action) refuse(`action ${action.id} (${action.name}) runs`);
+  const flow = await findFlow(tx, key);
+  if (flow !== undefined) refuse(`flow ${flow} has its tasks to run`);
+  const committed = (await readRoles(tx)).get('committed') ?? 0;
+  const users = await findRevisions(tx, key, committed);
+  const document = users.get(committed)?.document;
+  if (document !== undefined) refuse(`the committed documents name it: ${pluginSchema} ${document}`);
+  const deployed = [...users].filter(([, { nodes }]) => nodes > 0);
+  if (deployed.length > 0) {
+    const which = deployed.map(([revision, { nodes }]) => `${nodes} of revision ${revision}`).join(', ');
+    refuse(`nodes are deployed with it: ${which}; what they have would be known no more`);
   }
   if (!(await deletePlugin(tx, key))) throw new AppError('not_found', `there is no ${told}`);
 }
 
-/** The committed document that names it. */
-async function findPluginUser(db: Queryable, { name, version }: PluginKey): Promise<string | undefined> {
-  const committed = (await readRoles(db)).get('committed');
-  if (committed === undefined) return undefined;
-  const documents = await listRevisionDocuments(db, committed);
-  const user = documents.find(({ schema, name: own, data }) => {
-    if (schema !== pluginSchema || !isMapping(data)) return false;
-    return (data['name'] ?? own) === name && String(data['version']) === version;
-  });
-  return user?.name;
+/** The committed revision, and those that nodes were deployed from, as far as they name it. */
+async function findRevisions(
+  db: Queryable,
+  { name, version }: PluginKey,
+  committed: number,
+): Promise<ReadonlyMap<number, { readonly document: string; readonly nodes: number }>> {
+  const found = await db.execute(sql`
+    select c.revision_id, min(d #>> '{metadata,name}') as document,
+      (select count(*)::int from site_nodes where revision_id = c.revision_id) as nodes
+    from site_revision_collections c
+    join site_contents on hash = c.content_hash
+    cross join jsonb_array_elements(documents) d
+    where (c.revision_id = ${committed} or c.revision_id in (select revision_id from site_nodes))
+      and d ->> 'schema' = ${pluginSchema}
+      and coalesce(d #>> '{data,name}', d #>> '{metadata,name}') = ${name}
+      and d #>> '{data,version}' = ${version}
+    group by c.revision_id
+    order by c.revision_id`);
+  return new Map(RevisionRows.parse(rowsOf(found)).map(({ revision_id: id, ...row }) => [id, row]));
+}
+
+/** An open flow that has one of its tasks, planned or asked for. */
+async function findFlow(db: Queryable, { name, version }: PluginKey): Promise<string | undefined> {
+  const ref = JSON.stringify({ plugin: { plugin: name, version } });
+  const found = await db.execute(sql`
+    select uuid from flows
+    where ended_at is null and (requested_steps @> ${`[${ref}]`}::text::jsonb
+      or exists (select from flow_steps where flow_uuid = flows.uuid and jsonb_build_object('plugin', plugin) @> ${ref}::text::jsonb))
+    limit 1`);
+  return FlowRows.parse(rowsOf(found))[0]?.uuid;
 }
