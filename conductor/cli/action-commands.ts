@@ -47,7 +47,11 @@ async function create(context: CommandContext, input: CommandInput): Promise<voi
       readonly members: string[];
     }[];
     const rows = groups.map((group) => [group.name, group.critical ? 'critical' : '', group.members.join(',') || '-']);
-    print(context, input, { json: made, text: table([['group', '', 'nodes'], ...rows]) });
+    const warnings = (made['validations'] as readonly { readonly level: string; readonly message: string }[])
+      .filter(({ level }) => level === 'Warning')
+      .map(({ message }) => `Warning ${message}\n`);
+    const text = table([['group', '', 'nodes'], ...rows]) + warnings.join('');
+    print(context, input, { json: made, text });
     return;
   }
   const id = cell(made['id']);
