@@ -10,7 +10,7 @@ export function tellOutdated(revisionId: number): string {
 }
 
 /** Whether a node's remark is that one. Pure. */
-export function isOutdated(remark: string | null | undefined): boolean {
+function isOutdated(remark: string | null | undefined): boolean {
   return remark?.includes(mark) === true;
 }
 
