@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Run, type RunningProcess, type RunResult, run, start } from '#shared/process/run.ts';
 
 /** Debian's kubectl, unpacked by `test/set-up/set-up.sh debian`. */
-export const kubectlPath = join(import.meta.dirname, '../../build/kubernetes-client/usr/bin/kubectl');
+const kubectlPath = join(import.meta.dirname, '../../build/kubernetes-client/usr/bin/kubectl');
 
 export interface Kubectl {
   /** Runs it to its end; `ok: false` takes an exit code of 1, too. */

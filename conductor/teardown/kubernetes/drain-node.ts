@@ -50,7 +50,9 @@ export async function drainNode(
   const ending = leaving.map(({ pod }) => pod).filter(({ metadata }) => metadata.deletionTimestamp);
   messages.push(...blocked, ...ending.map((pod) => endingMessage(pod, node)));
   const first = blocked[0]?.message ?? messages.at(-1)?.message;
-  const reason = `${leaving.length} pods are still on node ${name}; ${blocked.length > 0 || ending.length > 0 ? first : 'they have been told to end'}`;
+  const count = `${leaving.length} ${leaving.length === 1 ? 'pod is' : 'pods are'} still on node ${name}`;
+  const isTold = blocked.length > 0 || ending.length > 0;
+  const reason = `${count}: ${isTold ? (first ?? '') : 'told to end just now'}`;
   return { state: 'waiting', reason, messages };
 }
 

@@ -1,4 +1,5 @@
 import { type Dispatcher, fetch } from 'undici';
+import { inTime } from '#conductor/db/in-time.ts';
 import type { Cluster, Reply, RequestOptions } from '#conductor/teardown/kubernetes/cluster.ts';
 import { refusalOf } from '#conductor/teardown/kubernetes/refusal.ts';
 import { keepWatching } from '#conductor/teardown/kubernetes/watch.ts';
@@ -24,10 +25,13 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
       'this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file',
     );
   }
-  const access = await readAccess(file);
   const timeoutMs = options.requestTimeoutMs ?? 15_000;
+  const late = { code: 'unavailable', message: `BATON_KUBECONFIG: a login with ${file} takes too long` } as const;
+  const access = await inTime(readAccess(file), Math.max(timeoutMs, 15_000), late);
   const open = async (method: string, url: URL, init: RequestOptions & { readonly signal: AbortSignal }) => {
-    const { headers, dispatcher } = await access.credentials(url);
+    // a plugin of the kubeconfig that hangs must not hold up more than this request
+    const late = { code: 'unavailable', message: 'the login of the kubeconfig takes too long' } as const;
+    const { headers, dispatcher } = await inTime(access.credentials(url), timeoutMs, late);
     return fetch(url, {
       method,
       headers: {

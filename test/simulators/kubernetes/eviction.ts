@@ -60,7 +60,7 @@ function askBudget(store: Store, pod: Resource): void {
 }
 
 /** What the disruption controller would have written into the budget's status by now. */
-export function budgetState(store: Store, budget: Resource): { readonly healthy: number; readonly desired: number } {
+function budgetState(store: Store, budget: Resource): { readonly healthy: number; readonly desired: number } {
   const pods = store
     .list('pods', budget.metadata.namespace)
     .filter(({ metadata }) => matchesLabels(budget.spec?.['selector'], metadata.labels));

@@ -33,6 +33,8 @@ export interface KubernetesSimulator {
   /** Milliseconds by which each answer is late. */
   slowDown(ms: number): void;
   watchCount(): number;
+  /** Connections that were ever made. */
+  connectionCount(): number;
   /** Ends all watches, as a server does after some minutes. */
   endWatches(): void;
   /** A kubeconfig for it. @param caFile the certificate that clients trust */
@@ -48,7 +50,7 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
   const faults = createFaultList();
   const requests: { method: string; path: string; body: string }[] = [];
   const watches = new Set<ServerResponse>();
-  const state = { isDown: false, lateMs: 0 };
+  const state = { isDown: false, lateMs: 0, connections: 0 };
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await readBody(request);
@@ -88,9 +90,13 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
   const server = options.tls ? createHttpsServer(options.tls, listener) : createHttpServer(listener);
   // as real ones: Node's own five seconds would cut a request of a client that pauses, which then cannot know
   server.keepAliveTimeout = 120_000;
+  server.on('connection', () => {
+    state.connections += 1;
+  });
   const address = `${options.tls ? 'https' : 'http'}://127.0.0.1:${await listen(server)}`;
   const endWatches = (): void => {
     for (const response of watches) response.end();
+    watches.clear();
   };
   return {
     server: address,
@@ -110,16 +116,21 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
       state.lateMs = ms;
     },
     watchCount: () => watches.size,
+    connectionCount: () => state.connections,
     endWatches,
     kubeconfig: (caFile) => kubeconfig(address, options.token, caFile),
     close: () => {
       world.close();
-      return new Promise((resolve, reject) => {
-        server.close((error) => (error ? reject(error) : resolve()));
-        server.closeAllConnections();
-      });
+      return end(server);
     },
   };
+}
+
+function end(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.close((error) => (error ? reject(error) : resolve()));
+    server.closeAllConnections();
+  });
 }
 
 async function listen(server: Server): Promise<number> {

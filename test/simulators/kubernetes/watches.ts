@@ -20,10 +20,12 @@ export interface WatchRequest {
 export function streamWatch(store: Store, request: WatchRequest, response: ServerResponse, bookmarkMs: number): void {
   const { plural, namespace, selects, resourceVersion } = request;
   response.writeHead(200, { 'content-type': 'application/json' });
-  const write = (type: string, object: unknown): void => void response.write(`${JSON.stringify({ type, object })}\n`);
+  const write = (type: string, object: unknown): void => {
+    // ended, and not closed yet
+    if (!response.writableEnded) response.write(`${JSON.stringify({ type, object })}\n`);
+  };
   const tell = (type: string, object: Resource): void => {
-    const { version } = { version: object.metadata.resourceVersion };
-    write(type, request.asTable ? tableOf(plural, [object], version) : object);
+    write(type, request.asTable ? tableOf(plural, [object], object.metadata.resourceVersion) : object);
   };
   const tellChange = ({ type, object, previous, plural: changed }: Change): void => {
     if (changed !== plural || (namespace !== undefined && object.metadata.namespace !== namespace)) return;
