@@ -80,7 +80,7 @@ describe('GET /etcd-cluster-health-statuses', () => {
     expect(await ask('GET', `${path}?design_ref=committed`)).toEqual([
       500,
       'EtcdNotAccessible',
-      expect.stringContaining(`${gateway.url}/health answered 503 and nothing that etcd would say`),
+      expect.stringContaining(`${gateway.url}/health answered 503 "It works!", which is nothing that etcd would say`),
     ]);
   });
 });

@@ -1,4 +1,4 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '#shared/process/run.ts';
 
@@ -12,8 +12,8 @@ export interface EtcdCertificates {
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
 
 /**
- * A new authority, a certificate for members at these addresses, and one for clients: the latter as a set of TLS files
- * (`ca.crt`, `client.crt`, `client.key`) in `directory/name`.
+ * A new authority, a certificate for members at these addresses, and two for clients: as sets of TLS files (`ca.crt`,
+ * `client.crt`, `client.key`) in `directory/name`, and with a CommonName in `directory/name-named`.
  */
 export async function makeEtcdCertificates(
   directory: string,
@@ -21,7 +21,8 @@ export async function makeEtcdCertificates(
   addresses: readonly string[],
 ): Promise<EtcdCertificates> {
   const set = join(directory, name);
-  await mkdir(set, { recursive: true });
+  const named = join(directory, `${name}-named`);
+  for (const each of [set, named]) await mkdir(each, { recursive: true });
   const caFile = join(set, 'ca.crt');
   const caKey = join(directory, `${name}-ca.key`);
   await run('openssl', [
@@ -38,9 +39,9 @@ export async function makeEtcdCertificates(
     `/CN=${name} CA`,
   ]);
   const issue = async (base: string, subject: string, extensions: string): Promise<void> => {
-    const extensionsFile = join(directory, `${name}-${subject}.ext`);
+    const extensionsFile = `${base}.ext`;
     await writeFile(extensionsFile, extensions);
-    const request = ['req', ...newKey, '-keyout', `${base}.key`, '-subj', `/CN=${subject}`];
+    const request = ['req', ...newKey, '-keyout', `${base}.key`, '-subj', subject];
     const { stdout } = await run('openssl', request);
     const sign = [
       'x509',
@@ -61,7 +62,9 @@ export async function makeEtcdCertificates(
   const member = join(directory, `${name}-member`);
   // the gateway within etcd is a client of its own member, with that member's certificate
   const usage = 'extendedKeyUsage=serverAuth,clientAuth';
-  await issue(member, 'member', `${usage}\nsubjectAltName=${addresses.map((each) => `IP:${each}`).join(',')}\n`);
-  await issue(join(set, 'client'), 'baton', 'extendedKeyUsage=clientAuth\n');
+  await issue(member, '/CN=member', `${usage}\nsubjectAltName=${addresses.map((each) => `IP:${each}`).join(',')}\n`);
+  await issue(join(set, 'client'), '/O=baton', 'extendedKeyUsage=clientAuth\n');
+  await issue(join(named, 'client'), '/CN=baton', 'extendedKeyUsage=clientAuth\n');
+  await copyFile(caFile, join(named, 'ca.crt'));
   return { caFile, certFile: `${member}.crt`, keyFile: `${member}.key` };
 }

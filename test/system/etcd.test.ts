@@ -180,6 +180,41 @@ test('a member that answers nobody; without a quorum nothing is done, and with i
   });
 });
 
+test('two removals at the same time take out one', async () => {
+  await inCluster(['n1', 'n2', 'n3'], async (cluster) => {
+    const both = ['n1', 'n2'].map((node) => refusal(removeFrom(cluster, node, { minimumMembers: 2 })));
+    const [one, other] = (await Promise.all(both)).toSorted();
+    expect(one).toMatch(/^done: .*member n[12] removed from kubernetes$/);
+    expect(other).toMatch(
+      /another removal from it is under way|1 voting member would be left, and minimum_members is 2/,
+    );
+    expect(await listed(cluster)).toHaveLength(2);
+  });
+});
+
+test('user and password', async () => {
+  await inCluster(['n1', 'n2', 'n3'], async (cluster) => {
+    await cluster.etcdctl('user', 'add', 'root:right');
+    await cluster.etcdctl('user', 'grant-role', 'root', 'root');
+    await cluster.etcdctl('auth', 'enable');
+    const credential = 'etcd-root';
+    const set = (password: string) =>
+      api.call('PUT', `/api/v1.0/credentials/${credential}`, { username: 'root', password }, '');
+    await set('wrong');
+    expect(await refusal(removeFrom(cluster, 'n3', { credential }))).toContain(
+      'refuses: etcdserver: authentication failed, invalid user ID or password',
+    );
+    expect(await refusal(removeFrom(cluster, 'n3'))).toContain('refuses: etcdserver: user name not found');
+    await set('right');
+    expect(await refusal(removeFrom(cluster, 'n3', { credential, tls: 'kubernetes-named' }))).toContain(
+      'client.crt must have no CommonName where etcd asks for user and password',
+    );
+    expect(told(await removeFrom(cluster, 'n3', { credential }))).toMatch(
+      /^done: .*member n3 removed from kubernetes$/,
+    );
+  });
+});
+
 test('unstarted members and learners, found by the address in the document', async () => {
   await inCluster(['n1', 'n2', 'n3'], async (cluster) => {
     await cluster.add('n4', { isStarted: false });

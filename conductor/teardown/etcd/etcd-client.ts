@@ -5,7 +5,7 @@ import { ErrorAnswer, HealthAnswer, TokenAnswer } from '#conductor/teardown/etcd
 import { etcdError, faultOf, requestError } from '#conductor/teardown/etcd/etcd-fault.ts';
 import type { EtcdTls } from '#conductor/teardown/etcd/etcd-tls.ts';
 import { refusedCertificate } from '#conductor/teardown/etcd/refused-certificate.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { type AppError, errorChain } from '#shared/errors/app-error.ts';
 
 export interface EtcdLimits {
   /** Milliseconds to connect, TLS included. */
@@ -16,7 +16,7 @@ export interface EtcdLimits {
   readonly actMs: number;
 }
 
-export const defaultLimits: EtcdLimits = { connectMs: 3_000, askMs: 8_000, actMs: 15_000 };
+const defaultLimits: EtcdLimits = { connectMs: 3_000, askMs: 8_000, actMs: 15_000 };
 
 /** One cluster's members by URL, with its credentials. Errors name the URL; `faultOf` tells their kind. */
 export interface EtcdClient {
@@ -62,7 +62,8 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
         ...(options.body ? { body: JSON.stringify(options.body) } : {}),
         signal: signal ? AbortSignal.any([limit, signal]) : limit,
       });
-      return { status: answer.statusCode, body: readJson(await answer.body.text()) };
+      const text = await answer.body.text();
+      return { status: answer.statusCode, text, body: readJson(text) };
     } catch (cause) {
       signal?.throwIfAborted();
       const refused = wasClosed(cause)
@@ -77,15 +78,16 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
     options: { body: object; token?: string | undefined; ms: number },
     schema: Schema,
   ): Promise<z.infer<Schema>> => {
-    const { status, body } = await exchange(url, options);
+    const { status, text, body } = await exchange(url, options);
     const refusal = ErrorAnswer.safeParse(body);
     if (refusal.success) {
       const { error, code = 0 } = refusal.data;
-      throw etcdError(denials.has(code) ? 'denied' : 'refused', `${new URL(url).origin} refuses: ${error}`);
+      const isDenied = denials.has(code) || /user name (is empty|not found)/.test(error);
+      throw etcdError(isDenied ? 'denied' : 'refused', `${new URL(url).origin} refuses: ${error}`);
     }
     const answer = schema.safeParse(body);
     if (status === 200 && answer.success) return answer.data;
-    throw etcdError('invalid', `${url} answered ${status} and nothing that etcd would say`, answer.error);
+    throw strangeAnswer(url, status, text);
   };
 
   /** Of a cluster that asks for none: none. */
@@ -112,13 +114,21 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
     },
     isHealthy: async (url) => {
       // 503 goes with "false"
-      const { status, body } = await exchange(`${url}/health?exclude=NOSPACE`, { ms: limits.askMs });
+      const { status, text, body } = await exchange(`${url}/health?exclude=NOSPACE`, { ms: limits.askMs });
       const answer = HealthAnswer.safeParse(body);
       if (answer.success) return answer.data.health === 'true';
-      throw etcdError('invalid', `${url}/health answered ${status} and nothing that etcd would say`, answer.error);
+      throw strangeAnswer(`${url}/health`, status, text);
     },
     close: () => agent.destroy(),
   };
+}
+
+/** With users and passwords etcd takes no client's certificate that names one of its own, and says so in plain text. */
+function strangeAnswer(url: string, status: number, text: string): AppError {
+  if (text.includes('CommonName of client'))
+    return etcdError('denied', `${url}: client.crt must have no CommonName where etcd asks for user and password`);
+  const start = JSON.stringify(text.slice(0, 80));
+  return etcdError('invalid', `${url} answered ${status} ${start}, which is nothing that etcd would say`);
 }
 
 function wasClosed(cause: unknown): boolean {

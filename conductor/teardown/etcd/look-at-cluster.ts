@@ -87,14 +87,18 @@ async function probe(client: EtcdClient, url: string): Promise<Probe> {
   return { url, status: status.value, isHealthy: health.status === 'fulfilled' && health.value, error };
 }
 
-/** Of those that no endpoint has led to; whoever else answers there (`localhost` is advertised by default) is not it. */
+/**
+ * Of those that no endpoint has led to; whoever else answers there (`localhost` is advertised by default) is not it. A
+ * password that the endpoints get over TLS goes nowhere without.
+ */
 async function probeMembers(client: EtcdClient, members: readonly Listed[], known: readonly Probe[]): Promise<Probe[]> {
   const reached = new Set(known.map(({ status }) => status?.header.member_id));
   const asked = new Set(known.map(({ url }) => url));
+  const protocols = new Set(known.map(({ url }) => new URL(url).protocol));
   const urls = members
     .filter(({ ID }) => !reached.has(ID))
     .flatMap(({ clientURLs }) => clientURLs.map((url) => url.replace(/\/$/, '')))
-    .filter((url) => !asked.has(url) && /^https?:/.test(url));
+    .filter((url) => !asked.has(url) && protocols.has(URL.parse(url)?.protocol ?? ''));
   return Promise.all([...new Set(urls)].map((url) => probe(client, url)));
 }
 
