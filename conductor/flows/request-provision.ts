@@ -27,6 +27,7 @@ import {
   provisionVerbs,
   type VerbEvent,
 } from '#conductor/nodes/provision-states.ts';
+import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
 import { refuseInvalid } from '#conductor/nodes/validate-node.ts';
 import { openNodeDocument, sealConfigDrive, sealNode } from '#conductor/secrets/node-secrets.ts';
 import { refuseSealedTexts } from '#conductor/secrets/sealed-document.ts';
@@ -46,6 +47,8 @@ export interface ProvisionRequest {
   /** In plain text; kept as a hash. */
   readonly rescuePassword?: string | undefined;
   readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
+  /** Only while the node is nobody's. */
+  readonly isUnowned?: boolean;
   /** The site action that wants it; its flows leave the ramdisk running for each other. */
   readonly actionId?: string | undefined;
   /** Of the lease that the action is run under: nothing is begun once that is another one's, or the action has ended. */
@@ -81,6 +84,7 @@ export async function requestProvision(
   // thousands of rounds, through which nobody should wait for the node's row, or for the embedded database
   const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
   await changeUnlocked(context, node.uuid, async (tx, current) => {
+    if (request.isUnowned) refuseOwned(current);
     refuseImpossible(current, request.verb);
     refuseForbidden(current, request.verb);
     refuseSealed(request.steps ?? []);

@@ -12,6 +12,7 @@ import { type JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
+import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
 import { sealNode } from '#conductor/secrets/node-secrets.ts';
 
 /**
@@ -22,7 +23,16 @@ export async function changeNode(
   context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'clock' | 'secrets' | 'conductors'>,
   nodeUuid: string,
   patch: JsonPatch,
-  { version, caller }: { readonly version: number; readonly caller: Caller },
+  {
+    version,
+    caller,
+    isUnowned = false,
+  }: {
+    readonly version: number;
+    readonly caller: Caller;
+    /** Only while it is nobody's. */
+    readonly isUnowned?: boolean;
+  },
 ): Promise<NodeRow> {
   const note = patch.length > 0 ? changeNote(context, caller, describePatch(patch)) : undefined;
   if (patchRoots(patch).some((root) => root === 'conductor_group' || root === 'driver'))
@@ -31,6 +41,7 @@ export async function changeNode(
     context,
     nodeUuid,
     async (tx, node) => {
+      if (isUnowned) refuseOwned(node);
       const asked = planNodePatch(node, patch, {
         version,
         defaultNetworkInterface: context.config.defaultNetworkInterface,

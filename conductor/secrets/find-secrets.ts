@@ -57,5 +57,6 @@ function lookAt(value: unknown, path: readonly (string | number)[], key: string,
 }
 
 function saysSomething(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
   return value !== null && value !== undefined && value !== '' && typeof value !== 'boolean';
 }

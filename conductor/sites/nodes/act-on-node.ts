@@ -1,4 +1,3 @@
-import { createAllocations } from '#conductor/allocations/create-allocation.ts';
 import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { RequestedStep } from '#conductor/flows/planned-step.ts';
@@ -13,11 +12,9 @@ import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { findRevision, recordDeploys } from '#conductor/sites/nodes/record-deploys.ts';
-import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import { reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
+import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** Seconds that a reservation waits for what holds the node for moments; then it says what stands against it. */
-const reservationWait = 60;
 
 /** A node that something is to be done about, with what that is decided from. */
 export interface NodeTask {
@@ -58,24 +55,14 @@ export async function actOnNode(
   if (act.kind === 'put into maintenance') {
     return setMaintenance(context, node.uuid, { on: true, reason: act.reason }, caller);
   }
-  if (act.kind === 'reserve') {
-    const reservation = {
-      name: wanted.name,
-      resource_class: wanted.resourceClass,
-      traits: [...wanted.traits],
-      candidate_nodes: [node.uuid],
-      // for people: whose it is says a column
-      extra: { site_action: action.id },
-      wait: reservationWait,
-    };
-    await createAllocations(context, reservation, { caller, version: requestVersion, actionId: action.id });
-    return;
-  }
+  if (act.kind === 'reserve') return reserveNode(context, { action, wanted, nodeUuid: node.uuid });
   const row = design?.row ?? (await getNode(context.db, node.uuid));
   if (act.kind === 'verb') {
     const steps = act.verb === 'clean' ? design?.hardware : undefined;
+    // its own flow it may stop, whosever the node is by now
+    const isUnowned = act.verb !== 'abort';
     const { id: actionId, token: actionToken } = action;
-    return requestProvision(context, row, { verb: act.verb, steps, caller, actionId, actionToken });
+    return requestProvision(context, row, { verb: act.verb, isUnowned, steps, caller, actionId, actionToken });
   }
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
   if (act.kind === 'renew access') return renewAccess(context, action, design);

@@ -238,6 +238,19 @@ describe('a node that is not what it should be', () => {
     expect(foreign).toMatchObject({ state: 'failed', error: expect.stringContaining('is not the site') });
   });
 
+  test('is reserved though a stranger’s allocation has its name', async () => {
+    const { db } = conductor.context();
+    const node = newNode();
+    const stranger = { name: node.name, resourceClass: 'other', owner: 'tenant', state: 'error' as const };
+    await db.insert(allocations).values({ ...stranger, uuid: crypto.randomUUID() });
+    const action = newAction();
+    const done = new Map([[node.name, { state: 'done' }]]);
+    expect(await run([node], { action, phase: 'prepare' })).toEqual(done);
+    expect(await run([node], { action, phase: 'deploy' })).toEqual(done);
+    const made = await db.select().from(allocations).where(eq(allocations.actionId, action.id));
+    expect(made).toMatchObject([{ name: null, nodeUuid: await uuidOf(node.name), state: 'active' }]);
+  });
+
   test('is brought in line where it is prepared already, and says that it was', async () => {
     const node = newNode();
     await run([node], { action: newAction(), phase: 'prepare' });

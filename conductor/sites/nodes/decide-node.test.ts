@@ -156,7 +156,6 @@ describe('prepare', () => {
       allocationStanding({ state: 'error', nodeUuid: null, actionId: earlierAction }),
       'forget reservation',
     ],
-    ['keeps off an allocation of its name that is not the site’s', allocationStanding({ actionId: null }), 'failed'],
     ['does not take the node of another', allocationStanding({ nodeUuid: 'node-2' }), 'failed'],
   ])('%s', (_what, allocation, expected) => {
     expect(nameDecision(nodeCase(restingFacts({ provisionState: 'available' }, { allocation })))).toBe(expected);

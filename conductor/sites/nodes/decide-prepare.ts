@@ -93,9 +93,6 @@ function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
   }
   if (node.retired) return failed(whyRetired(node));
   if (!allocation) return act({ kind: 'reserve' }, 'reserving it');
-  if (allocation.actionId === null) {
-    return failed(`allocation ${allocation.uuid} has its name and is not the site's`);
-  }
   if (allocation.state === 'allocating') {
     const why = allocation.waitingFor === null ? '' : `: ${allocation.waitingFor}`;
     return working(`waiting for its reservation${why}`);
@@ -103,10 +100,10 @@ function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
   if (allocation.state === 'error' && allocation.actionId === actionId) {
     return failed(`it could not be reserved: ${allocation.lastError ?? 'without a reason'}`);
   }
-  // of an earlier action that came to nothing, or of a node of that name that is gone
+  // of an earlier action that came to nothing
   if (allocation.nodeUuid === null) return act({ kind: 'forget reservation' }, 'withdrawing an old reservation');
   if (allocation.nodeUuid === node.uuid) return working('waiting for its reservation');
-  return failed(`allocation ${allocation.uuid} of its name has node ${allocation.nodeUuid}`);
+  return failed(`allocation ${allocation.uuid}, which was made for it, has node ${allocation.nodeUuid}`);
 }
 
 /** What may not be changed of a node that has an instance. */

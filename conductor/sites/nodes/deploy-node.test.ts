@@ -1,12 +1,17 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { allocations } from '#conductor/db/schema/allocation.ts';
+import { flows } from '#conductor/db/schema/flow.ts';
 import { configDrives, nodes } from '#conductor/db/schema/node.ts';
 import { ports } from '#conductor/db/schema/port.ts';
 import { siteActions } from '#conductor/db/schema/site-action.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { insertVif, listVifs } from '#conductor/nodes/vif-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
+import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
+import { readDesigns } from '#conductor/sites/nodes/read-design.ts';
+import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
@@ -141,4 +146,19 @@ test('what can’t be deployed fails with the reason, and begins nothing', async
   };
   expect(await beat(torn)).toMatchObject({ state: 'failed', error: expect.stringContaining('blue and red') });
   expect(await findOpenFlow(api.context.db, uuid)).toBeUndefined();
+});
+
+test('a node that was given away since it was looked at is left alone', async () => {
+  const uuid = await addPreparedNode();
+  const { db } = api.context;
+  const design = (await readDesigns(api.context, [document])).get(document.name);
+  if (!design) throw new Error('nothing was read');
+  for (const whose of [{ owner: 'tenant' }, { owner: null, lessee: 'tenant' }]) {
+    await db.update(nodes).set(whose).where(eq(nodes.uuid, uuid));
+    const work = { action, wanted: document, design };
+    await expect(deployNode(api.context, { ...work, steps: [] })).rejects.toMatchObject({ code: 'conflict' });
+    const verb = { verb: 'manage', isUnowned: true, caller: siteCaller(action) } as const;
+    await expect(requestProvision(api.context, design.row, verb)).rejects.toThrow('tenant');
+  }
+  expect(await db.select().from(flows).where(eq(flows.nodeUuid, uuid))).toEqual([]);
 });

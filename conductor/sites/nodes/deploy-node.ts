@@ -34,10 +34,11 @@ export async function deployNode(
   const patch = [{ op: 'add' as const, path: '/instance_info', value: instanceInfo }];
   const node = isDeepStrictEqual(instanceInfo, before)
     ? design.row
-    : await changeNode(context, design.row.uuid, patch, { version: requestVersion, caller });
+    : await changeNode(context, design.row.uuid, patch, { version: requestVersion, caller, isUnowned: true });
   await attachNetworks(context, { action, wanted, node, attached: design.networks });
   await requestProvision(context, node, {
     verb: 'active',
+    isUnowned: true,
     // without one the system would not know its name: of an empty dict it has uuid, name and host name
     configDrive: wanted.configDrive ?? {},
     steps,

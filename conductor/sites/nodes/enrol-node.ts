@@ -53,7 +53,8 @@ export async function alignNode(
   const caller = siteCaller(action);
   const { row, changes } = design;
   const patch = [...changes.patch, ...changes.relabelling];
-  if (patch.length > 0) await changeNode(context, row.uuid, patch, { version: requestVersion, caller });
+  if (patch.length > 0)
+    await changeNode(context, row.uuid, patch, { version: requestVersion, caller, isUnowned: true });
   for (const port of changes.newPorts) await addPort(context, { action, node: wanted, nodeUuid: row.uuid }, port);
   for (const port of changes.portChanges) await changePort(context, port.uuid, port.patch, caller);
   if (changes.traits) await setTraits(context, row.uuid, changes.traits, caller);
@@ -67,7 +68,7 @@ export async function renewAccess(
   { row, changes }: NodeDesign,
 ): Promise<void> {
   const patch = changes.patch.filter(({ path }) => path.startsWith('/driver_info/'));
-  await changeNode(context, row.uuid, patch, { version: requestVersion, caller: siteCaller(action) });
+  await changeNode(context, row.uuid, patch, { version: requestVersion, caller: siteCaller(action), isUnowned: true });
 }
 
 /** One that another conductor has added meanwhile will do. */

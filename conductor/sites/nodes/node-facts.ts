@@ -9,7 +9,7 @@ export interface NodeFacts {
   readonly node?: NodeStanding;
   /** The flow under way, or else the last one. */
   readonly flow?: FlowStanding;
-  /** The allocation of the node's name. */
+  /** The site's reservation of the node. */
   readonly allocation?: AllocationStanding;
   /** What the site has made of it (`site_nodes`). */
   readonly deployed?: DeployedStanding;
@@ -61,7 +61,7 @@ export interface AllocationStanding {
   readonly uuid: string;
   readonly state: AllocationState;
   readonly nodeUuid: string | null;
-  /** The site action that made it; null = somebody else's, whatever its name. */
+  /** The site action that made it. */
   readonly actionId: string | null;
   readonly lastError: string | null;
   readonly waitingFor: string | null;

@@ -1,5 +1,6 @@
-import { inArray, or } from 'drizzle-orm';
+import { inArray } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
+import { inParts } from '#conductor/db/in-parts.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { biosSettings } from '#conductor/db/schema/bios-setting.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
@@ -41,7 +42,7 @@ export async function readDesigns(
   const { db, secrets } = context;
   if (wanted.length === 0) return new Map();
   const names = wanted.map(({ name }) => name);
-  const rows = await db.select().from(nodes).where(inArray(nodes.name, names));
+  const rows = await inParts(names, (part) => db.select().from(nodes).where(inArray(nodes.name, part)));
   if (rows.length === 0) return new Map();
   const uuids = rows.map(({ uuid }) => uuid);
   const known = await readSurroundings(db, { wanted, uuids });
@@ -76,28 +77,27 @@ async function readSurroundings(
   db: Queryable,
   { wanted, uuids }: { readonly wanted: readonly SiteNode[]; readonly uuids: readonly string[] },
 ) {
-  const of = [...uuids];
   const addresses = wanted.flatMap((node) => node.ports.map(({ address }) => address));
   const asksBios = wanted.some((node) => (node.biosSettings ?? []).length > 0);
-  const [portRows, traits, vifRows, settingRows] = await Promise.all([
-    db
-      .select()
-      .from(ports)
-      .where(or(inArray(ports.nodeUuid, of), inArray(ports.address, addresses))),
+  const [ownPorts, sameAddresses, traits, vifRows, settingRows] = await Promise.all([
+    inParts(uuids, (part) => db.select().from(ports).where(inArray(ports.nodeUuid, part))),
+    inParts(addresses, (part) => db.select().from(ports).where(inArray(ports.address, part))),
     listTraits(db, uuids),
-    db
-      .select({ nodeUuid: nodeVifs.nodeUuid, vifId: nodeVifs.vifId })
-      .from(nodeVifs)
-      .where(inArray(nodeVifs.nodeUuid, of)),
-    asksBios
-      ? db
-          .select({ nodeUuid: biosSettings.nodeUuid, name: biosSettings.name, value: biosSettings.value })
-          .from(biosSettings)
-          .where(inArray(biosSettings.nodeUuid, of))
-      : [],
+    inParts(uuids, (part) =>
+      db
+        .select({ nodeUuid: nodeVifs.nodeUuid, vifId: nodeVifs.vifId })
+        .from(nodeVifs)
+        .where(inArray(nodeVifs.nodeUuid, part)),
+    ),
+    inParts(asksBios ? uuids : [], (part) =>
+      db
+        .select({ nodeUuid: biosSettings.nodeUuid, name: biosSettings.name, value: biosSettings.value })
+        .from(biosSettings)
+        .where(inArray(biosSettings.nodeUuid, part)),
+    ),
   ]);
-  const portsByNode = Map.groupBy(portRows, ({ nodeUuid }) => nodeUuid);
-  const portsByAddress = new Map(portRows.map((port) => [port.address, port]));
+  const portsByNode = Map.groupBy(ownPorts, ({ nodeUuid }) => nodeUuid);
+  const portsByAddress = new Map(sameAddresses.map((port) => [port.address, port]));
   const settingsByNode = Map.groupBy(settingRows, ({ nodeUuid }) => nodeUuid);
   const vifs = Map.groupBy(vifRows, ({ nodeUuid }) => nodeUuid);
   return {

@@ -5,9 +5,9 @@ import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 import { type NodeDesign, readDesigns } from '#conductor/sites/nodes/read-design.ts';
 import {
-  readAllocations,
   readDeployed,
   readLastFlows,
+  readReservations,
   readStandings,
   readSucceeded,
 } from '#conductor/sites/nodes/read-standing.ts';
@@ -42,7 +42,7 @@ export async function readFacts(
   const [lastFlows, succeeded, allocations, deployed, designs] = await Promise.all([
     readLastFlows(db, flowless),
     readSucceeded(db, actionId, uuids),
-    readAllocations(db, names),
+    readReservations(db, uuids),
     readDeployed(db, names),
     readDesigns(
       context,
@@ -52,7 +52,7 @@ export async function readFacts(
   return new Map(
     orders.map(({ node: { name } }): [string, ReadNode] => {
       const { node, flow = node && lastFlows.get(node.uuid) } = standings.get(name) ?? {};
-      const allocation = allocations.get(name);
+      const allocation = node && allocations.get(node.uuid);
       const before = deployed.get(name);
       const design = designs.get(name);
       const facts: NodeFacts = {

@@ -1,4 +1,5 @@
 import { and, desc, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
+import { inParts } from '#conductor/db/in-parts.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { allocations } from '#conductor/db/schema/allocation.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
@@ -13,18 +14,6 @@ import type {
   StepStanding,
 } from '#conductor/sites/nodes/node-facts.ts';
 import { Progress } from '#shared/wire/progress.ts';
-
-/** More names than this go into several statements. */
-const most = 5000;
-
-async function inParts<Row>(
-  values: readonly string[],
-  read: (part: readonly string[]) => Promise<readonly Row[]>,
-): Promise<Row[]> {
-  const rows: Row[] = [];
-  for (let from = 0; from < values.length; from += most) rows.push(...(await read(values.slice(from, from + most))));
-  return rows;
-}
 
 const nodeColumns = {
   uuid: nodes.uuid,
@@ -137,15 +126,21 @@ export async function readSucceeded(
   return new Map([...byNode].map(([uuid, of]) => [uuid, new Set(of.map(({ kind }) => kind))]));
 }
 
-/** By name. */
-export async function readAllocations(
+/** It has it, or asks for no other. */
+const wantedNode = sql<string>`coalesce(${allocations.nodeUuid}::text, ${allocations.candidateNodes} ->> 0)`;
+
+/**
+ * The site's own reservations, by the UUID of the node that each is for. Names say nothing: anybody may give an allocation
+ * the name of a node that the site is going to have.
+ */
+export async function readReservations(
   db: Queryable,
-  names: readonly string[],
+  nodeUuids: readonly string[],
 ): Promise<Map<string, AllocationStanding>> {
-  const rows = await inParts(names, (part) =>
+  const rows = await inParts(nodeUuids, (part) =>
     db
       .select({
-        name: allocations.name,
+        wanted: wantedNode,
         uuid: allocations.uuid,
         state: allocations.state,
         nodeUuid: allocations.nodeUuid,
@@ -154,9 +149,11 @@ export async function readAllocations(
         waitingFor: allocations.waitingFor,
       })
       .from(allocations)
-      .where(inArray(allocations.name, [...part])),
+      .where(and(isNotNull(allocations.actionId), inArray(wantedNode, part)))
+      // of several the newest, and before all the one that has its node
+      .orderBy(sql`${allocations.nodeUuid} is not null`, allocations.id),
   );
-  return new Map(rows.map(({ name, ...row }) => [name ?? '', row]));
+  return new Map(rows.map(({ wanted, ...row }) => [wanted, row]));
 }
 
 /** What the site has deployed, by name. */

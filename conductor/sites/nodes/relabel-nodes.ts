@@ -47,7 +47,7 @@ async function relabelNode(
   const caller = siteCaller(action);
   const { relabelling, traits } = changes;
   const patchNode = (patch: JsonPatch) => async () => {
-    await changeNode(context, row.uuid, patch, { version: requestVersion, caller });
+    await changeNode(context, row.uuid, patch, { version: requestVersion, caller, isUnowned: true });
   };
   const isClass = ({ path }: JsonPatch[number]): boolean => path === '/resource_class';
   const labels = relabelling.filter((each) => !isClass(each));
