@@ -9,7 +9,7 @@ import { createAction } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
-import { systemClock } from '#shared/clock.ts';
+import { type Clock, systemClock } from '#shared/clock.ts';
 
 /** A revision without documents that is committed: what it says comes from the test's hands. */
 export async function commitRevision({ db }: Pick<ConductorContext, 'db'>): Promise<number> {
@@ -50,6 +50,14 @@ export interface RunnerLife {
   readonly isDead: () => boolean;
 }
 
+const longestSleepMs = 5;
+
+/** Rests between beats are for machines to move in: there are none here. */
+const hastyClock: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(Math.min(ms, longestSleepMs), signal),
+};
+
 /**
  * A conductor's runner with a life of its own.
  * @param dies asked at each checkpoint of this life, which are counted from 1
@@ -68,12 +76,12 @@ export function startLife(
     },
   });
   const runner = startActionRunner({
-    clock: systemClock,
+    clock: hastyClock,
     hands,
     context: {
       ...context,
       db,
-      clock: systemClock,
+      clock: hastyClock,
       config: { ...context.config, conductorName: name },
       checkpoint: () => {
         state.passed += 1;
