@@ -5,7 +5,8 @@ import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { tellLeftBehind } from '#conductor/sites/nodes/left-behind.ts';
 import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
-import { getRevision, listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
+import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
+import { getRevision } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
@@ -27,7 +28,7 @@ export interface CheckedRevision {
  */
 export async function checkRevision(context: CheckContext, id: number): Promise<CheckedRevision> {
   await getRevision(context.db, id);
-  return checkDocuments(context, await listRevisionDocuments(context.db, id));
+  return withPluginFaults(context, await readRevisionSite(context.db, id, await readKnown(context)));
 }
 
 /** The same of documents that need not be stored. */
@@ -35,7 +36,13 @@ export async function checkDocuments(
   context: CheckContext,
   documents: readonly SiteDocument[],
 ): Promise<CheckedRevision> {
-  const { site, faults } = readSite(documents, await readKnown(context));
+  return withPluginFaults(context, readSite(documents, await readKnown(context)));
+}
+
+async function withPluginFaults(
+  context: CheckContext,
+  { site, faults }: ReturnType<typeof readSite>,
+): Promise<CheckedRevision> {
   // what their tasks require of each other, which no document says
   const leftBehind = site && (await tellLeftBehind(context.db, new Set(site.nodes.keys())));
   const warnings: SiteFault[] =

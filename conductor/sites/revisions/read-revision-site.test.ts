@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database } from '#conductor/db/open.ts';
+import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
+import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
+import { openMemoryDatabase } from '#test/support/memory-database.ts';
+
+let database: Database;
+beforeAll(async () => {
+  database = await openMemoryDatabase();
+});
+afterAll(() => database.close());
+
+async function upload(text: string): Promise<number> {
+  const content = { text, documents: parseDocuments(text).documents };
+  const upload = { collection: 'site', mode: 'replace', content, user: undefined } as const;
+  const { revision } = await uploadCollection(database.db, upload);
+  return revision?.id ?? 0;
+}
+
+const plugin = (version: string) =>
+  `schema: baton/Plugin/v1\nmetadata: {name: ntp}\ndata: {name: ntp, version: '${version}'}\n`;
+
+test('the same texts and the same knowledge are read once, others anew', async () => {
+  const { db } = database;
+  const ids = [await upload(plugin('1')), await upload(plugin('2')), await upload(plugin('3'))];
+  const [one = 0, two = 0, three = 0] = ids;
+  const known = { plugins: [{ name: 'ntp', version: '1' }] };
+  const [first, same] = await Promise.all([readRevisionSite(db, one, known), readRevisionSite(db, one, { ...known })]);
+  expect(first.site).toBeDefined();
+  expect(same).toBe(first);
+  const unknown = await readRevisionSite(db, one, { plugins: [] });
+  expect(unknown.faults.map(({ name }) => name)).toContain('UnknownPlugin');
+  expect(await readRevisionSite(db, one, known)).toBe(first);
+  // two are kept
+  await readRevisionSite(db, two, known);
+  await readRevisionSite(db, three, known);
+  const again = await readRevisionSite(db, one, known);
+  expect(again).not.toBe(first);
+  expect(again).toEqual(first);
+});
