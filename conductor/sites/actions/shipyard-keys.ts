@@ -19,7 +19,7 @@ export const stepStates: Readonly<Record<SiteActionStepRow['state'], StepState>>
 };
 
 /** Its client takes ids of 26 letters and digits only (`cli/input_checks.py`). */
-export function paddedId(id: number): string {
+function paddedId(id: number): string {
   return String(id).padStart(26, '0');
 }
 
