@@ -31,7 +31,7 @@ const plugin = {
 test("a folder in Fuel's layout is uploaded, and what is left out is told", async () => {
   await mkdir(join(folder, 'deployment_scripts/lib'), { recursive: true });
   await mkdir(join(folder, 'repositories'));
-  await writeFile(join(folder, 'metadata.yaml'), 'name: ntp\nversion: 1.5\ntitle: Time\npackage_version: 2.0.0\n');
+  await writeFile(join(folder, 'metadata.yaml'), 'name: ntp\nversion: "1.5"\ntitle: Time\npackage_version: 2.0.0\n');
   await writeFile(join(folder, 'tasks.yaml'), '- tasks\n');
   await writeFile(join(folder, 'environment_config.yaml'), '');
   await writeFile(join(folder, 'deployment_scripts/deploy.sh'), '#!/bin/sh\n');
@@ -61,9 +61,11 @@ test("a folder in Fuel's layout is uploaded, and what is left out is told", asyn
 test('what is missing or can not be read is named', async () => {
   const seat = createRecordingSeat(() => plugin);
   await expect(seat.run('plugin', 'upload', folder)).rejects.toThrow('metadata.yaml');
+  await writeFile(join(folder, 'metadata.yaml'), 'name: ntp\nversion: 1.10\n');
+  await expect(seat.run('plugin', 'upload', folder)).rejects.toThrow('version must be text: put it into quotes');
   await writeFile(join(folder, 'metadata.yaml'), 'title: [1]\n');
   await expect(seat.run('plugin', 'upload', folder)).rejects.toThrow(
-    'metadata.yaml: name: it must be text; version: it must be text; title: it must be text',
+    'metadata.yaml: name is missing; it must be text; version is missing; it must be text; title must be text',
   );
   await writeFile(join(folder, 'metadata.yaml'), 'name: a\nversion: "1"\n');
   await expect(seat.run('plugin', 'upload', folder)).rejects.toThrow('tasks.yaml');
@@ -94,6 +96,7 @@ test('the order is told with its reasons and the ranges', async () => {
   const text = await seat.run('plugin', 'order', 'ntp@1.0', 'b@2', '--role', 'worker');
   expect(seat.calls).toEqual([['GET /api/v1.0/plugins/order?plugins=ntp%401.0%2Cb%402&role=worker']]);
   expect(text).toContain('1  post_deployment/100  ntp: task 1  worker, control  shell  first of all');
-  expect(text).toContain('  0–999  hardware');
+  expect(text).not.toContain('0–999');
+  expect(await seat.run('plugin', 'order', '--ranges')).toContain('  0–999  hardware');
   expect(await seat.run('plugin', 'order', '--version', 'none')).toContain('no tasks');
 });

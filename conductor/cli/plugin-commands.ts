@@ -3,6 +3,7 @@ import {
   type Command,
   type CommandContext,
   type CommandInput,
+  flagOption,
   pathOperand,
   textOption,
 } from '#conductor/cli/command.ts';
@@ -68,13 +69,22 @@ async function order(context: CommandContext, input: CommandInput): Promise<void
   const answer = (await context.client.call('GET', `${path}/order?${query.toString()}`)) as
     | (Json & PluginOrderAnswer)
     | undefined;
-  if (!answer)
-    throw new AppError('not_found', `there are no plugins ${input.operands.join(', ')} of a revision like that`);
-  print(context, input, { json: answer, text: renderPluginOrder(answer) });
+  if (!answer) throw new AppError('not_found', await noSuchPlugins(context, input));
+  print(context, input, { json: answer, text: renderPluginOrder(answer, flagOption(input, 'ranges')) });
+}
+
+/** The API's 404 has no words here. */
+async function noSuchPlugins({ client }: CommandContext, input: CommandInput): Promise<string> {
+  const version = textOption(input, 'version');
+  if (version !== undefined) return `there is no revision that is ${version}`;
+  const known = ((await client.call('GET', path))?.['plugins'] ?? []) as readonly PluginAnswer[];
+  const there = known.map((plugin) => `${plugin.name}@${plugin.version}`);
+  const missing = input.operands.filter((name) => !there.includes(name));
+  return `plugin ${missing.join(', ')} was not uploaded: there are ${there.join(', ') || 'none'}`;
 }
 
 /** The tasks in order, each with the reason for its place, and what postfixes are for. Pure. */
-export function renderPluginOrder({ tasks, ranges }: PluginOrderAnswer): string {
+export function renderPluginOrder({ tasks, ranges }: PluginOrderAnswer, withRanges: boolean): string {
   const rows = tasks.map((each) => [
     String(each.position),
     each.stage,
@@ -83,11 +93,11 @@ export function renderPluginOrder({ tasks, ranges }: PluginOrderAnswer): string 
     each.type,
     each.reason,
   ]);
+  const order =
+    rows.length === 0 ? 'no tasks\n' : table([['#', 'stage', 'plugin', 'role', 'type', 'why it is there'], ...rows]);
+  if (!withRanges) return order;
   const legend = ranges.map(({ from, to, meaning }) => [`  ${from}–${to}`, meaning]);
-  return [
-    rows.length === 0 ? 'no tasks\n' : table([['#', 'stage', 'plugin', 'role', 'type', 'why it is there'], ...rows]),
-    `postfixes by convention (others are allowed; none counts as 0):\n${table(legend)}`,
-  ].join('\n');
+  return `${order}\npostfixes by convention (others are allowed; none counts as 0):\n${table(legend)}`;
 }
 
 function tellRoles(role: '*' | readonly string[]): string {
@@ -117,6 +127,7 @@ export const pluginCommands: readonly Command[] = [
     options: {
       version: { value: 'REVISION', meaning: 'buffer, committed, a number: the plugins of that revision' },
       role: { value: 'TAG', meaning: 'only what a node with this tag runs' },
+      ranges: { meaning: 'and what postfixes are for by convention' },
     },
     meaning: 'in which order the tasks run, and why',
     details:

@@ -3,12 +3,14 @@ import { join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { usageError } from '#conductor/cli/command.ts';
 import { readDocument } from '#conductor/cli/read-input-file.ts';
+import { expected } from '#conductor/sites/documents/schema-faults.ts';
 
 /** Fuel's `metadata.yaml`; what else it has there says nothing here. */
 const Metadata = z.looseObject({
-  name: z.string({ error: 'name: it must be text' }),
-  version: z.union([z.string(), z.number()], { error: 'version: it must be text' }).transform(String),
-  title: z.string({ error: 'title: it must be text' }).nullish(),
+  name: z.string(expected('text')),
+  // 1.10 would have become 1.1
+  version: z.string(expected('text')),
+  title: z.string(expected('text')).nullish(),
 });
 
 const scriptsFolder = 'deployment_scripts';
@@ -33,7 +35,9 @@ export interface PluginFolder {
 export async function readPluginFolder(folder: string): Promise<PluginFolder> {
   const metadata = Metadata.safeParse(await readDocument(folder, join(folder, 'metadata.yaml')));
   if (!metadata.success) {
-    const faults = metadata.error.issues.map(({ message }) => message).join('; ');
+    const faults = metadata.error.issues
+      .map(({ path, message }) => [path.join('.'), message].join(' ').trim())
+      .join('; ');
     throw usageError(`${join(folder, 'metadata.yaml')}: ${faults}`);
   }
   const { name, version, title } = metadata.data;

@@ -23,12 +23,22 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   const version = textOption(input, 'version');
   const query = version === undefined ? '' : `?version=${encodeURIComponent(version)}`;
   const plan = await context.client.call('GET', `/api/v1.0/site/groups${query}`);
-  if (!plan) throw new AppError('not_found', `There is no revision that is ${version ?? 'committed'}.`);
+  if (!plan) throw new AppError('not_found', await noRevision(context, version ?? 'committed'));
   const groups = (plan['groups'] as PlannedGroup[]).map((group) => ({
     ...group,
     remark: countNodes(group.members.length),
   }));
   print(context, input, { json: plan, text: drawGroups(groups, drawing) });
+}
+
+async function noRevision({ client }: CommandContext, version: string): Promise<string> {
+  const told = `there is no revision that is ${version}`;
+  const rows = ((await client.call('GET', '/api/v1.0/revisions?order=desc'))?.['results'] ?? []) as readonly {
+    readonly id: number;
+    readonly roles: readonly string[];
+  }[];
+  const buffer = rows.find(({ roles }) => roles.includes('buffer'));
+  return buffer && version !== 'buffer' ? `${told}; the buffer has revision ${buffer.id}: --version buffer` : told;
 }
 
 export const siteGroupsCommand: Command = {

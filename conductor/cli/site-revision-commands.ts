@@ -143,7 +143,7 @@ export const siteRevisionCommands: readonly Command[] = [
     operands: ['REVISION', 'TAG', '[FIELD=VALUE...]'],
     options: { remove: { meaning: 'take the tag away' } },
     meaning: 'tag a revision, for people to find it again',
-    details: assignmentHelp,
+    details: `${assignmentHelp} Baton alone sets committed, site-action-success and site-action-failure.`,
     run: tag,
   },
 ];

@@ -39,7 +39,7 @@ function parseKeys(text: string): PluginKey[] {
     if (at > 0 && at < each.length - 1) return { name: each.slice(0, at), version: each.slice(at + 1) };
     throw new AppError(
       'invalid_argument',
-      `plugins: ${JSON.stringify(each)}: it must be NAME@VERSION, with commas between`,
+      `plugins: ${each || 'an empty name'}: it must be NAME@VERSION: the version stands after the @`,
     );
   });
 }

@@ -1,0 +1,58 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApiClient } from '#conductor/cli/api-client.ts';
+import { readClientSettings } from '#conductor/cli/client-settings.ts';
+import { runCommand } from '#conductor/cli/commands.ts';
+import { systemClock } from '#shared/clock.ts';
+import { silentLog } from '#shared/log.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+
+let conductor: ConductorInProcess;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'baton-first-site-'));
+  conductor = await startConductorInProcess({ log: silentLog });
+});
+afterAll(async () => {
+  await conductor.close();
+  await rm(folder, { recursive: true });
+});
+
+async function baton(args: readonly string[]): Promise<string> {
+  let output = '';
+  const screen = {
+    write: (text: string | Uint8Array) => void (output += String(text)),
+    isTerminal: false,
+    size: () => ({ columns: 80, rows: 24 }),
+  };
+  const client = createApiClient(readClientSettings({ BATON_URL: conductor.url }, { insecure: false }));
+  const connect = () => ({ client, openConsole: () => Promise.reject(new Error('nobody sits here')) });
+  await runCommand({ screen, clock: systemClock, connect }, args);
+  return output;
+}
+
+test('README.md’s first site runs as it stands', { timeout: 120_000 }, async () => {
+  const readme = await readFile(join(import.meta.dirname, 'README.md'), 'utf8');
+  const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
+  const [, shell = ''] = /```sh\n([\s\S]*?)```/.exec(readme) ?? [];
+  await writeFile(join(folder, 'rack1.yaml'), yaml);
+  await writeFile(join(folder, 'bmc.password'), 'secret\n');
+  const here = (word: string) => word.replace(/^(password=@)?(rack1\.yaml|bmc\.password)$/, `$1${join(folder, '$2')}`);
+  const lines = shell.split('\n').filter((line) => line.startsWith('baton '));
+  expect(lines.length).toBeGreaterThan(6);
+  const printed = new Map<string, string>();
+  for (const line of lines) {
+    const [, ...words] = line.replace(/ +# .*/, '').split(' ');
+    if (line.startsWith('baton site commit')) {
+      printed.set('too early', await baton(['site', 'groups']).catch(String));
+    }
+    printed.set(words.join(' '), await baton(words.map(here)));
+  }
+  expect(printed.get('too early')).toContain('the buffer has revision 1: --version buffer');
+  expect(printed.get('site groups --version buffer')).toContain('workers');
+  expect(printed.get('action create deploy_site --dry-run')).toContain('worker11');
+  expect(printed.get('action create deploy_site --wait')).toMatch(/success\n$/);
+  expect(printed.get('action create verify_site --wait')).toContain('1 node: all as documented');
+});
