@@ -14,7 +14,7 @@ import {
 import { redfishFirmwareBoot } from '#conductor/drivers/redfish/firmware-boot.ts';
 import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
-import { redfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { type KnownSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { systemClock } from '#shared/clock.ts';
 
 export interface RedfishOptions
@@ -25,13 +25,19 @@ export interface RedfishOptions
 /** As many BMCs keep a session open with us as Ironic's conductor allows (`[redfish]connection_cache_size`). */
 const maxClients = 1000;
 
+/** With what is known of its BMC. */
+type SharedClient = RedfishClient & { readonly known: KnownSystem };
+
 /** The `redfish` hardware type; one session per BMC and account is shared by all calls. */
 export function redfishHardwareType(context: DriverContext, options: RedfishOptions = {}): HardwareType {
   const { clock = systemClock, log, outbound } = context;
-  const clients = new Map<string, RedfishClient>();
-  const clientFor = (connection: RedfishConnection): RedfishClient => {
+  const clients = new Map<string, SharedClient>();
+  const clientFor = (connection: RedfishConnection): SharedClient => {
     const key = clientKey(connection);
-    const client = clients.get(key) ?? createRedfishClient(connection, { ...options, clock, log, outbound });
+    const client = clients.get(key) ?? {
+      ...createRedfishClient(connection, { ...options, clock, log, outbound }),
+      known: {},
+    };
     // a Map keeps its order of insertion, so the first one is the one longest unused
     clients.delete(key);
     clients.set(key, client);
@@ -48,7 +54,9 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
     properties: redfishProperties,
     connect: (driverInfo) => {
       const connection = parseRedfishDriverInfo(driverInfo, context.caDirectory);
-      const system = redfishSystem(clientFor(connection), clock, connection.systemPath);
+      const client = clientFor(connection);
+      const { known } = client;
+      const system = redfishSystem(client, { clock, configuredPath: connection.systemPath, known });
       return {
         power: redfishPower(system, options.timings),
         management: redfishManagement(system),

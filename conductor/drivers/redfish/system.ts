@@ -1,4 +1,5 @@
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { Collection, ComputerSystem, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -12,21 +13,48 @@ export interface RedfishSystem {
   read(signal: AbortSignal): Promise<Resource<ComputerSystem>>;
 }
 
+/** What all connections to a BMC know of it; written by whoever looks. */
+export interface KnownSystem {
+  found?: { readonly path: string; readonly atMs: number } | undefined;
+}
+
+/** For so long the only system is still the only one: a BMC takes its time for each of the two requests that tell. */
+const knownForMs = 60_000;
+
 /** `configuredPath` is `redfish_system_id`; without it the BMC must have exactly one system. */
-export function redfishSystem(client: RedfishClient, clock: Clock, configuredPath: string | undefined): RedfishSystem {
-  let found = configuredPath;
-  const path = async (signal: AbortSignal): Promise<string> => {
-    found ??= await findOnlySystem(client, signal);
-    return found;
+export function redfishSystem(
+  client: RedfishClient,
+  {
+    clock,
+    configuredPath,
+    known = {},
+  }: { readonly clock: Clock; readonly configuredPath: string | undefined; readonly known?: KnownSystem },
+): RedfishSystem {
+  let path = configuredPath;
+  const find = async (signal: AbortSignal): Promise<string> => {
+    if (path !== undefined) return path;
+    const nowMs = clock.now().getTime();
+    const { found } = known;
+    const isFresh = found !== undefined && nowMs >= found.atMs && nowMs - found.atMs < knownForMs;
+    if (isFresh) return found.path;
+    path = await findOnlySystem(client, signal);
+    known.found = { path, atMs: nowMs };
+    return path;
   };
   return {
     client,
     clock,
-    path,
+    path: find,
     read: async (signal) => {
-      const systemPath = await path(signal);
-      const resource = await readResource(client, systemPath, ComputerSystem, signal);
-      return resource;
+      const tried = await find(signal);
+      try {
+        return await readResource(client, tried, ComputerSystem, signal);
+      } catch (error) {
+        // another machine has this address by now
+        if (path !== undefined || httpStatusOf(error) !== 404) throw error;
+        known.found = undefined;
+        return await readResource(client, await find(signal), ComputerSystem, signal);
+      }
     },
   };
 }
