@@ -197,18 +197,18 @@ test('who hangs up stops a drain, a killed conductor leaves one behind, and a re
   const evictions = (): number => small.simulator.requests.filter(({ path }) => path.endsWith('/eviction')).length;
 
   const leaving = new AbortController();
-  const left = drain(leaving.signal);
+  const left = drain(leaving.signal).catch(String);
   await expect.poll(evictions, { timeout: 20_000 }).toBeGreaterThan(0);
   leaving.abort();
-  await expect(left).rejects.toThrow('abort');
+  expect(await left).toContain('AbortError');
   // the server knows of it when the watch ends, too
   await expect.poll(() => small.simulator.watchCount(), { timeout: 10_000 }).toBe(0);
   const before = evictions();
 
-  const cut = drain();
+  const cut = drain().catch(String);
   await expect.poll(evictions, { timeout: 20_000 }).toBeGreaterThan(before);
   await conductor.kill('SIGKILL');
-  await expect(cut).rejects.toThrow('fetch failed');
+  expect(await cut).toContain('fetch failed');
 
   small.simulator.store.remove('poddisruptionbudgets', budget);
   await conductor.start();
