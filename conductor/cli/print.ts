@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { CommandContext, CommandInput } from '#conductor/cli/command.ts';
+import { printable } from '#conductor/cli/fit-screen.ts';
 
 /** Prints a command's outcome: the document after `-o json` and `-o yaml`, else the text. */
 export function print(
@@ -18,8 +19,9 @@ export function cell(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Rows as columns of equal width, a line each. */
-export function table(rows: readonly (readonly string[])[]): string {
+/** Rows as columns of equal width, a line each, whatever is in them. */
+export function table(given: readonly (readonly string[])[]): string {
+  const rows = given.map((row) => row.map(printable));
   const count = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: count }, (_, column) =>
     Math.max(0, ...rows.map((row) => (row[column] ?? '').length)),

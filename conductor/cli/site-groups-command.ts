@@ -5,6 +5,7 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
+import { printable } from '#conductor/cli/fit-screen.ts';
 import { print } from '#conductor/cli/print.ts';
 import { countNodes, drawGroups, drawings } from '#conductor/sites/strategy/draw-groups.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -26,6 +27,8 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   if (!plan) throw new AppError('not_found', await noRevision(context, version ?? 'committed'));
   const groups = (plan['groups'] as PlannedGroup[]).map((group) => ({
     ...group,
+    name: printable(group.name),
+    depends_on: group.depends_on.map(printable),
     remark: countNodes(group.members.length),
   }));
   print(context, input, { json: plan, text: drawGroups(groups, drawing) });

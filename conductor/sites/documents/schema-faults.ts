@@ -14,7 +14,11 @@ export function expected(what: string): { error: (issue: { readonly input?: unkn
   };
 }
 
-export const text = z.string(expected('text')).min(1, 'must not be empty');
+/** Names and values that are shown in tables and on terminals. */
+export const text = z
+  .string(expected('text'))
+  .min(1, 'must not be empty')
+  .regex(/^\P{Cc}*$/u, 'must have no control characters');
 
 /** A mapping with these fields and no others; what is unknown is told with the fields there are. */
 export function strictly<Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {

@@ -162,3 +162,13 @@ max_parallel_group: 2
     `);
   });
 });
+
+test('names that would move a cursor are refused', () => {
+  expect(told(`groups:\n${group('"a\\e[2J"', 'depends_on: [], selectors: [{node_tags: ["x\\u0007"]}]')}`)).toEqual(
+    expect.arrayContaining([
+      expect.stringContaining('data.groups[0].name: name must have no control characters'),
+      expect.stringContaining('node_tags[0] must have no control characters'),
+    ]),
+  );
+  expect(readText(goodNode('metadata: {tags: ["\\e"], rack: "a\\nb", owner_data: {a: "\\t"}}')).faults).toHaveLength(3);
+});

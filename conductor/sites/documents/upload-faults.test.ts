@@ -79,3 +79,8 @@ test('secrets and logins in URLs are refused wherever they stand, and not repeat
   ]);
   expect(told.join()).not.toContain('hush');
 });
+
+test('names move no cursor', () => {
+  const document = (name: string) => JSON.stringify({ schema: 's', metadata: { name } });
+  expect(messages(document('a\u001b[2J'))[0]).toContain('metadata.name must have no control characters');
+});

@@ -34,6 +34,9 @@ export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] 
   if (document['metadata'] === undefined) refuse('InvalidDocument', ['metadata'], 'is missing: it has the name');
   else if (!isMapping(document['metadata'])) refuse('InvalidDocument', ['metadata'], 'must be a mapping with a name');
   else if (name === '') refuse('InvalidDocument', ['metadata', 'name'], nameRule(metadata['name']));
+  else if (/\p{Cc}/u.test(name)) {
+    refuse('InvalidDocument', ['metadata', 'name'], 'must have no control characters');
+  }
   if (faults.length > 0) return faults;
   if (metadata['storagePolicy'] === 'encrypted') {
     refuse(

@@ -48,13 +48,13 @@ describe('drawGroups', () => {
 
   test('Mermaid', () => {
     const groups = [
-      { name: 'the "first" #1', critical: true, depends_on: [] },
-      { name: 'end', critical: false, depends_on: ['the "first" #1'], remark: '2 nodes' },
+      { name: 'the "first" #1<img onerror=x>&', critical: true, depends_on: [] },
+      { name: 'end', critical: false, depends_on: ['the "first" #1<img onerror=x>&'], remark: '2 nodes' },
     ];
     expect(drawGroups(groups, 'mermaid')).toBe(
       [
         'flowchart TD',
-        '  g0["the #quot;first#quot; #35;1"]:::critical',
+        '  g0["the #quot;first#quot; #35;1#lt;img onerror=x#gt;#amp;"]:::critical',
         '  g1["end<br/>2 nodes"]',
         '  g0 --> g1',
         '  classDef critical stroke-width:3px',

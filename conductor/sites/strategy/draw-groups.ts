@@ -99,13 +99,21 @@ function drawDot(groups: readonly DrawnGroup[]): string {
   return `digraph groups {\n  node [shape=box];\n${[...nodes, ...edges].join('')}}\n`;
 }
 
-/** Mermaid's own names can't hold any text; `#quot;` is its way to write a quotation mark. */
+const mermaidMarks: Readonly<Record<string, string>> = {
+  '#': '#35;',
+  '"': '#quot;',
+  '<': '#lt;',
+  '>': '#gt;',
+  '&': '#amp;',
+};
+
+/** Mermaid's own names can't hold any text, and its labels are HTML; `#quot;` is its way to write a quotation mark. */
 function drawMermaid(groups: readonly DrawnGroup[]): string {
   const places = new Map(groups.map(({ name }, index) => [name, `g${index}`]));
-  const quote = (text: string) => `"${text.replaceAll('#', '#35;').replaceAll('"', '#quot;')}"`;
+  const escape = (text: string) => text.replaceAll(/[#"<>&]/g, (mark) => mermaidMarks[mark] ?? mark);
   const nodes = groups.map(({ name, critical, remark }, index) => {
-    const label = quote(remark === undefined ? name : `${name}<br/>${remark}`);
-    return `  g${index}[${label}]${critical ? ':::critical' : ''}\n`;
+    const label = remark === undefined ? escape(name) : `${escape(name)}<br/>${escape(remark)}`;
+    return `  g${index}["${label}"]${critical ? ':::critical' : ''}\n`;
   });
   const edges = groups.flatMap(({ name, depends_on: dependencies }) =>
     dependencies.map((dependency) => `  ${places.get(dependency) ?? ''} --> ${places.get(name) ?? ''}\n`),
