@@ -238,17 +238,26 @@ describe('an operator', () => {
 
   test('has no conductor for a while: that counts for no group’s time', async () => {
     const hold = { looks: Infinity };
+    let looks = 0;
     const { id, world, life } = await begin({
       site: () => makeSite(seedNodes, seedStrategy, { prepare: 60, deploy: 60 }),
-      fate: (node, phase) => (node === 'ntp01' && phase === 'prepare' ? hold : {}),
+      fate: (node, phase) => {
+        if (node !== 'ntp01' || phase !== 'prepare') return {};
+        looks += 1;
+        return hold;
+      },
     });
     await eventually(async () => {
       expect(world.begun).toContain('prepare ntp01');
     });
     await life.stop();
     await longAgo(id, 600);
-    hold.looks = 0;
+    looks = 0;
     lives.push(startLife(api.context, world.hands, { name: 'b' }));
+    await eventually(async () => {
+      expect(looks).toBeGreaterThan(2);
+    });
+    hold.looks = 0;
     expect((await ended(id)).state).toBe('complete');
     expect((await report(id)).conclusion).toBe('success');
   });
