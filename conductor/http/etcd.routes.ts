@@ -88,7 +88,9 @@ export function etcdRoutes(context: ConductorContext): ApiApp {
         const details = { reason: 'MissingDesignRef' };
         throw new AppError('invalid_argument', 'design_ref: it must say which design lists the clusters', { details });
       }
-      const { site, revision } = await findDesign(context, reference, 'design_ref');
+      // the seed's `deckhand+https://`, written into a query as it is: there a plus stands for a space
+      const written = reference.replace(/^deckhand (?=https?:)/, 'deckhand+');
+      const { site, revision } = await findDesign(context, written, 'design_ref');
       if (site.etcdClusters.length === 0)
         throw new AppError(
           'not_found',

@@ -16,6 +16,7 @@ import { waitUntil } from '#test/lab/wait-until.ts';
 import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';
 import { makeEtcdCertificates } from '#test/support/etcd-certificates.ts';
 import { startEtcdWriter } from '#test/support/etcd-writer.ts';
+import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** Real clusters (Debian's etcd-server); etcdctl says what became of them. */
@@ -177,6 +178,42 @@ test('a member that answers nobody; without a quorum nothing is done, and with i
     });
     await cluster.kill('n2');
     expect(await listed(cluster)).toEqual(['n1', 'n3']);
+  });
+});
+
+test('over HTTP, by the documents of a revision', async () => {
+  await inCluster(['n1', 'n2', 'n3'], async (cluster) => {
+    const settings = { BATON_ETCD_TLS_DIR: cluster.tlsDirectory };
+    const served = await openTestApi({ settings });
+    try {
+      const { name, tls } = cluster.describe();
+      // the other members are found by what they advertise
+      const data = { clusters: [{ name, endpoints: [cluster.member('n1').url], tls, minimum_members: 2 }] };
+      const head = '---\nschema: promenade/EtcdClusters/v1\nmetadata: {schema: metadata/Document/v1, name: etcd}\n';
+      const text = `${['n1', 'n2', 'n3'].map((each) => nodeDocument(each)).join('')}${head}data: ${JSON.stringify(data)}\n`;
+      await served.call('POST', '/api/v1.0/configdocs/site', text, '', { 'Content-Type': 'application/x-yaml' });
+      await served.call('POST', '/api/v1.0/commitconfigdocs', undefined, '');
+      const href = 'deckhand+https://deckhand.example/revisions/1/rendered-documents';
+      const health = await served.call('GET', `/etcd-cluster-health-statuses?design_ref=${href}`, undefined, '');
+      expect(health.body).toMatchObject({
+        kind: 'Status',
+        reason: 'Success',
+        code: 200,
+        details: { messageList: [{ message: 'Healthy', name }] },
+      });
+      const body = { rel: 'design', href, type: 'application/x-yaml' };
+      const removed = await served.call('POST', '/nodes/n2/remove-etcd?timeout=60', body, '');
+      expect([removed.body['code'], removed.body['reason'], JSON.stringify(removed.body)]).toEqual([
+        200,
+        'Success',
+        expect.stringContaining('member n2 removed from kubernetes'),
+      ]);
+      const refused = await served.call('POST', '/nodes/n3/remove-etcd', body, '');
+      expect([refused.body['code'], refused.body['reason']]).toEqual([500, 'RemoveEtcdError']);
+      expect(await listed(cluster)).toEqual(['n1', 'n3']);
+    } finally {
+      await served.close();
+    }
   });
 });
 
