@@ -4,6 +4,7 @@ import { flows } from '#conductor/db/schema/flow.ts';
 import { siteNodes } from '#conductor/db/schema/site.ts';
 import { siteActions } from '#conductor/db/schema/site-action.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
+import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
 import { plainStrategy } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -217,6 +218,32 @@ data: {name: ntp, version: '1.0'}
     await db.update(flows).set({ endedAt: new Date() });
     expect((await api.call('DELETE', `${path}/ntp/1.1`)).status).toBe(204);
   });
+});
+
+test('another content under the same version is another plan, and another design', async () => {
+  const read = async () => {
+    const { site } = await checkDocuments(api.context, [
+      {
+        collection: 'site',
+        schema: 'baton/Plugin/v1',
+        name: 'time',
+        metadata: { schema: 'metadata/Document/v1', name: 'time' },
+        data: { name: 'ntp', version: '1.0' },
+      },
+    ]);
+    const plugins = site?.plugins ?? [];
+    const [step] = await readPluginSteps(api.context.db, plugins, ['worker']);
+    return { design: plugins[0]?.content, plan: step?.plugin?.content };
+  };
+  await upload();
+  const first = await read();
+  expect(first.design).toMatch(/^[0-9a-f]{64}$/);
+  expect(first.plan).toBe(first.design);
+  expect((await api.call('DELETE', `${path}/ntp/1.0`)).status).toBe(204);
+  await upload({ files: { 'deploy.sh': { content: 'AAAA', executable: true } } });
+  const second = await read();
+  expect(second.design).not.toBe(first.design);
+  expect(second.plan).toBe(second.design);
 });
 
 test('tasks that can not be ordered are a fault of the site that has them', async () => {
