@@ -12,12 +12,11 @@ import { lockDirectory } from '#conductor/db/lock-directory.ts';
 import { migrationsFolder, refuseNewerDatabase } from '#conductor/db/migrate.ts';
 import { prepareStatements } from '#conductor/db/prepare-statements.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
-import * as schema from '#conductor/db/schema/index.ts';
 import { createSessionLock, type SessionLock } from '#conductor/db/session-lock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Anything that can be asked: the database or a transaction on it. */
-export type Queryable = PgDatabase<PgQueryResultHKT, typeof schema>;
+export type Queryable = PgDatabase<PgQueryResultHKT>;
 
 /** A function that takes one can't be called without one. */
 export type Transaction = Parameters<Parameters<Queryable['transaction']>[0]>[0];
@@ -35,6 +34,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
+// no `schema`: with it every transaction makes an object for each table, of which nobody asks anything
 const casing = 'snake_case';
 
 /**
@@ -90,7 +90,7 @@ async function openPostgres(url: string, answerTimeoutSeconds: number): Promise<
     answer_timeout: answerTimeoutSeconds,
   };
   const client = postgres(url, settings);
-  const db = drizzlePostgres(prepareStatements(client), { schema, casing });
+  const db = drizzlePostgres(prepareStatements(client), { casing });
   const listener = keepListening(url);
   const close = async (): Promise<void> => {
     await listener.close();
@@ -120,7 +120,7 @@ async function migrateAlone(lock: SessionLock, url: string): Promise<void> {
   await lock.wait();
   const client = postgres(url, { max: 1, onnotice: () => undefined });
   try {
-    const db = drizzlePostgres(client, { schema, casing });
+    const db = drizzlePostgres(client, { casing });
     await refuseNewerDatabase(async (query) => answerOf(await db.execute(query)));
     await migratePostgres(db, { migrationsFolder });
   } finally {
@@ -148,7 +148,7 @@ async function openPglite(dataDirectory: string, template: Blob | undefined): Pr
     startParams: embeddedStartParams,
     ...(template ? { loadDataDir: template } : {}),
   });
-  const db = drizzlePglite(client, { schema, casing });
+  const db = drizzlePglite(client, { casing });
   const close = async (): Promise<void> => {
     await client.close();
     await lock?.release();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { nodeHistory } from '#conductor/db/schema/node.ts';
 import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -17,7 +18,7 @@ test('keeps the newest 300 entries of each node', async () => {
       await addHistory(tx, { nodeUuid: busy, event: `event ${number}`, ...entry });
     }
   });
-  const rows = await api.context.db.query.nodeHistory.findMany();
+  const rows = await api.context.db.select().from(nodeHistory);
   expect(rows.filter((row) => row.nodeUuid === busy)).toHaveLength(300);
   const events = (await listHistory(api.context.db, busy)).map((entry) => entry.event);
   expect([events[0], events.at(-1)]).toEqual(['event 310', 'event 11']);
