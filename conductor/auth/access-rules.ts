@@ -233,6 +233,7 @@ const ofSites: AccessRule[] = scoped('none', [
   ['GET', `${airship}/renderedconfigdocs`, 'baton:configdocs:get', readEverywhere],
   ['GET', `${airship}/revisions`, 'baton:revision:get', readEverywhere],
   ['GET', revision, 'baton:revision:get', readEverywhere],
+  ['DELETE', revision, 'baton:revision:delete', administer],
   ['GET', `${revision}/documents`, 'baton:revision:get', readEverywhere],
   ['GET', `${revision}/diff/{other}`, 'baton:revision:get', readEverywhere],
   ['GET', `${revision}/deepdiff/{other}`, 'baton:revision:get', readEverywhere],

@@ -1,6 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { siteContents } from '#conductor/db/schema/site.ts';
 import { createApp } from '#conductor/http/app.ts';
+import { pruneRevisions } from '#conductor/sites/revisions/prune-revisions.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { nodeDocument, plainStrategy } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -174,4 +176,38 @@ test.each(['[1, 2]', 'text', 'a: [', '{"a": "\\u0000"}'])('data %s of a tag is r
   await twoRevisions();
   const answer = await api.call('POST', `${airship}/revisions/1/tags/good`, body, '', { 'Content-Type': 'text/yaml' });
   expect([answer.status, answer.fault]).toEqual([400, expect.stringContaining('body: it must be a mapping')]);
+});
+
+test('one is deleted with its texts, unless it is needed', async () => {
+  await twoRevisions();
+  await upload('nodes', nodeDocument('n9'), '?buffermode=replace');
+  const { db } = api.context;
+  const texts = async () => (await db.select({ text: siteContents.text }).from(siteContents)).map((row) => row.text);
+  expect((await texts()).join()).toContain('n3');
+  for (const [id, message] of [
+    [1, 'is what is committed'],
+    [4, 'is the newest'],
+  ] as const) {
+    const refused = await call('DELETE', `/revisions/${id}?force=true`);
+    expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining(message) } });
+  }
+  await call('POST', '/revisions/2/tags/kept', {});
+  expect(await call('DELETE', '/revisions/2')).toMatchObject({ status: 409 });
+  expect(await call('DELETE', '/revisions/2?force=true')).toMatchObject({ status: 204 });
+  expect((await texts()).join()).toContain('n3');
+  expect(await call('DELETE', '/revisions/3')).toMatchObject({ status: 204 });
+  expect((await texts()).join()).not.toContain('n3');
+  expect(await call('DELETE', '/revisions/3')).toMatchObject({ status: 404 });
+  const { body } = await call('GET', '/revisions?order=desc&limit=1');
+  expect((body['results'] as { id: number }[]).map(({ id }) => id)).toEqual([4]);
+});
+
+test('of what nobody has tagged the newest are kept, with their texts', async () => {
+  await twoRevisions();
+  for (const name of ['a', 'b', 'c']) await upload('nodes', nodeDocument(name), '?buffermode=replace');
+  const { db } = api.context;
+  await db.transaction((tx) => pruneRevisions(tx, 2));
+  const { body } = await call('GET', '/revisions');
+  expect((body['results'] as { id: number }[]).map(({ id }) => id)).toEqual([1, 5, 6]);
+  expect(await db.select({ hash: siteContents.hash }).from(siteContents)).toHaveLength(3);
 });

@@ -4,13 +4,20 @@ import { z } from 'zod';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/db/schema/site.ts';
-import { airshipPath, airshipQuery, answerDocuments, revisionNumber } from '#conductor/http/airship-values.ts';
+import {
+  airshipFlag,
+  airshipPath,
+  airshipQuery,
+  answerDocuments,
+  revisionNumber,
+} from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
 import { compareCollections } from '#conductor/sites/revisions/compare-versions.ts';
+import { deleteRevision } from '#conductor/sites/revisions/prune-revisions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import {
   getRevision,
@@ -43,6 +50,7 @@ const list = createRoute({
         .describe('only those that have it; of several, all'),
       sort: z.enum(['id', 'createdAt'], { error: 'must be id or createdAt' }).optional(),
       order: z.enum(['asc', 'desc'], { error: 'must be asc or desc' }).default('asc'),
+      limit: z.coerce.number().pipe(z.int().min(1).max(10_000)).optional().describe('the first of that order'),
     }),
   },
   responses: answers(200, 'count and results, each with its collections (buckets), the names of its tags, its roles'),
@@ -55,6 +63,15 @@ const show = createRoute({
   summary: 'Show a revision',
   request: { params: RevisionParams },
   responses: answers(200, 'the revision; its tags with their data'),
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: onePath,
+  tags,
+  summary: 'Delete a revision, with the texts that no other has; never the committed one, nor the newest',
+  request: { params: RevisionParams, query: airshipQuery({ force: airshipFlag.describe('also one that has tags') }) },
+  responses: { ...answers(204, 'gone'), 409: { description: 'it is needed, or has tags' } },
 });
 
 const documents = createRoute({
@@ -101,12 +118,12 @@ const rollback = createRoute({
 });
 
 /** `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */
-export function revisionRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
+export function revisionRoutes({ db, log }: Pick<ConductorContext, 'db' | 'log'>): ApiApp {
   const app = newApiApp();
 
   app.openapi(list, async (c) => {
-    const { tag = [], order } = c.req.valid('query');
-    const rows = await listRevisions(db, tag);
+    const { tag = [], order, limit } = c.req.valid('query');
+    const rows = await listRevisions(db, tag, { order, limit });
     const collections = await listCollections(db);
     const tagsOf = Map.groupBy(await listTags(db), ({ revisionId }) => revisionId);
     const roles = await readRoles(db);
@@ -115,13 +132,20 @@ export function revisionRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
       const of = { collections: collections.get(row.id) ?? [], tags: tagsOf.get(row.id) ?? [] };
       return viewListedRevision(row, { ...of, roles, url });
     });
-    if (order === 'desc') results.reverse();
     return c.json({ count: results.length, next: null, prev: null, results });
   });
 
   app.openapi(show, async (c) => {
     const row = await getRevision(db, c.req.valid('param').revision);
     return c.json(await viewOne(db, c, row));
+  });
+
+  app.openapi(remove, async (c) => {
+    const { revision } = c.req.valid('param');
+    const force = c.req.valid('query').force === true;
+    await deleteRevision(db, revision, { force });
+    log.info({ revision, force, user: c.get('caller').user }, 'site revision deleted');
+    return c.body(null, 204);
   });
 
   app.openapi(documents, async (c) => {

@@ -13,7 +13,10 @@ export const siteContents = pgTable('site_contents', {
   documents: jsonb().$type<JsonObject[]>().notNull(),
 });
 
-/** Never changed, never deleted: what a site was meant to be at some time. The newest ones may not be committed. */
+/**
+ * Never changed: what a site was meant to be at some time. The newest ones may not be committed; old ones without a tag are
+ * forgotten (`sites/revisions/prune-revisions.ts`).
+ */
 export const siteRevisions = pgTable('site_revisions', {
   id: integer().generatedAlwaysAsIdentity().primaryKey(),
   /** `rollback`: its content is that of `rolledBackTo`. */

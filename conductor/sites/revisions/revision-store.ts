@@ -42,17 +42,22 @@ export async function getRevision(db: Queryable, id: number): Promise<SiteRevisi
   return row;
 }
 
-/** All there are, or those with all of these tags; the oldest first. */
-export function listRevisions(db: Queryable, tags: readonly string[] = []): Promise<SiteRevisionRow[]> {
+/** All there are, or those with all of these tags; the oldest first unless `order` says otherwise. */
+export async function listRevisions(
+  db: Queryable,
+  tags: readonly string[] = [],
+  { order = 'asc', limit }: { readonly order?: 'asc' | 'desc'; readonly limit?: number | undefined } = {},
+): Promise<SiteRevisionRow[]> {
   const hasTag = (tag: string): SQL => sql`exists (
     select from ${siteRevisionTags}
     where ${siteRevisionTags.revisionId} = ${siteRevisions.id} and ${siteRevisionTags.tag} = ${tag}
   )`;
-  return db
+  const rows = db
     .select()
     .from(siteRevisions)
     .where(and(...tags.map(hasTag)))
-    .orderBy(asc(siteRevisions.id));
+    .orderBy(order === 'asc' ? asc(siteRevisions.id) : desc(siteRevisions.id));
+  return limit === undefined ? await rows : await rows.limit(limit);
 }
 
 /** Revisions with any tag, for `intermediateCommits`; the oldest first. */

@@ -9,8 +9,8 @@ import { getRevision, insertRevision, lockRevisions, readContent } from '#conduc
  */
 export function rollBack(db: Queryable, id: number, user: string | undefined): Promise<SiteRevisionRow> {
   return db.transaction(async (tx) => {
-    if (id !== 0) await getRevision(tx, id);
     await lockRevisions(tx);
+    if (id !== 0) await getRevision(tx, id);
     return insertRevision(
       tx,
       { kind: 'rollback', rolledBackTo: id, createdBy: user ?? null },

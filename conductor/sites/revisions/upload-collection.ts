@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { inArray, sql } from 'drizzle-orm';
+import { eq, inArray, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { type SiteRevisionRow, siteContents } from '#conductor/db/schema/site.ts';
 import { type BufferMode, planUpload } from '#conductor/sites/revisions/plan-upload.ts';
+import { pruneRevisions } from '#conductor/sites/revisions/prune-revisions.ts';
 import { readHeads } from '#conductor/sites/revisions/read-heads.ts';
 import { insertRevision, lockRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -33,11 +34,10 @@ export function uploadCollection(db: Queryable, upload: CollectionUpload): Promi
   const hash = content && createHash('sha256').update(content.text).digest('hex');
   return db.transaction(async (tx) => {
     // before the lock: others need not wait while megabytes are sent
-    if (content && hash !== undefined) {
-      const documents = [...content.documents];
-      await tx.insert(siteContents).values({ hash, text: content.text, documents }).onConflictDoNothing();
-    }
+    if (content && hash !== undefined) await storeText(tx, hash, content);
     await lockRevisions(tx);
+    // another one's, found there before, may have been forgotten until now
+    if (content && hash !== undefined && !(await hasText(tx, hash))) await storeText(tx, hash, content);
     const heads = await readHeads(tx);
     const { newest } = heads;
     const planned = planUpload({ mode, collection, hash, committed: heads.committed.content, newest });
@@ -45,8 +45,25 @@ export function uploadCollection(db: Queryable, upload: CollectionUpload): Promi
     const others = [...planned].filter(([name]) => name !== collection);
     if (hash !== undefined && others.length > 0) await refuseForeignDocuments(tx, hash, new Map(others));
     const revision = await insertRevision(tx, { kind: 'upload', rolledBackTo: null, createdBy: user ?? null }, planned);
+    await pruneRevisions(tx);
     return { revision, isNew: true };
   });
+}
+
+async function hasText(tx: Transaction, hash: string): Promise<boolean> {
+  const rows = await tx.select({ hash: siteContents.hash }).from(siteContents).where(eq(siteContents.hash, hash));
+  return rows.length > 0;
+}
+
+async function storeText(
+  tx: Transaction,
+  hash: string,
+  { text, documents }: NonNullable<CollectionUpload['content']>,
+): Promise<void> {
+  await tx
+    .insert(siteContents)
+    .values({ hash, text, documents: [...documents] })
+    .onConflictDoNothing();
 }
 
 /** @throws AppError `conflict` naming a document that two collections would have. */
