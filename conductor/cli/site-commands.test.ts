@@ -107,6 +107,18 @@ test('faults are told with document and path, errors first; they hinder a commit
   expect(await baton('site', 'validate', 'bad', file('n1.yaml'))).toContain('DRYRUN: collection bad is not stored');
 });
 
+test('faults of several files are told with the file and its line', async () => {
+  await mkdir(file('indented'), { recursive: true });
+  await writeFile(file('indented/a.yaml'), nodeDocument('a1'));
+  await writeFile(file('indented/b.yaml'), 'schema: x/Y/v1\nmetadata:\n  name: b\n   schema: z\n');
+  const [code, message] = await failure('site', 'upload', 'c', file('indented'));
+  expect(code).toBe(1);
+  expect(message).toContain('indented/b.yaml:3:9: the next line is indented deeper than this value allows');
+  expect(message.match(/b\.yaml/g)).toHaveLength(1);
+  const [, alone] = await failure('site', 'upload', 'c', file('indented/b.yaml'));
+  expect(alone).toContain('indented/b.yaml:3:9: ');
+});
+
 const order = (level: string | undefined) => ['Error', 'Warning', 'Info'].indexOf(level ?? '');
 
 test('what can not be sent is told before anything is', async () => {

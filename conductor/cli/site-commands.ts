@@ -8,7 +8,7 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print } from '#conductor/cli/print.ts';
-import { readCollection } from '#conductor/cli/read-collection.ts';
+import { type CollectionText, readCollection } from '#conductor/cli/read-collection.ts';
 import { renderStatus } from '#conductor/cli/render-status.ts';
 import { bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -16,6 +16,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const configdocs = '/api/v1.0/configdocs';
 const commitPath = '/api/v1.0/commitconfigdocs';
 const yaml = 'application/x-yaml';
+const nothing: CollectionText = { text: '', tellPlaces: (message) => message };
 
 const modeOption = {
   value: 'append|replace|rejectoncontents',
@@ -30,7 +31,7 @@ function printStatus(context: CommandContext, input: CommandInput, status: Json)
 async function send(
   context: CommandContext,
   input: CommandInput,
-  more: { readonly body: string; readonly query: Readonly<Record<string, string>> },
+  more: { readonly collected: CollectionText; readonly query: Readonly<Record<string, string>> },
 ): Promise<Json> {
   const [collection = ''] = input.operands;
   const mode = textOption(input, 'mode');
@@ -39,12 +40,18 @@ async function send(
   }
   const query = new URLSearchParams({ ...(mode === undefined ? {} : { buffermode: mode }), ...more.query }).toString();
   const path = `${configdocs}/${encodeURIComponent(collection)}${query === '' ? '' : `?${query}`}`;
-  return (await context.client.call('POST', path, more.body, yaml)) ?? {};
+  try {
+    return (await context.client.call('POST', path, more.collected.text, yaml)) ?? {};
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { code, details, cause } = error;
+    throw new AppError(code, more.collected.tellPlaces(error.message), { details, cause });
+  }
 }
 
 async function upload(context: CommandContext, input: CommandInput): Promise<void> {
-  const body = await readCollection(input.operands.slice(1));
-  printStatus(context, input, await send(context, input, { body, query: {} }));
+  const collected = await readCollection(input.operands.slice(1));
+  printStatus(context, input, await send(context, input, { collected, query: {} }));
 }
 
 async function remove(context: CommandContext, input: CommandInput): Promise<void> {
@@ -54,7 +61,11 @@ async function remove(context: CommandContext, input: CommandInput): Promise<voi
   if (!names.includes(wanted)) {
     throw new AppError('not_found', `there is no collection ${wanted}: there are ${names.join(', ') || 'none'}`);
   }
-  printStatus(context, input, await send(context, input, { body: '', query: { 'empty-collection': 'true' } }));
+  printStatus(
+    context,
+    input,
+    await send(context, input, { collected: nothing, query: { 'empty-collection': 'true' } }),
+  );
 }
 
 async function validate(context: CommandContext, input: CommandInput): Promise<void> {
@@ -65,7 +76,7 @@ async function validate(context: CommandContext, input: CommandInput): Promise<v
   const status =
     collection === undefined
       ? await context.client.call('POST', `${commitPath}?dryrun=true`)
-      : await send(context, input, { body: await readCollection(files), query: { dryrun: 'true' } });
+      : await send(context, input, { collected: await readCollection(files), query: { dryrun: 'true' } });
   printStatus(context, input, status ?? {});
   if (status?.['status'] !== 'Success') throw new AppError('command_failed', 'the documents have errors');
 }

@@ -44,7 +44,7 @@ export function readDocument(
   };
   if (parsed.errors.some(({ message }) => message.startsWith('Maximum call stack'))) throw new TooMuch(tooDeep);
   // after the first few, one follows from the other
-  const yamlFaults = [...parsed.errors, ...parsed.warnings, ...repeatedKeys(parsed)]
+  const yamlFaults = [...tellIndentationOnce(parsed.errors), ...parsed.warnings, ...repeatedKeys(parsed)]
     .slice(0, 10)
     .map(({ pos: [offset], message }): SiteFault => {
       return { level: 'Error', name: 'InvalidYaml', message: `${place(offset)}: ${ownWords(message)}` };
@@ -118,6 +118,24 @@ function checkJson(
     }
   }
   return undefined;
+}
+
+/** What a line that stands too far to one side brings about. */
+const indentationCodes = new Set(['MULTILINE_IMPLICIT_KEY', 'BAD_INDENT', 'TAB_AS_INDENT']);
+
+/** One wrong line has the library complain of those after it, too, and in words that name no indentation. */
+function tellIndentationOnce(errors: Parsed['errors']): readonly Pick<Parsed['errors'][number], 'pos' | 'message'>[] {
+  // of flow sequences the library's words are better
+  const first = errors.find(({ code, message }) => indentationCodes.has(code) && !message.startsWith('Flow'));
+  if (!first) return errors;
+  const rule = 'fields of one mapping begin in the same column, deeper than what they belong to';
+  const words: Readonly<Record<string, string>> = {
+    TAB_AS_INDENT: 'its indentation has a tab; it must be spaces',
+    BAD_INDENT: `its indentation is not that of the lines before: ${rule}`,
+  };
+  const message = words[first.code] ?? `the next line is indented deeper than this value allows: ${rule}`;
+  const others = errors.filter(({ code, pos }) => !indentationCodes.has(code) && pos[0] !== first.pos[0]);
+  return [{ pos: first.pos, message }, ...others];
 }
 
 function ownWords(message: string): string {
