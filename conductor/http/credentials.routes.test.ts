@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApp } from '#conductor/http/app.ts';
 import { openCredential } from '#conductor/sites/credentials/credential-store.ts';
+import { createLog } from '#shared/log.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -54,4 +56,25 @@ test.each([
 ])('%s with %j is refused', async (rest, body, fault) => {
   const answer = await call('PUT', rest, body);
   expect([answer.status, answer.fault]).toEqual([400, expect.stringContaining(fault)]);
+});
+
+test('the log says which one was stored, replaced and deleted, and never a password', async () => {
+  const lines: string[] = [];
+  const log = createLog({ component: 'conductor', level: 'info', only: { write: (line) => void lines.push(line) } });
+  const app = createApp({ ...api.context, log });
+  const ask = (method: string, body?: object) =>
+    app.request(`http://api.example${path}/logged`, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+  for (const password of ['hush-1', 'hush-2']) expect((await ask('PUT', { username: 'root', password })).ok).toBe(true);
+  expect((await ask('DELETE')).status).toBe(204);
+  const told = lines.map((line) => JSON.parse(line) as { credential?: string; msg: string });
+  expect(told.filter(({ credential }) => credential === 'logged').map(({ msg }) => msg)).toEqual([
+    'site credential stored',
+    'site credential replaced',
+    'site credential deleted',
+  ]);
+  expect(lines.join()).not.toContain('hush');
 });

@@ -71,9 +71,9 @@ const remove = createRoute({
 });
 
 /** `/api/v1.0/credentials`. */
-export function credentialRoutes(context: Pick<ConductorContext, 'db' | 'secrets'>): ApiApp {
+export function credentialRoutes(context: Pick<ConductorContext, 'db' | 'secrets' | 'log'>): ApiApp {
   const app = newApiApp();
-  const { db } = context;
+  const { db, log } = context;
 
   app.openapi(list, async (c) => c.json({ credentials: (await listCredentials(db)).map(view) }));
 
@@ -82,6 +82,7 @@ export function credentialRoutes(context: Pick<ConductorContext, 'db' | 'secrets
   app.openapi(put, async (c) => {
     const { credential } = c.req.valid('param');
     const isNew = await putCredential(context, credential, c.req.valid('json'), c.get('caller').user);
+    log.info({ credential, user: c.get('caller').user }, isNew ? 'site credential stored' : 'site credential replaced');
     return c.json(await getView(context, credential), isNew ? 201 : 200);
   });
 
@@ -89,6 +90,7 @@ export function credentialRoutes(context: Pick<ConductorContext, 'db' | 'secrets
     const { credential } = c.req.valid('param');
     if (c.req.valid('query').force !== true) await refuseUsed(context, credential);
     if (!(await deleteCredential(db, credential))) throw unknown(credential);
+    log.info({ credential, user: c.get('caller').user }, 'site credential deleted');
     return c.body(null, 204);
   });
 

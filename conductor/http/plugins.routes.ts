@@ -77,12 +77,14 @@ const remove = createRoute({
 /** `/api/v1.0/plugins`. */
 export function pluginRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
-  const { db } = context;
+  const { db, log } = context;
 
   app.openapi(list, async (c) => c.json({ plugins: (await listPlugins(db)).map(viewPlugin) }));
 
   app.openapi(upload, async (c) => {
     const { row, isNew } = await uploadPlugin(db, c.req.valid('json'), c.get('caller').user);
+    const { name, version } = row;
+    if (isNew) log.info({ plugin: { name, version }, user: c.get('caller').user }, 'plugin stored');
     return c.json(viewPluginDetail(row), isNew ? 201 : 200);
   });
 
@@ -100,7 +102,9 @@ export function pluginRoutes(context: ConductorContext): ApiApp {
   app.openapi(show, async (c) => c.json(viewPluginDetail(await getPlugin(db, c.req.valid('param')))));
 
   app.openapi(remove, async (c) => {
-    await db.transaction((tx) => removePlugin(tx, c.req.valid('param')));
+    const plugin = c.req.valid('param');
+    await db.transaction((tx) => removePlugin(tx, plugin));
+    log.info({ plugin, user: c.get('caller').user }, 'plugin deleted');
     return c.body(null, 204);
   });
 

@@ -70,7 +70,7 @@ const removeAll = createRoute({
 });
 
 /** `/api/v1.0/revisions/{revision}/tags` (Deckhand, airship.md §5). */
-export function revisionTagRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
+export function revisionTagRoutes({ db, log }: Pick<ConductorContext, 'db' | 'log'>): ApiApp {
   const app = newApiApp();
 
   app.openapi(list, async (c) => {
@@ -90,17 +90,21 @@ export function revisionTagRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp 
     const { revision, tag } = c.req.valid('param');
     const data: JsonObject = readMapping(await readText(c));
     await setTag(db, { revisionId: revision, tag, data, user: c.get('caller').user });
+    log.info({ revision, tag, user: c.get('caller').user }, 'revision tagged');
     return c.json({ [tag]: data }, 201);
   });
 
   app.openapi(remove, async (c) => {
     const { revision, tag } = c.req.valid('param');
     await removeTag(db, revision, tag);
+    log.info({ revision, tag, user: c.get('caller').user }, 'tag of a revision removed');
     return c.body(null, 204);
   });
 
   app.openapi(removeAll, async (c) => {
-    await removeTags(db, c.req.valid('param').revision);
+    const { revision } = c.req.valid('param');
+    await removeTags(db, revision);
+    log.info({ revision, user: c.get('caller').user }, 'tags of a revision removed');
     return c.body(null, 204);
   });
 
