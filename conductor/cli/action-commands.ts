@@ -86,11 +86,10 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
     row.name,
     row.action_lifecycle,
     String(row.committed_rev_id),
+    row.timestamp.slice(0, 19),
     cell(row.user),
-    row.timestamp,
-    cell(row.ended_at),
   ]);
-  const text = table([['id', 'name', 'state', 'revision', 'user', 'created', 'ended'], ...cells]);
+  const text = table([['id', 'name', 'state', 'rev', 'created', 'by'], ...cells]);
   print(context, input, { json: rows, text });
 }
 

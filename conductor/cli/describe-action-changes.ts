@@ -18,7 +18,8 @@ export function describeActionChanges(before: ActionAnswer | undefined, after: A
   ];
   const lines = changes.toSorted((a, b) => timeOf(a.at) - timeOf(b.at)).map(({ text }) => text);
   if (known?.action_lifecycle === after.action_lifecycle) return lines;
-  const lifecycle = `${after.name} ${after.id}: ${after.action_lifecycle}${after.error === null ? '' : `: ${after.error}`}`;
+  // why it failed has its step said, and the report says it
+  const lifecycle = `${after.name} ${after.id}: ${after.action_lifecycle}`;
   return after.ended_at === null ? [lifecycle, ...lines] : [...lines, lifecycle];
 }
 

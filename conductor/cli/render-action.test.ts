@@ -201,7 +201,7 @@ describe('describeActionChanges', () => {
       'ntp01: prepare failed: no power',
       'Group g ended with stage: failure',
       'baremetal_nodes failed after 1 m 05 s: g',
-      'deploy_site 01J00000000000000000000000: Failed: critical groups failed: g',
+      'deploy_site 01J00000000000000000000000: Failed',
     ]);
     expect(describeActionChanges(second, second, now)).toEqual([]);
   });

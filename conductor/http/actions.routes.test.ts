@@ -55,7 +55,7 @@ describe('an action is refused', () => {
     expect((await start('relabel_nodes')).fault).toContain('parameters.target_nodes: relabel_nodes needs it');
     expect((await start('relabel_nodes', { target_nodes: [] })).fault).toContain('at least one');
     expect((await start('relabel_nodes', { target_nodes: [7] })).fault).toContain('target_nodes');
-    expect((await start('relabel_nodes', { target_nodes: ['n1', 'n9'] })).fault).toContain('revision 1: n9');
+    expect((await start('relabel_nodes', { target_nodes: ['n1', 'n9'] })).fault).toContain('1: n9; there are n1, n2');
     expect(await start('redeploy_server', { target_nodes: ['n1'] })).toMatchObject({
       status: 400,
       fault: expect.stringContaining('can not do yet') as unknown,

@@ -20,6 +20,7 @@ import {
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { tellOfAction } from '#conductor/sites/actions/tell-of-action.ts';
 import { newUlid } from '#conductor/sites/actions/ulid.ts';
+import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
 import { findRevisionByRole, listTaggedRevisions } from '#conductor/sites/revisions/revision-store.ts';
@@ -134,7 +135,7 @@ function refuseUnknownNodes(site: Site, { target_nodes: names = [] }: ActionPara
   if (unknown.length === 0) return;
   throw new AppError(
     'invalid_argument',
-    `parameters.target_nodes: not in the documents of revision ${revisionId}: ${unknown.join(', ')}`,
+    `parameters.target_nodes: not in the documents of revision ${revisionId}: ${unknown.join(', ')}${namesThereAre(unknown[0] ?? '', [...site.nodes.keys()])}`,
   );
 }
 
