@@ -74,7 +74,8 @@ test('a conductor that dies meanwhile is waited for; a critical group that fails
   const { exitCode, stdout, stderr } = await baton('action', 'create', 'deploy_site', '--wait');
   expect(conductor.deaths()).toBe(deathsBefore + 1);
   expect(exitCode).toBe(1);
-  expect(stderr).toContain('is Failed: failed due to critical group failed');
+  expect(stderr).toContain('deploy_site is Failed');
+  expect(stdout).toContain(': failed due to critical group failed');
   expect(stdout).toContain(
     'Group first ended with stage: failure: prepare: 1 of 1 nodes succeeded; minimum_successful_nodes asks for 2, there are 1\n',
   );

@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { anybody } from '#conductor/auth/caller.ts';
 import { siteActionNodes } from '#conductor/db/schema/site-action.ts';
@@ -13,6 +12,7 @@ import {
   expireLease,
   forgetActions,
   hasEnded,
+  longAgo,
   makeAction,
   type RunnerLife,
   startLife,
@@ -75,18 +75,6 @@ const atWork =
   (name: string): NonNullable<WorldOptions['fate']> =>
   (node) =>
     node === name ? { looks: Infinity } : {};
-
-/** As if all that is noted of an action's work had been so much earlier. */
-async function longAgo(id: string, seconds: number): Promise<void> {
-  const { db } = api.context;
-  const earlier = sql`make_interval(secs => ${seconds})`;
-  await db.execute(sql`update site_actions set paused_at = paused_at - ${earlier}, expires_at = expires_at - ${earlier}
-    where id = ${id}`);
-  await db.execute(sql`update site_action_groups set prepare_started_at = prepare_started_at - ${earlier},
-    deploy_started_at = deploy_started_at - ${earlier} where action_id = ${id}`);
-  await db.execute(sql`update site_action_nodes set phase_started_at = phase_started_at - ${earlier}
-    where action_id = ${id}`);
-}
 
 test('a strategy without groups: nothing is deployed, and the action is complete', async () => {
   const { id, world } = await begin({ site: () => makeSite(seedNodes, { groups: [] }) });
@@ -223,7 +211,7 @@ describe('an operator', () => {
     await control(id, 'unpause');
     await control(id, 'pause');
     await life.kill();
-    await longAgo(id, 600);
+    await longAgo(api.context, id, 600);
     await expireLease(api.context, id);
     lives.push(startLife(api.context, world.hands, { name: 'b' }));
     await actionBecomes(api.context, id, ({ holder }) => holder === 'b');
@@ -251,7 +239,7 @@ describe('an operator', () => {
       expect(world.begun).toContain('prepare ntp01');
     });
     await life.stop();
-    await longAgo(id, 600);
+    await longAgo(api.context, id, 600);
     looks = 0;
     lives.push(startLife(api.context, world.hands, { name: 'b' }));
     await eventually(async () => {

@@ -85,7 +85,7 @@ export async function viewActions(
   });
 }
 
-export interface FullView {
+interface FullView {
   readonly verbosity: number;
   /** Only notes behind this one. */
   readonly since?: number | undefined;

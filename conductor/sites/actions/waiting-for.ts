@@ -1,7 +1,7 @@
 import type { GroupDefinition, GroupStage } from '#conductor/sites/strategy/site-run.ts';
 
 /** A group as far as it says who waits for whom. */
-export interface WaitingGroup {
+interface WaitingGroup {
   readonly name: string;
   readonly definition: Pick<GroupDefinition, 'depends_on'>;
   readonly stage: GroupStage;

@@ -107,6 +107,17 @@ export async function expireLease({ db }: Pick<ConductorContext, 'db'>, id: stri
   await db.update(siteActions).set({ expiresAt: sql`now() - interval '1 second'` }).where(eq(siteActions.id, id));
 }
 
+/** As if all that is noted of an action's work had been so much earlier. */
+export async function longAgo({ db }: Pick<ConductorContext, 'db'>, id: string, seconds: number): Promise<void> {
+  const earlier = sql`make_interval(secs => ${seconds})`;
+  await db.execute(sql`update site_actions set paused_at = paused_at - ${earlier}, expires_at = expires_at - ${earlier}
+    where id = ${id}`);
+  await db.execute(sql`update site_action_groups set prepare_started_at = prepare_started_at - ${earlier},
+    deploy_started_at = deploy_started_at - ${earlier} where action_id = ${id}`);
+  await db.execute(sql`update site_action_nodes set phase_started_at = phase_started_at - ${earlier}
+    where action_id = ${id}`);
+}
+
 const patienceMs = 20_000;
 
 /** Looks until the action is as wanted. */
