@@ -23,8 +23,11 @@ type Fate = (typeof fates)[number];
 function createDraw(seed: number): <Choice>(choices: readonly Choice[]) => Choice {
   const state = { value: seed };
   return (choices) => {
-    state.value = (Math.imul(state.value, 1_664_525) + 1_013_904_223) >>> 0;
-    const chosen = choices[Math.floor((state.value / 2 ** 32) * choices.length)];
+    // mulberry32: draws that follow each other have nothing in common
+    state.value = (state.value + 0x6d2b79f5) >>> 0;
+    const mixed = Math.imul(state.value ^ (state.value >>> 15), state.value | 1);
+    const number = mixed ^ (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61));
+    const chosen = choices[Math.floor((((number ^ (number >>> 14)) >>> 0) / 2 ** 32) * choices.length)];
     if (chosen === undefined) throw new Error('nothing to choose from');
     return chosen;
   };
@@ -52,6 +55,7 @@ export async function measureEtcdRemovals({ say }: BenchContext): Promise<Record
     etcdLimits: { connectMs: 1000, askMs: 2000, actMs: 5000 },
   };
   const took: number[] = [];
+  const befell = new Map<Fate, number>();
   let unsafe = 0;
   try {
     for (let index = 0; index < removals; index += 1) {
@@ -59,22 +63,28 @@ export async function measureEtcdRemovals({ say }: BenchContext): Promise<Record
       // two that are well must be left, and one more where the one that leaves is dead
       const fate = draw(members.length > 3 ? fates : fates.filter((each) => each !== 'killed' && each !== 'cut off'));
       const name = draw(members);
+      befell.set(fate, (befell.get(fate) ?? 0) + 1);
       await befall(cluster, name, fate);
       const began = performance.now();
       await remove(context, cluster, name);
       took.push(performance.now() - began);
       await cluster.kill(name);
       if (!(await isSafe(cluster))) unsafe += 1;
-      const back = names.filter((each) => !cluster.running().some((member) => member.name === each));
-      if (cluster.running().length < 3 || draw([true, false])) await cluster.add(draw(back));
-      if (index % 10 === 9) say(`${index + 1} of ${removals} removals, seed ${seed}; the last ${name}: ${fate}`);
+      const size = draw([3, 4, 4, 5]);
+      while (cluster.running().length < size) {
+        const there = new Set(cluster.running().map((member) => member.name));
+        await cluster.add(draw(names.filter((each) => !there.has(each))));
+      }
+      if (index % 10 === 9) say(`${index + 1} of ${removals} removals, seed ${seed}: ${describeFates(befell)}`);
     }
     const report = await writer.stop();
+    const quorum = await watch.stop();
     return {
       etcd_removals: { value: took.length, unit: 'removals' },
       etcd_lost_writes: { value: report.lost.length, unit: 'writes' },
       etcd_acknowledged_writes: { value: report.acknowledged, unit: 'writes' },
-      etcd_quorum_losses: { value: unsafe + (await watch.stop()), unit: 'times' },
+      etcd_quorum_losses: { value: unsafe + quorum.losses, unit: 'times' },
+      etcd_longest_quorum_gap_ms: { value: round(quorum.longestGapMs, 0), unit: 'ms' },
       etcd_removal_ms_p50: { value: round(median(took), 0), unit: 'ms' },
       etcd_removal_ms_p95: { value: round(percentile(took, 0.95), 0), unit: 'ms' },
       etcd_longest_write_gap_ms: { value: round(report.longestGapMs, 0), unit: 'ms' },
@@ -85,6 +95,10 @@ export async function measureEtcdRemovals({ say }: BenchContext): Promise<Record
     await cluster.close();
     await database.close();
   }
+}
+
+function describeFates(befell: ReadonlyMap<Fate, number>): string {
+  return [...befell].map(([fate, times]) => `${fate} ${times}`).join(', ');
 }
 
 async function befall(cluster: EtcdTestCluster, name: string, fate: Fate): Promise<void> {
@@ -111,13 +125,27 @@ async function isSafe(cluster: EtcdTestCluster): Promise<boolean> {
   return voters.filter(({ state }) => state === 'healthy').length >= quorumOf(voters.length);
 }
 
-/** Looks until it is stopped. @returns how often nobody had the word of a quorum, for as long as etcd waits for it: 1 s */
-function watchQuorum(cluster: EtcdTestCluster): { stop(): Promise<number> } {
-  const state = { isStopped: false, losses: 0 };
+/** A leader that is killed takes its place along for an election, of a third of a second; what lasts longer is a loss. */
+const electionMs = 5_000;
+
+interface QuorumReport {
+  readonly losses: number;
+  readonly longestGapMs: number;
+}
+
+/** Looks until it is stopped for one who has the word of a quorum, which etcd waits a second for. */
+function watchQuorum(cluster: EtcdTestCluster): { stop(): Promise<QuorumReport> } {
+  const state = { isStopped: false, losses: 0, longestGapMs: 0, seen: performance.now() };
   const watch = async (): Promise<void> => {
     while (!state.isStopped) {
+      const began = performance.now();
       const answers = await Promise.allSettled(cluster.running().map(({ url }) => cluster.client.isHealthy(url)));
-      if (!answers.some((each) => each.status === 'fulfilled' && each.value)) state.losses += 1;
+      if (answers.some((each) => each.status === 'fulfilled' && each.value)) {
+        const gap = began - state.seen;
+        if (gap > electionMs) state.losses += 1;
+        state.longestGapMs = Math.max(state.longestGapMs, gap);
+        state.seen = performance.now();
+      }
       await systemClock.sleep(200);
     }
   };
@@ -126,7 +154,7 @@ function watchQuorum(cluster: EtcdTestCluster): { stop(): Promise<number> } {
     stop: async () => {
       state.isStopped = true;
       await watching;
-      return state.losses;
+      return { losses: state.losses, longestGapMs: state.longestGapMs };
     },
   };
 }
