@@ -47,7 +47,11 @@ export async function loadSecrets(config: {
   await rename(unfinished, file);
   // the new name, too
   const folder = await open(config.dataDirectory);
-  await folder.sync().finally(() => folder.close());
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
   return readKeyFile(file, 'the key of the embedded database');
 }
 
