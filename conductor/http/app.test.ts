@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readFault } from '#conductor/cli/read-fault.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -100,6 +101,20 @@ test('malformed JSON and a body that is too large are refused', async () => {
   });
   const large = { driver: 'fake-hardware', extra: { text: 'x'.repeat(1_100_000) } };
   expect(await api.call('POST', '/v1/nodes', large)).toMatchObject({ status: 413 });
+  // a plugin has at most 1 MiB of files
+  const plugin = (characters: number) => api.call('POST', '/api/v1.0/plugins', { name: 'x'.repeat(characters) });
+  expect([(await plugin(4_000_000)).status, (await plugin(4_300_000)).status]).toEqual([400, 413]);
+});
+
+test.each([
+  ['/v1/nodes', undefined, 'The body has no Content-Type; send it as application/json.'],
+  ['/v1/nodes', 'text/plain', 'The body has Content-Type text/plain; send it as application/json.'],
+  ['/api/v1.0/actions', undefined, 'The body has no Content-Type; send it as application/json.'],
+])('%s with a body of type %s says which it takes', async (path, type, fault) => {
+  const body = new TextEncoder().encode('{}');
+  const headers: Record<string, string> = type === undefined ? {} : { 'Content-Type': type };
+  const answer = await createApp(api.context).request(path, { method: 'POST', body, headers });
+  expect([answer.status, readFault(await answer.text())]).toEqual([415, fault]);
 });
 
 test.each([

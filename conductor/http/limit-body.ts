@@ -11,7 +11,7 @@ const limits: ReadonlyMap<string, number> = new Map([
   ['/v1/nodes/{node}/states/provision', 64 * mebibyte],
   ['/v1/continue_inspection', 16 * mebibyte],
   ['/api/v1.0/configdocs/{collection}', 64 * mebibyte],
-  ['/api/v1.0/plugins', 16 * mebibyte],
+  ['/api/v1.0/plugins', 4 * mebibyte],
   ['/api/v1.0/revisions/{revision}/tags/{tag}', 16 * kibibyte],
 ]);
 /** Heartbeats and reports are smaller, and are not held up by others. */
