@@ -78,6 +78,11 @@ test('a site from a folder: uploaded, compared, committed, shown, taken back', a
   expect(diff).toContain('~ drydock/BaremetalNode/v1/n1\n    data.metadata.rack: rack1 → rack2\n');
   expect(await baton('site', 'show', 'site')).toBe(nodeDocument('n1').replace('rack1', 'rack2'));
   expect(JSON.parse(await baton('site', 'show', 'site', '--version', 'committed', '-o', 'json'))).toHaveLength(3);
+  expect(await baton('site', 'show', '--version', '1')).toBe('collection  revision\nsite        1\n');
+  expect(await baton('site', 'show', 'site', '--version', '2')).toBe(nodeDocument('n1').replace('rack1', 'rack2'));
+  expect(await baton('site', 'diff', '--base-version', '1', '--diff-version', '2')).toBe(
+    diff.replace(/^.*\n/, 'revision 1 → revision 2\n'),
+  );
   expect(await baton('site', 'show', '--rendered')).toContain('rack: rack2');
   expect(await baton('site', 'rollback', '1')).toContain('revision 3 says what revision 1 said');
   expect(await failure('site', 'commit')).toEqual([1, expect.stringContaining('The buffer is empty')]);
@@ -127,7 +132,6 @@ test('what can not be sent is told before anything is', async () => {
   expect(await failure('site', 'upload', 'c', file('empty'))).toEqual([2, expect.stringContaining('no .yaml')]);
   expect((await failure('site', 'upload', 'c'))[0]).toBe(2);
   expect((await failure('site', 'validate', 'c'))[0]).toBe(2);
-  expect((await failure('site', 'show', '--version', 'buffer'))[0]).toBe(2);
   expect(await failure('site', 'upload', 'c', file('n1.yaml'), '--mode', 'merge')).toEqual([
     2,
     '--mode: merge: it must be append, replace, rejectoncontents',

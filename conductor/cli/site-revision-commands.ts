@@ -15,7 +15,7 @@ import { renderSiteDiff, type SiteDiff } from '#conductor/cli/render-site-diff.t
 
 const airship = '/api/v1.0';
 const versionValue = 'VERSION';
-const versionMeaning = 'buffer, committed, successful-site-action or last-site-action';
+const versionMeaning = 'buffer, committed, successful-site-action, last-site-action or a number';
 
 /** `?base-version=committed`, of the options that were given. */
 function queryOf(input: CommandInput, ...names: readonly string[]): string {
@@ -31,6 +31,7 @@ async function listCollections(context: CommandContext, query: string): Promise<
 }
 
 function titleOf({ version, revision }: { readonly version: unknown; readonly revision: unknown }): string {
+  if (typeof version === 'number') return `revision ${version}`;
   return `${cell(version)} (${revision === 0 ? 'nothing' : `revision ${cell(revision)}`})`;
 }
 
@@ -69,13 +70,24 @@ async function revisions(context: CommandContext, input: CommandInput): Promise<
   print(context, input, { json: rows, text });
 }
 
+/** The collections that one version has: all that is new in it against nothing. */
+async function showVersion(context: CommandContext, input: CommandInput, version: string): Promise<void> {
+  const query = new URLSearchParams({ 'base-version': '0', 'diff-version': version }).toString();
+  const rows = await listCollections(context, `?${query}`);
+  const cells = rows.map((row) => [cell(row['collection_name']), cell(row['new_revision'])]);
+  print(context, input, { json: rows, text: table([['collection', 'revision'], ...cells]) });
+}
+
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
   const [collection] = input.operands;
   const isRendered = flagOption(input, 'rendered');
   if (isRendered && collection !== undefined) throw usageError('site show: --rendered is for the whole site');
   if (collection === undefined && !isRendered) {
-    if (textOption(input, 'version') !== undefined)
-      throw usageError('site show: --version needs COLLECTION or --rendered');
+    const version = textOption(input, 'version');
+    if (version !== undefined) {
+      await showVersion(context, input, version);
+      return;
+    }
     const rows = await listCollections(context, '');
     const cells = rows.map((row) => [cell(row['collection_name']), cell(row['base_status']), cell(row['new_status'])]);
     print(context, input, { json: rows, text: table([['collection', 'committed', 'in the buffer'], ...cells]) });

@@ -247,6 +247,24 @@ describe('versions', () => {
     expect((await api.call('GET', `${airship}/configdocs/nodes?version=past`)).status).toBe(400);
   });
 
+  test('are revisions by their numbers, too', async () => {
+    await upload('nodes', nodeDocument('n1'));
+    await commit();
+    await upload('nodes', nodeDocument('n2'), '?buffermode=replace');
+    expect(await list('/configdocs?base-version=1&diff-version=2')).toMatchObject([
+      { base_version: 1, base_revision: 1, new_version: 2, new_revision: 2, new_status: 'modified' },
+    ]);
+    expect(await list('/configdocs?base-version=0&diff-version=committed')).toMatchObject([
+      { collection_name: 'nodes', base_revision: 0, new_revision: 1, new_status: 'created' },
+    ]);
+    expect((await get('/configdocs/nodes?version=1')).text).toBe(nodeDocument('n1'));
+    expect((await get('/renderedconfigdocs?version=1')).text).toContain('n1');
+    for (const path of ['/configdocs?diff-version=9', '/configdocs/nodes?version=9', '/renderedconfigdocs?version=9'])
+      expect([path, (await get(path)).status]).toEqual([path, 404]);
+    expect((await get('/configdocs?base-version=2&diff-version=2')).status).toBe(400);
+    expect((await get('/configdocs/nodes?version=-1')).text).toContain("or a revision's number");
+  });
+
   test('come in order, whatever order they are asked in', async () => {
     await upload('nodes', nodeDocument('n1'));
     await commit();

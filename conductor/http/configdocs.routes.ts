@@ -14,7 +14,7 @@ import { answers } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
 import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { chooseVersions, compareVersions, readRole } from '#conductor/sites/revisions/compare-versions.ts';
+import { chooseVersions, compareVersions, readVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { documentsWithUpload } from '#conductor/sites/revisions/documents-with-upload.ts';
 import { findCollectionText } from '#conductor/sites/revisions/find-collection.ts';
 import { bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
@@ -38,8 +38,8 @@ const list = createRoute({
   summary: 'List the collections of documents, and what is new in one version against another',
   request: {
     query: airshipQuery({
-      'base-version': z.string().optional().describe('default committed'),
-      'diff-version': z.string().optional().describe('default buffer'),
+      'base-version': z.string().optional().describe('a role, or a number; default committed'),
+      'diff-version': z.string().optional().describe('a role, or a number; default buffer'),
       versions: airshipList.describe("Shipyard's: committed,buffer; two with a comma between, or one after another"),
       version: airshipList.describe("what Shipyard's documentation calls `versions`"),
     }),
@@ -76,7 +76,7 @@ const show = createRoute({
   request: {
     params: CollectionParams,
     query: airshipQuery({
-      version: z.string().optional().describe('default: the buffer, or else what is committed'),
+      version: z.string().optional().describe('a role, or a number; default: the buffer, or else what is committed'),
     }),
   },
   responses: answers(200, 'YAML'),
@@ -115,8 +115,8 @@ export function configdocsRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(show, async (c) => {
     const { version } = c.req.valid('query');
-    const role = version === undefined ? undefined : readRole('version', version);
-    return answerYaml(c, await findCollectionText(db, c.req.valid('param').collection, role));
+    const wanted = version === undefined ? undefined : readVersion('version', version);
+    return answerYaml(c, await findCollectionText(db, c.req.valid('param').collection, wanted));
   });
 
   return app;

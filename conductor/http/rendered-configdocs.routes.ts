@@ -5,7 +5,7 @@ import { airshipPath, airshipQuery, answerDocuments } from '#conductor/http/airs
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
-import { readRole, resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
+import { readVersion, resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { renderDocuments } from '#conductor/sites/revisions/render-documents.ts';
 import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
@@ -18,7 +18,7 @@ const show = createRoute({
   summary: 'Show all documents as they are worked from: nodes with what they have from their host profiles',
   request: {
     query: airshipQuery({
-      version: z.string().optional().describe('default: the buffer, or else what is committed'),
+      version: z.string().optional().describe('a role, or a number; default: the buffer, or else what is committed'),
     }),
   },
   responses: {
@@ -33,9 +33,13 @@ export function renderedConfigdocsRoutes(context: ConductorContext): ApiApp {
 
   app.openapi(show, async (c) => {
     const { version } = c.req.valid('query');
-    const role = version === undefined ? 'buffer' : readRole('version', version);
-    const id = resolveVersion(await readRoles(context.db), role, version !== undefined);
-    const documents = await listRevisionDocuments(context.db, id);
+    const { db } = context;
+    const id = await resolveVersion(db, {
+      roles: await readRoles(db),
+      version: version === undefined ? 'buffer' : readVersion('version', version),
+      isNamed: version !== undefined,
+    });
+    const documents = await listRevisionDocuments(db, id);
     const { site, faults } = await checkDocuments(context, documents);
     if (!site) {
       const message = `Revision ${id} can't be rendered: its documents have errors.`;

@@ -1,32 +1,39 @@
 import type { Queryable } from '#conductor/db/open.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { parseRole, type RevisionRole, revisionRoles } from '#conductor/sites/revisions/revision-roles.ts';
-import { type RevisionContent, readContent } from '#conductor/sites/revisions/revision-store.ts';
+import {
+  parseRole,
+  parseVersion,
+  type RevisionRole,
+  revisionRoles,
+  type SiteVersion,
+} from '#conductor/sites/revisions/revision-roles.ts';
+import { getRevision, type RevisionContent, readContent } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export type CollectionChange = 'unmodified' | 'modified' | 'created' | 'deleted';
 
-/** Two of a site's versions, each by its role. */
+/** Two of a site's versions. */
 export interface VersionPair {
-  readonly base: RevisionRole;
-  readonly diff: RevisionRole;
+  readonly base: SiteVersion;
+  readonly diff: SiteVersion;
   /** Those that the caller named, and that so have to be there. */
-  readonly named: readonly RevisionRole[];
+  readonly named: readonly SiteVersion[];
 }
 
 /** A collection in two versions, as Shipyard lists it. */
 export interface CollectionRow {
   readonly collection_name: string;
-  readonly base_version: RevisionRole;
+  readonly base_version: SiteVersion;
   /** 0 = there is none. */
   readonly base_revision: number;
   readonly base_status: 'present' | 'not present';
-  readonly new_version: RevisionRole;
+  readonly new_version: SiteVersion;
   readonly new_revision: number;
   readonly new_status: CollectionChange;
 }
 
 const choices = `must be one of ${revisionRoles.join(', ')}`;
+const orNumber = `${choices}, or a revision's number`;
 
 /**
  * Which two are meant: the seed's `base-version` and `diff-version`, or Shipyard's `versions=a,b`, which it puts in order.
@@ -42,7 +49,7 @@ export function chooseVersions(query: {
     if (query.base !== undefined || query.diff !== undefined) {
       throw new AppError('invalid_argument', 'versions: it does not go together with base-version and diff-version');
     }
-    const names = query.versions.split(',').map((name) => readRole('versions', name.trim()));
+    const names = query.versions.split(',').map((name) => readRole(name.trim()));
     const [base, diff, ...more] = revisionRoles.filter((role) => names.includes(role));
     if (!base || !diff || more.length > 0 || names.length !== 2) {
       throw new AppError(
@@ -54,12 +61,12 @@ export function chooseVersions(query: {
     const isDefault = base === 'committed' && diff === 'buffer';
     return { base, diff, named: isDefault ? [] : [base, diff] };
   }
-  const base = query.base === undefined ? 'committed' : readRole('base-version', query.base);
-  const diff = query.diff === undefined ? 'buffer' : readRole('diff-version', query.diff);
+  const base = query.base === undefined ? 'committed' : readVersion('base-version', query.base);
+  const diff = query.diff === undefined ? 'buffer' : readVersion('diff-version', query.diff);
   if (base === diff) {
     throw new AppError(
       'invalid_argument',
-      `diff-version: it is ${diff}, as base-version is; ${choices}, and two different ones`,
+      `diff-version: it is ${diff}, as base-version is; ${orNumber}, and two different ones`,
     );
   }
   return {
@@ -70,9 +77,16 @@ export function chooseVersions(query: {
 }
 
 /** @throws AppError `invalid_argument` naming the parameter and what would be right. */
-export function readRole(parameter: string, text: string): RevisionRole {
+export function readVersion(parameter: string, text: string): SiteVersion {
+  const version = parseVersion(text);
+  if (version === undefined) throw new AppError('invalid_argument', `${parameter}: '${text}' ${orNumber}`);
+  return version;
+}
+
+/** Shipyard's `versions` knows roles alone. */
+function readRole(text: string): RevisionRole {
   const role = parseRole(text);
-  if (!role) throw new AppError('invalid_argument', `${parameter}: '${text}' ${choices}`);
+  if (!role) throw new AppError('invalid_argument', `versions: '${text}' ${choices}`);
   return role;
 }
 
@@ -80,10 +94,18 @@ export function readRole(parameter: string, text: string): RevisionRole {
  * The revision of a version; of an empty buffer the committed one; 0 when there is none and nobody named it.
  * @throws AppError `not_found`.
  */
-export function resolveVersion(roles: ReadonlyMap<RevisionRole, number>, role: RevisionRole, isNamed: boolean): number {
-  const id = roles.get(role) ?? (role === 'buffer' ? roles.get('committed') : undefined);
-  if (id === undefined && isNamed && role !== 'buffer') {
-    throw new AppError('not_found', `There is no revision of version ${role} yet.`);
+export async function resolveVersion(
+  db: Queryable,
+  {
+    roles,
+    version,
+    isNamed,
+  }: Readonly<{ roles: ReadonlyMap<RevisionRole, number>; version: SiteVersion; isNamed: boolean }>,
+): Promise<number> {
+  if (typeof version === 'number') return version === 0 ? 0 : (await getRevision(db, version)).id;
+  const id = roles.get(version) ?? (version === 'buffer' ? roles.get('committed') : undefined);
+  if (id === undefined && isNamed && version !== 'buffer') {
+    throw new AppError('not_found', `There is no revision of version ${version} yet.`);
   }
   return id ?? 0;
 }
@@ -91,8 +113,8 @@ export function resolveVersion(roles: ReadonlyMap<RevisionRole, number>, role: R
 /** Every collection that either has. @throws AppError `not_found`. */
 export async function compareVersions(db: Queryable, { base, diff, named }: VersionPair): Promise<CollectionRow[]> {
   const roles = await readRoles(db);
-  const baseId = resolveVersion(roles, base, named.includes(base));
-  const diffId = resolveVersion(roles, diff, named.includes(diff));
+  const baseId = await resolveVersion(db, { roles, version: base, isNamed: named.includes(base) });
+  const diffId = await resolveVersion(db, { roles, version: diff, isNamed: named.includes(diff) });
   const before = await readContent(db, baseId);
   const after = await readContent(db, diffId);
   return [...compareCollections(before, after)].map(([collection, change]) => ({

@@ -1,26 +1,26 @@
 import type { Queryable } from '#conductor/db/open.ts';
 import { resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import type { RevisionRole } from '#conductor/sites/revisions/revision-roles.ts';
+import type { SiteVersion } from '#conductor/sites/revisions/revision-roles.ts';
 import { readCollectionText, readContent } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * A collection's text as it was uploaded.
- * @param role `buffer` = only what the buffer changes (airship.md §5); absent = the newest there is
+ * @param version `buffer` = only what the buffer changes (airship.md §5); absent = the newest there is
  * @throws AppError `not_found`.
  */
 export async function findCollectionText(
   db: Queryable,
   collection: string,
-  role: RevisionRole | undefined,
+  version: SiteVersion | undefined,
 ): Promise<string> {
   const roles = await readRoles(db);
-  const id = resolveVersion(roles, role ?? 'buffer', role !== undefined);
+  const id = await resolveVersion(db, { roles, version: version ?? 'buffer', isNamed: version !== undefined });
   const text = await readCollectionText(db, id, collection);
-  const where = role === undefined ? '' : ` in version ${role}`;
+  const where = version === undefined ? '' : ` in version ${version}`;
   if (text === undefined) throw new AppError('not_found', `Collection ${collection} could not be found${where}.`);
-  if (role !== 'buffer') return text;
+  if (version !== 'buffer') return text;
   const committed = await readContent(db, roles.get('committed') ?? 0);
   if ((await readContent(db, id)).get(collection) !== committed.get(collection)) return text;
   throw new AppError('not_found', `Collection ${collection} is not in the buffer: it is as it was committed.`);
