@@ -32,7 +32,7 @@ test.each([
   [{ url: 'ftp://events.example/' }, 400, 'url must be an http:// or https:// URL'],
   [{ url: 'http://169.254.169.254/latest' }, 403, 'BATON_WEBHOOK_URL_ALLOW'],
   [{ url: 'https://me:secret@events.example/' }, 400, 'must not have a login'],
-  [{ events: ['node.power_stat'] }, 400, 'must be of node, allocation, node.provision_state'],
+  [{ events: ['node.power_stat'] }, 400, 'must be of node, allocation, site, node.provision_state'],
   [{ secret: 'short' }, 400, '24 to 64 random bytes'],
   [{ name: 'with space' }, 400, 'letters, digits'],
 ])('%j is refused', async (more, status, text) => {
