@@ -55,11 +55,17 @@ const ConfigurationData = strictly({
   }).exactOptional(),
 });
 
+const NamesStrategy = z.object({ physical_provisioner: z.object({ deployment_strategy: text }) });
+
 const honoured = new Set(['deployment_strategy', 'prepare_node_timeout', 'deploy_timeout']);
 
-export function readConfiguration(document: SiteDocument, faults: SiteFault[]): SiteConfiguration | undefined {
+/** With faults, as much of it as can be told: whether the strategy exists does not depend on a time. */
+export function readConfiguration(document: SiteDocument, faults: SiteFault[]): SiteConfiguration {
   const data = readData(document, ConfigurationData, faults);
-  if (!data) return undefined;
+  if (!data) {
+    const strategy = NamesStrategy.safeParse(document.data).data?.physical_provisioner.deployment_strategy;
+    return { document: documentOf(document), strategy, timeouts: defaultTimeouts };
+  }
   const unused = Object.entries(data).flatMap(([section, keys]) =>
     Object.keys(keys).flatMap((key) => (honoured.has(key) ? [] : [`${section}.${key}`])),
   );

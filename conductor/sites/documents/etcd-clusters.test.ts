@@ -57,9 +57,9 @@ test('each fault with its message', () => {
     [
       "Error InvalidValue EtcdClusters d0 data.clusters: clusters is missing; it must be a list of clusters",
       "Error InvalidValue EtcdClusters d0 data.clusters[0].endpoints: endpoints must have one URL at least",
-      "Error InvalidValue EtcdClusters d0 data.clusters[0].minimum_members: minimum_members must be a number of members, 1 or more",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].minimum_members: minimum_members must be a number of members, 1 or more (given: 0)",
       "Error UnknownField EtcdClusters d0 data.clusters[0].credentials: credentials is not known here; did you mean credential?; there are name, endpoints, tls, credential, minimum_members, members",
-      "Error InvalidValue EtcdClusters d0 data.clusters[0].endpoints[0]: endpoints[0] must be http:// or https:// with host and port, such as https://192.0.2.1:2379",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].endpoints[0]: endpoints[0] must be http:// or https:// with host and port, such as https://192.0.2.1:2379 (given: "192.0.2.1")",
       "Error DuplicateEndpoint EtcdClusters d0 data.clusters[0].endpoints[1]: endpoints[1] stands there twice",
       "Error UnknownCredential EtcdClusters d0 data.clusters[0].credential: credential is no stored credential; there is etcd-kubernetes",
       "Error UnknownNode EtcdClusters d0 data.clusters[0].members[0].node: node n2 is no node; there is n1",
@@ -67,7 +67,7 @@ test('each fault with its message', () => {
       "Error PlainEndpoint EtcdClusters d0 data.clusters[0].endpoints[0]: endpoints[0] must be https://, since the cluster has tls",
       "Error NamelessMember EtcdClusters d0 data.clusters[0].members[0]: members[0] must have the member's name, or the address in its peer URL",
       "Error DuplicateMember EtcdClusters d0 data.clusters[0].members[2]: members[2] names a member that stands there already",
-      "Error InvalidValue EtcdClusters d0 data.clusters[0].tls: tls must be the name of a directory below BATON_ETCD_TLS_DIR, of letters, digits, _ . and -",
+      "Error InvalidValue EtcdClusters d0 data.clusters[0].tls: tls must be the name of a directory below BATON_ETCD_TLS_DIR, of letters, digits, _ . and - (given: "../etc")",
     ]
   `);
 });

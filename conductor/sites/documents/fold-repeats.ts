@@ -1,3 +1,4 @@
+import { withoutGiven } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /** So many documents are named for the same fault. */
@@ -10,7 +11,7 @@ const told = 5;
 export function foldRepeats(faults: readonly SiteFault[]): SiteFault[] {
   const counts = new Map<string, number>();
   const keyOf = ({ level, name, message, path, document }: SiteFault): string =>
-    `${level}\n${name}\n${message}\n${path ?? ''}\n${document?.schema ?? ''}`;
+    `${level}\n${name}\n${withoutGiven(message)}\n${path ?? ''}\n${document?.schema ?? ''}`;
   for (const fault of faults) counts.set(keyOf(fault), (counts.get(keyOf(fault)) ?? 0) + 1);
   const seen = new Map<string, number>();
   return faults.flatMap((fault) => {

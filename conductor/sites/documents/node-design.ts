@@ -20,7 +20,13 @@ const orUnset = <Schema extends z.ZodType>(schema: Schema, what: string) =>
 const texts = (what: string) => z.array(text, expected(`a list of ${what}`)).nullish();
 /** Values by names that nobody knows beforehand. */
 const mapping = z.record(z.string(), z.unknown(), expected('a mapping'));
-const textMapping = z.record(z.string(), text.nullable(), expected('a mapping of texts')).nullish();
+const labels = z
+  .record(z.string(), text.nullable(), expected('a mapping of texts'))
+  .superRefine((given, context) => {
+    if (Object.keys(given).some((key) => !/^\P{Cc}*$/u.test(key)))
+      context.addIssue('has a key with control characters, which a label must not have');
+  })
+  .nullish();
 
 const macAddress = text.transform((given, context) => {
   const mac = given === '!' ? given : parseMacAddress(given);
@@ -128,7 +134,7 @@ const design = {
   platform: Platform.nullish(),
   metadata: strictly({
     tags: texts('tags'),
-    owner_data: textMapping,
+    owner_data: labels,
     rack: optionalText,
     boot_mac: macAddress.nullish(),
   }).nullish(),

@@ -65,3 +65,14 @@ test('each fault with its place', () => {
     ]
   `);
 });
+
+test('keys and values have no control characters', () => {
+  const message = 'must have no control characters';
+  expect(readLabels(['a\u001bb: c', { 'd\u0085e': 'f' }, 'g: h'])).toEqual({
+    labels: [['g', 'h']],
+    faults: [
+      { path: [0], message },
+      { path: [1, 'd\u0085e'], message },
+    ],
+  });
+});

@@ -24,7 +24,8 @@ export function readLabels(value: unknown): {
   };
   const add = (key: string, given: string, path: readonly (string | number)[]): void => {
     const [left, right] = [key.trim(), given.trim()];
-    if (left !== '' && right !== '') labels.push([left, right]);
+    if (/\p{Cc}/u.test(left + right)) faults.push({ path, message: 'must have no control characters' });
+    else if (left !== '' && right !== '') labels.push([left, right]);
     else faults.push({ path, message: `must have a key and a value: "rack_kind: dense"` });
   };
   if (isMapping(value)) {

@@ -51,12 +51,43 @@ test('circles and unknown profiles, each told once', () => {
   `);
 });
 
+test('a chain of profiles has at most 16 of them', () => {
+  const chain = (length: number) =>
+    Array.from({ length }, (_, index) =>
+      profile(`p${index + 1}`, index + 1 === length ? 'boot_mode: bios' : `host_profile: p${index + 2}`),
+    );
+  const withNode = (length: number) => goodNode('host_profile: p1') + chain(length).join('');
+  expect(readText(withNode(16))).toMatchObject({ faults: [], site: { nodes: expect.any(Map) as unknown } });
+  expect(told(withNode(17))).toEqual([
+    'Error ProfileDepth HostProfile p1 data.host_profile: host_profile has more than 15 profiles beneath it, each the next one’s: put some of them together',
+  ]);
+  // whatever the order in which they are read
+  expect(told(goodNode('host_profile: p1') + chain(17).toReversed().join(''))).toHaveLength(1);
+});
+
+test('labels of a node have no control characters in their keys', () => {
+  expect(told(goodNode('metadata: {owner_data: {"a\\u001bb": c}}'))).toEqual([
+    'Error InvalidValue BaremetalNode n1 data.metadata.owner_data: owner_data has a key with control characters, which a label must not have',
+  ]);
+});
+
+test('a value that may be a secret is not told', () => {
+  expect(told(goodNode('boot_mode: "ada:word@x"'))[0]).toMatch(/uefi or bios$/);
+});
+
+test('faults of a field that differ in its value alone are counted together', () => {
+  const nodes = Array.from({ length: 12 }, (_, index) => goodNode(`boot_mode: b${index}`, `n${index}`, index + 1));
+  const faults = told(nodes.join(''));
+  expect(faults).toHaveLength(5);
+  expect(faults[4]).toMatch(/ \(given: "b4"\) \(and the same in 7 more documents\)$/);
+});
+
 test('a profile’s own faults are not its nodes’', () => {
   const text =
     profile('compute', 'boot_mode: legacy') + node('n1', 'host_profile: compute') + node('n2', 'host_profile: compute');
   expect(told(text)).toMatchInlineSnapshot(`
     [
-      "Error InvalidValue HostProfile compute data.boot_mode: boot_mode must be uefi or bios",
+      "Error InvalidValue HostProfile compute data.boot_mode: boot_mode must be uefi or bios (given: "legacy")",
     ]
   `);
 });

@@ -54,7 +54,10 @@ export function readNodes(
   return { nodes, documents: read, complete: nodes.size === read.size };
 }
 
-/** `undefined` = nothing can be told of it: unknown, in a circle, or with faults. */
+/** Nobody reads a longer chain; merging each of a thousand profiles with all beneath it would take its time. */
+const longestChain = 16;
+
+/** `undefined` = nothing can be told of it: unknown, in a circle, too deep, or with faults. */
 function profileResolver(
   {
     profiles,
@@ -68,14 +71,17 @@ function profileResolver(
   faults: SiteFault[],
 ): (name: string) => NodeDesign | undefined {
   const resolved = new Map<string, NodeDesign | undefined>();
+  const depths = new Map<string, number>();
   return (name) => {
     // from the profile down to one that is known already, or that has none beneath it
     const members = new Set<string>();
     let at: string | undefined = name;
     let beneath: NodeDesign | undefined = {};
+    let depth = 0;
     while (at !== undefined) {
       if (resolved.has(at)) {
         beneath = resolved.get(at);
+        depth = depths.get(at) ?? 0;
         break;
       }
       const profile = profiles.get(at);
@@ -91,9 +97,12 @@ function profileResolver(
       at = nameOf(profile.design.host_profile);
     }
     for (const each of [...members].toReversed()) {
-      const design = profiles.get(each)?.design;
-      beneath = beneath && design && mergeDesigns(design, beneath);
+      const profile = profiles.get(each);
+      depth += 1;
+      if (beneath && profile && depth > longestChain) faults.push(tooDeep(profile.document));
+      beneath = beneath && profile && depth <= longestChain ? mergeDesigns(profile.design, beneath) : undefined;
       resolved.set(each, beneath);
+      depths.set(each, depth);
     }
     return resolved.get(name);
   };
@@ -106,6 +115,11 @@ function nameOf(profile: string | null | undefined): string | undefined {
 function circle(document: SiteDocument, members: readonly string[]): SiteFault {
   const message = `leads in a circle: ${members.join(' → ')}; one of these profiles must have none beneath it`;
   return fieldFault(document, ['data', 'host_profile'], message, 'ProfileCycle');
+}
+
+function tooDeep(document: SiteDocument): SiteFault {
+  const message = `has more than ${longestChain - 1} profiles beneath it, each the next one’s: put some of them together`;
+  return fieldFault(document, ['data', 'host_profile'], message, 'ProfileDepth');
 }
 
 function unknownProfile(document: SiteDocument, name: string, others: string): SiteFault {

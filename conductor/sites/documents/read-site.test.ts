@@ -73,9 +73,9 @@ test('all faults at once, and no site', () => {
   expect(site).toBeUndefined();
   expect(faults.map(faultText)).toMatchInlineSnapshot(`
     [
-      "Error InvalidValue DeploymentStrategy deployment-strategy data.groups: groups must be a list of groups",
-      "Error InvalidValue HostProfile h data.oob: oob must be a mapping",
-      "Error InvalidValue BaremetalNode n1 data.boot_mode: boot_mode must be uefi or bios",
+      "Error InvalidValue DeploymentStrategy deployment-strategy data.groups: groups must be a list of groups (given: 3)",
+      "Error InvalidValue HostProfile h data.oob: oob must be a mapping (given: 3)",
+      "Error InvalidValue BaremetalNode n1 data.boot_mode: boot_mode must be uefi or bios (given: "legacy")",
       "Error InvalidValue Plugin p data.version: version is missing; it must be text",
     ]
   `);

@@ -83,19 +83,19 @@ max_parallel_group: 2
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].critical: critical is missing; it must be true or false",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].depends_on: depends_on is missing; it must be a list of group names, [] for none",
         "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_label: node_label is not known here; did you mean node_labels?; there are node_names, node_tags, node_labels, rack_names",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[1].node_tags: node_tags must be a list of tags",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[1].node_tags: node_tags must be a list of tags (given: "web")",
         "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].critcal: critcal is not known here; did you mean critical?; there are name, critical, depends_on, selectors, success_criteria, max_parallel_nodes, deploy_as_prepared, prepare_timeout, deploy_timeout",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].name: name must be text: put it into quotes",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].critical: critical must be true or false",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].name: name must be text: put it into quotes (given: 3)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].critical: critical must be true or false (given: "yes")",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].depends_on: depends_on must be a list of group names, [] for none",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes must be a number of nodes, 0 or more",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.maximum_failed_nodes: maximum_failed_nodes must be a number of nodes, 0 or more",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].max_parallel_nodes: max_parallel_nodes must be a number of nodes, 1 or more",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].deploy_as_prepared: deploy_as_prepared must be true or false",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].prepare_timeout: prepare_timeout must be a whole number of seconds, 1 or more",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].deploy_timeout: deploy_timeout must be a whole number of seconds, 1 or more",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.max_parallel_groups: max_parallel_groups must be a number of groups, 1 or more",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100 (given: 101)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.minimum_successful_nodes: minimum_successful_nodes must be a number of nodes, 0 or more (given: -1)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].success_criteria.maximum_failed_nodes: maximum_failed_nodes must be a number of nodes, 0 or more (given: 1.5)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].max_parallel_nodes: max_parallel_nodes must be a number of nodes, 1 or more (given: 0)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].deploy_as_prepared: deploy_as_prepared must be true or false (given: 1)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].prepare_timeout: prepare_timeout must be a whole number of seconds, 1 or more (given: 0)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].deploy_timeout: deploy_timeout must be a whole number of seconds, 1 or more (given: "1h")",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.max_parallel_groups: max_parallel_groups must be a number of groups, 1 or more (given: 0)",
         "Error UnknownField DeploymentStrategy deployment-strategy data.max_parallel_group: max_parallel_group is not known here; did you mean max_parallel_groups?; there are groups, max_parallel_groups",
       ]
     `);
@@ -108,10 +108,10 @@ max_parallel_group: 2
       );
     expect(['190', '-1', '"90"', '100.01'].flatMap(percent)).toMatchInlineSnapshot(`
       [
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100 (given: 190)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100 (given: -1)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100 (given: "90")",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].success_criteria.percent_successful_nodes: percent_successful_nodes must be a number from 0 to 100 (given: 100.01)",
       ]
     `);
     expect(['0', '100', '66.6'].flatMap(percent)).toEqual([]);
@@ -124,15 +124,15 @@ max_parallel_group: 2
       [
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[0]: node_labels[0] is "a", which has 0 colons; it must have exactly one: "key: value"",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[1]: node_labels[1] is "a:b:c", which has 2 colons; it must have exactly one: "key: value"",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[2]: node_labels[2] must have a key and a value: "rack_kind: dense"",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[3].x: x must be text: put it into quotes",
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[4]: node_labels[4] must be "key: value"",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[2]: node_labels[2] must have a key and a value: "rack_kind: dense" (given: ":b")",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[3].x: x must be text: put it into quotes (given: 1)",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[4]: node_labels[4] must be "key: value" (given: 3)",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels[5].y: y must have a key and a value: "rack_kind: dense"",
       ]
     `);
     expect(labels('zone')).toMatchInlineSnapshot(`
       [
-        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels: node_labels must be a list of labels, each "key: value"",
+        "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_labels: node_labels must be a list of labels, each "key: value" (given: "zone")",
       ]
     `);
   });
