@@ -108,17 +108,19 @@ async function claimNext(context: ConductorContext, parts: RunnerParts): Promise
     claimedAt,
   );
   const fenced = { ...fence(context, kept.requireHeld), clock };
+  const work: ActionWork = {
+    context: fenced,
+    hands,
+    action,
+    lease,
+    bell,
+    signal: AbortSignal.any([stopping, kept.signal]),
+    now: () => claimedAtMs + performance.now() - claimedAt.monotonicMs,
+    site: siteReader(fenced, { hands, revisionId: action.revisionId }),
+  };
   try {
-    await runPersistently({
-      context: fenced,
-      hands,
-      action,
-      lease,
-      bell,
-      signal: AbortSignal.any([stopping, kept.signal]),
-      now: () => claimedAtMs + performance.now() - claimedAt.monotonicMs,
-      site: siteReader(fenced, { hands, revisionId: action.revisionId }),
-    });
+    if (lease.token > 1) await tell(work, tellTakeover(config.conductorName, takenFrom));
+    await runPersistently(work);
   } finally {
     kept.stop();
     await letGo(context, claimed, stopping);
@@ -152,12 +154,19 @@ async function runPersistently(work: ActionWork): Promise<void> {
   }
 }
 
+/** @param from whose lease had run out; absent = it was let go of, or its conductor has started anew since */
+function tellTakeover(by: string, from: string | undefined): string {
+  if (from === undefined) return `conductor ${by} goes on with it, from what is recorded`;
+  if (from === by) return `conductor ${by} goes on with it, after its lease had run out`;
+  return `conductor ${by} has taken it over from ${from}, whose lease had run out`;
+}
+
 async function tell(work: ActionWork, text: string): Promise<void> {
   const { context, action } = work;
   try {
     await record(work, (tx) => addNotes(tx, action.id, [{ verbosity: 1, text }]));
   } catch (error) {
-    context.log.warn({ action: action.id, err: error }, 'note of a fault not written');
+    context.log.warn({ action: action.id, err: error }, 'note not written');
   }
 }
 

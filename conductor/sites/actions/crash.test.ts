@@ -40,6 +40,8 @@ const small = makeSite(
 );
 const seed = makeSite(seedNodes, seedStrategy);
 
+const takeover = /^conductor \S+ (goes on with it|has taken it over)/;
+
 /** What an action has left behind, without times and ids. */
 async function remains(id: string) {
   const { db } = api.context;
@@ -49,7 +51,11 @@ async function remains(id: string) {
     state: (await actionBecomes(api.context, id, hasEnded)).state,
     report: run && reportSite(run),
     // which node of a group was ready first is nobody's promise
-    notes: notes.map(({ step, subject, text }) => `${step ?? ''} ${subject ?? ''}: ${text}`).toSorted(),
+    notes: notes
+      .filter(({ text }) => !takeover.test(text))
+      .map(({ step, subject, text }) => `${step ?? ''} ${subject ?? ''}: ${text}`)
+      .toSorted(),
+    takeovers: notes.flatMap(({ text }) => (takeover.test(text) ? [text] : [])),
     tags: (await listTags(db)).map(({ tag }) => tag),
   };
 }
@@ -96,13 +102,16 @@ describe('a conductor that dies', () => {
     for (let place = 1; place <= whole.passed; place += 1) {
       const mended = await runWithDeaths(small, (life, at) => life === 1 && at === place);
       expect({ place, ...pick(mended) }).toEqual({ place, ...pick(whole) });
+      const told = 'conductor conductor-2 has taken it over from conductor-1, whose lease had run out';
+      expect(mended.takeovers).toEqual(mended.lives === 1 ? [] : [told]);
     }
   }, 120_000);
 
   test('again and again: the seed’s site comes to the same end', async () => {
     await commitRevision(api.context);
     const whole = await runWithDeaths(seed, () => false);
-    const mended = await runWithDeaths(seed, (life, at) => at === 2 + (life % 2));
+    // the first of a life's is that it has told of itself
+    const mended = await runWithDeaths(seed, (life, at) => at === 3 + (life % 2));
     expect(mended.lives).toBeGreaterThan(10);
     expect(pick(mended)).toEqual(pick(whole));
   });
@@ -134,6 +143,7 @@ describe('several conductors', () => {
     hold.looks = 0;
     expect((await actionBecomes(context, id, hasEnded)).state).toBe('complete');
     await second?.life.stop();
+    expect((await remains(id)).takeovers).toEqual([`conductor ${second?.name} goes on with it, from what is recorded`]);
     expect(world.violations).toEqual([]);
     expect(new Set(world.begun).size).toBe(world.begun.length);
   });
