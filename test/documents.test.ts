@@ -1,3 +1,5 @@
+import { access, readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { genericHardwareManager } from '#agent/hardware/generic.ts';
@@ -202,4 +204,32 @@ test('events of webhooks', async () => {
   const rows = Object.entries(webhookEvents).map(([type, meaning]) => [`\`${type}\``, meaning]);
   const text = `${generated}# Events that webhooks are told\n\n${table(['type', '`data`'], rows)}\n`;
   await expect(text).toMatchFileSnapshot('../conductor/webhooks/events.md');
+});
+
+test('every relative link in a document leads to a file', async () => {
+  const root = join(import.meta.dirname, '..');
+  const folders = ['agent', 'conductor', 'image-build', 'shared', 'test'];
+  const inFolders = await Promise.all(
+    folders.map(async (folder) =>
+      (await readdir(join(root, folder), { recursive: true })).map((path) => join(folder, path)),
+    ),
+  );
+  const documents = ['README.md', ...inFolders.flat().filter((path) => path.endsWith('.md'))];
+  const links = await Promise.all(
+    documents.map(async (path) => {
+      const text = (await readFile(join(root, path), 'utf8')).replaceAll(/^```.*?^```/gms, '');
+      const targets = [...text.matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)].map((match) => match[1] ?? '');
+      return targets.filter((target) => !/^[a-z]+:/.test(target)).map((target) => ({ path, target }));
+    }),
+  );
+  expect(links.flat().length).toBeGreaterThan(20);
+  const stale = await Promise.all(
+    links.flat().map(async ({ path, target }) =>
+      access(join(root, dirname(path), target)).then(
+        () => [],
+        () => [`${path} → ${target}`],
+      ),
+    ),
+  );
+  expect(stale.flat()).toEqual([]);
 });
