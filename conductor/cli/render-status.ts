@@ -28,7 +28,16 @@ export function renderStatus(answer: unknown): string | undefined {
   if (!parsed.success) return undefined;
   const { message, reason, details } = parsed.data;
   const advice = adviceOn({ reason, message });
-  return [inCliWords(message), ...renderFaults(details.messageList), ...advice].join('\n');
+  return [inCliWords(beforeFaults(message, details.messageList)), ...renderFaults(details.messageList), ...advice].join(
+    '\n',
+  );
+}
+
+/** A message that ends with all its faults has them in a line each below, and not twice. */
+function beforeFaults(message: string, messages: readonly Message[]): string {
+  const faults = messages.filter(({ kind }) => kind === 'ValidationMessage');
+  const told = `: ${faults.map((fault) => fault.message).join('; ')}`;
+  return faults.length > 0 && message.endsWith(told) ? message.slice(0, 1 - told.length) : message;
 }
 
 /** The same of the text of a refusal. */
