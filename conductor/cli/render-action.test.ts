@@ -102,6 +102,7 @@ describe('renderAction', () => {
       '',
     ]);
     expect(lines.at(-2)).toBe('  (12 more nodes at work)');
+    expect(lines.at(-1)).toBe('groups: 50/200; nodes: 250: █ 250 ▒ 0 x 0 ░ 0; 15 at work');
   });
 
   test.each([

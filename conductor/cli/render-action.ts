@@ -50,7 +50,9 @@ export function renderAction(action: ActionAnswer, { now, size, working = [] }: 
     renderSteps(action.steps, size.columns),
     ...(groups.length === 0 ? [] : ['', ...renderGroups(groups, room - nodes.length, size.columns)]),
     ...(nodes.length === 0 ? [] : ['', ...nodes]),
-    ...(counts === undefined || groups.length === 0 ? [] : [totals(counts, groups, working.length)]),
+    ...(counts === undefined || groups.length === 0
+      ? []
+      : [totals(counts, groups, { working: working.length, columns: size.columns })]),
   ];
 }
 
@@ -93,12 +95,16 @@ export function countStatuses(counts: Readonly<Record<NodeStatus, number>>): str
 function totals(
   counts: Readonly<Record<NodeStatus, number>>,
   groups: readonly ActionGroupAnswer[],
-  working: number,
+  { working, columns }: { readonly working: number; readonly columns: number },
 ): string {
   const all = Object.values(counts).reduce((sum, each) => sum + each, 0);
   const ended = groups.filter(({ stage }) => stage === 'success' || stage === 'failure').length;
   const atWork = working === 0 ? '' : `; ${working} at work`;
-  return `groups: ${ended} of ${groups.length} ended; nodes: ${all}: ${countStatuses(counts)}${atWork}`;
+  const line = `groups: ${ended} of ${groups.length} ended; nodes: ${all}: ${countStatuses(counts)}${atWork}`;
+  if (line.length < columns) return line;
+  // with the marks of the bars
+  const { success, prepared, failure, not_started: left } = counts;
+  return `groups: ${ended}/${groups.length}; nodes: ${all}: █ ${success} ▒ ${prepared} x ${failure} ░ ${left}${atWork}`;
 }
 
 function renderGroups(groups: readonly ActionGroupAnswer[], room: number, columns: number): string[] {
