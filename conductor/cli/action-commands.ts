@@ -11,7 +11,7 @@ import {
 } from '#conductor/cli/command.ts';
 import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
-import { cell, print, table } from '#conductor/cli/print.ts';
+import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
 import { renderAction } from '#conductor/cli/render-action.ts';
 import { concludeAction, renderActionReport } from '#conductor/cli/render-action-report.ts';
@@ -125,7 +125,10 @@ async function nodes(context: CommandContext, input: CommandInput): Promise<void
     cell(row.group),
     row.doing ?? row.reason ?? '',
   ]);
-  print(context, input, { json: rows, text: table([['name', 'status', 'phase', 'group', 'doing, or why'], ...cells]) });
+  print(context, input, {
+    json: rows,
+    text: tableFor(context.screen, [['name', 'status', 'phase', 'group', 'doing, or why'], ...cells]),
+  });
 }
 
 async function watch(context: CommandContext, input: CommandInput): Promise<void> {

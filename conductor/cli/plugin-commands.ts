@@ -8,7 +8,7 @@ import {
   textOption,
 } from '#conductor/cli/command.ts';
 import { readPluginFolder } from '#conductor/cli/plugin-folder.ts';
-import { cell, print, table } from '#conductor/cli/print.ts';
+import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
 import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/sites/plugins/view-plugin.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -70,7 +70,7 @@ async function order(context: CommandContext, input: CommandInput): Promise<void
     | (Json & PluginOrderAnswer)
     | undefined;
   if (!answer) throw new AppError('not_found', await noSuchPlugins(context, input));
-  print(context, input, { json: answer, text: renderPluginOrder(answer, flagOption(input, 'ranges')) });
+  print(context, input, { json: answer, text: renderPluginOrder(answer, flagOption(input, 'ranges'), context.screen) });
 }
 
 /** The API's 404 has no words here. */
@@ -84,7 +84,11 @@ async function noSuchPlugins({ client }: CommandContext, input: CommandInput): P
 }
 
 /** The tasks in order, each with the reason for its place, and what postfixes are for. Pure. */
-export function renderPluginOrder({ tasks, ranges }: PluginOrderAnswer, withRanges: boolean): string {
+export function renderPluginOrder(
+  { tasks, ranges }: PluginOrderAnswer,
+  withRanges: boolean,
+  screen: Parameters<typeof tableFor>[0],
+): string {
   const rows = tasks.map((each) => [
     String(each.position),
     each.stage,
@@ -94,7 +98,9 @@ export function renderPluginOrder({ tasks, ranges }: PluginOrderAnswer, withRang
     each.reason,
   ]);
   const order =
-    rows.length === 0 ? 'no tasks\n' : table([['#', 'stage', 'plugin', 'role', 'type', 'why it is there'], ...rows]);
+    rows.length === 0
+      ? 'no tasks\n'
+      : tableFor(screen, [['#', 'stage', 'plugin', 'role', 'type', 'why it is there'], ...rows]);
   if (!withRanges) return order;
   const legend = ranges.map(({ from, to, meaning }) => [`  ${from}–${to}`, meaning]);
   return `${order}\npostfixes by convention (others are allowed; none counts as 0):\n${table(legend)}`;

@@ -37,6 +37,23 @@ export function table(given: readonly (readonly string[])[]): string {
     .join('');
 }
 
+/** A table whose last column stands below its row where a terminal is too narrow for both. */
+export function tableFor(
+  screen: Pick<CommandContext['screen'], 'isTerminal' | 'size'>,
+  rows: readonly (readonly string[])[],
+): string {
+  const wide = table(rows);
+  const { columns } = screen.size();
+  if (!screen.isTerminal || wide.split('\n').every((line) => line.length <= columns)) return wide;
+  const lines = table(rows.map((row) => row.slice(0, -1))).split('\n');
+  return rows
+    .map((row, index) => {
+      const last = printable(row.at(-1) ?? '');
+      return `${lines[index]}\n${last === '' || index === 0 ? '' : `    ${last}\n`}`;
+    })
+    .join('');
+}
+
 /** An object's fields, a line each. */
 export function fieldTable(object: Readonly<Record<string, unknown>>): string {
   return table(Object.entries(object).map(([name, value]) => [name, cell(value)]));

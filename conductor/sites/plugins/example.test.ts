@@ -18,6 +18,8 @@ async function readExample(name: string) {
   return { upload, tasks: { name: upload.name, version: upload.version, tasks }, faults, leftOut };
 }
 
+const paper = { isTerminal: false, size: () => ({ columns: 80, rows: 24 }) };
+
 test('both plugins are right, with their files', async () => {
   const nics = await readExample('nic-settings');
   expect(nics).toMatchObject({ faults: [], leftOut: [] });
@@ -34,7 +36,7 @@ test('the order is the one that README.md prints, and README.md has the ranges',
   const plugins = [(await readExample('nic-settings')).tasks, (await readExample('watcher')).tasks];
   const { order } = orderTasks(plugins);
   const readme = await readFile(join(import.meta.dirname, 'README.md'), 'utf8');
-  const [tasks = ''] = renderPluginOrder(viewOrder(order), true).split('\n\n');
+  const [tasks = ''] = renderPluginOrder(viewOrder(order), true, paper).split('\n\n');
   expect(readme).toContain(tasks);
   for (const { from, to, meaning } of postfixRanges) expect(readme).toContain(`| ${from}–${to} | ${meaning} |`);
   expect(order.filter((each) => isFor(each, ['control'])).map(({ plugin, number }) => `${plugin} ${number}`)).toEqual([
