@@ -4,18 +4,15 @@ import { newParseUpload, parseUpload } from '#conductor/sites/documents/parse-up
 
 const named = (name: string, data = '{}') => `schema: armada/Chart/v1\nmetadata: {name: ${name}}\ndata: ${data}\n---\n`;
 
-/** The longest time within which nothing else had its turn. */
-async function longestPause<Result>(work: () => Promise<Result>): Promise<{ result: Result; pauseMs: number }> {
-  let last = performance.now();
-  let pauseMs = 0;
+/** How often something else had its turn meanwhile. */
+async function countTurns<Result>(work: () => Promise<Result>): Promise<{ result: Result; turns: number }> {
+  let turns = 0;
   const beat = setInterval(() => {
-    const now = performance.now();
-    pauseMs = Math.max(pauseMs, now - last);
-    last = now;
-  }, 5);
+    turns += 1;
+  }, 1);
   const result = await work();
   clearInterval(beat);
-  return { result, pauseMs };
+  return { result, turns };
 }
 
 test('it is what parseDocuments says, of small ones and of large ones', async () => {
@@ -27,9 +24,9 @@ test('it is what parseDocuments says, of small ones and of large ones', async ()
 test('one document of thousands of values holds nobody up, and more than that is refused at once', async () => {
   const flat = named('a', `[${'0,'.repeat(60_000)}0]`);
   const parse = newParseUpload({ documents: { documentValues: 50_000 } });
-  const { result, pauseMs } = await longestPause(() => parse(flat));
+  const { result, turns } = await countTurns(() => parse(flat));
   expect(result.faults.map(({ name }) => name)).toEqual(['TooLarge']);
-  expect(pauseMs).toBeLessThan(500);
+  expect(turns).toBeGreaterThan(10);
   const larger = named('a', `[${'0,'.repeat(2_000_000)}0]`);
   expect((await parseUpload(larger)).faults.map(({ message }) => message)).toEqual([
     expect.stringContaining('document 1 has 4000'),

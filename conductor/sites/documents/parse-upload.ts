@@ -1,14 +1,15 @@
-import { Worker } from 'node:worker_threads';
+import { fileURLToPath } from 'node:url';
 import {
   type DocumentLimits,
   type ParsedDocuments,
   parseDocuments,
   sizeFault,
 } from '#conductor/sites/documents/parse-documents.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { run } from '#shared/process/run.ts';
 
-interface ThreadLimits {
-  /** Characters that are read at once, without a thread: a tenth of a second at worst. */
+interface UploadLimits {
+  /** Characters that are read at once, in this process: a tenth of a second at worst. */
   readonly atOnce: number;
   readonly timeoutMs: number;
   /** Uploads of which each holds its text in memory until its turn comes. */
@@ -17,16 +18,17 @@ interface ThreadLimits {
   readonly documents: Partial<DocumentLimits>;
 }
 
-const defaultLimits: ThreadLimits = { atOnce: 16 * 1024, timeoutMs: 60_000, waiting: 8, memoryMb: 768, documents: {} };
+const defaultLimits: UploadLimits = { atOnce: 16 * 1024, timeoutMs: 60_000, waiting: 8, memoryMb: 768, documents: {} };
 
 export type ParseUpload = (text: string) => Promise<ParsedDocuments>;
 
 /**
- * Reads uploads as `parseDocuments` does, larger ones on a thread that has an end in time and memory: one document of a
- * few MiB can take minutes and gigabytes, and would take the conductor along. One after another, whoever sends them.
+ * Reads uploads as `parseDocuments` does, larger ones in a process of their own, which has an end in time and memory: one
+ * document of a few MiB can take minutes and gigabytes, and would take the conductor along (so does a thread whose
+ * memory ends: V8 then ends the whole process). One after another, whoever sends them.
  * @throws AppError `unavailable` when too many wait already
  */
-export function newParseUpload(given: Partial<ThreadLimits> = {}): ParseUpload {
+export function newParseUpload(given: Partial<UploadLimits> = {}): ParseUpload {
   const limits = { ...defaultLimits, ...given };
   const line: { last: Promise<unknown>; length: number } = { last: Promise.resolve(), length: 0 };
   return async (text) => {
@@ -38,7 +40,7 @@ export function newParseUpload(given: Partial<ThreadLimits> = {}): ParseUpload {
     }
     line.length += 1;
     const parsed = line.last
-      .then(() => parseOnThread(text, limits))
+      .then(() => parseApart(text, limits))
       .finally(() => {
         line.length -= 1;
       });
@@ -51,33 +53,24 @@ export function newParseUpload(given: Partial<ThreadLimits> = {}): ParseUpload {
 /** All of a process's. */
 export const parseUpload = newParseUpload();
 
-async function parseOnThread(text: string, limits: ThreadLimits): Promise<ParsedDocuments> {
-  const worker = new Worker(new URL('parse-worker.ts', import.meta.url), {
-    workerData: { text, limits: limits.documents },
-    resourceLimits: { maxOldGenerationSizeMb: limits.memoryMb },
-  });
-  try {
-    return await answerOf(worker, limits);
-  } finally {
-    await worker.terminate();
-  }
-}
+const program = fileURLToPath(new URL('parse-program.ts', import.meta.url));
 
-function answerOf(worker: Worker, { timeoutMs, memoryMb }: ThreadLimits): Promise<ParsedDocuments> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      resolve(tooLarge(`reading it took longer than ${timeoutMs / 1000} s`));
-    }, timeoutMs);
-    worker.once('message', resolve);
-    worker.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') resolve(tooLarge(`it takes more than ${memoryMb} MiB to read`));
-      else reject(error);
+/** Killed by SIGABRT: how V8 ends a process whose heap is full. */
+const outOfMemory = 134;
+
+async function parseApart(text: string, { timeoutMs, memoryMb, documents }: UploadLimits): Promise<ParsedDocuments> {
+  try {
+    const { stdout, exitCode } = await run(process.execPath, [`--max-old-space-size=${memoryMb}`, program], {
+      input: JSON.stringify({ text, limits: documents }),
+      timeoutMs,
+      okExitCodes: [0, outOfMemory],
     });
-    worker.once('exit', () => {
-      clearTimeout(timer);
-      reject(new Error('the thread that reads uploads ended without an answer'));
-    });
-  });
+    if (exitCode === outOfMemory) return tooLarge(`it takes more than ${memoryMb} MiB to read`);
+    return JSON.parse(stdout) as ParsedDocuments;
+  } catch (error) {
+    if (errorCode(error) === 'timeout') return tooLarge(`reading it took longer than ${timeoutMs / 1000} s`);
+    throw error;
+  }
 }
 
 function tooLarge(why: string): ParsedDocuments {
