@@ -61,3 +61,9 @@ test('on the terminal: the exit code is answered, whatever it is', async () => {
   expect(await runOnTerminal('false', [])).toBe(1);
   await expect(runOnTerminal('no-such-program', [])).rejects.toMatchObject({ code: 'command_failed' });
 });
+
+test('a process that a signal ended has 128 and the number of the signal as its exit code', async () => {
+  const abort = await run('sh', ['-c', 'kill -ABRT $$'], { okExitCodes: [134] });
+  expect(abort.exitCode).toBe(134);
+  await expect(run('sh', ['-c', 'kill -TERM $$'])).rejects.toThrow('exited with 143');
+});

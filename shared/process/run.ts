@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -165,7 +166,7 @@ function waitForExit(
     child.once('close', (code, killedBy) => {
       settle();
       if (failure) reject(failure);
-      else resolve(code ?? 128 + (killedBy === 'SIGKILL' ? 9 : 15));
+      else resolve(code ?? 128 + (killedBy === null ? 0 : constants.signals[killedBy]));
     });
   });
 }
