@@ -122,6 +122,8 @@ describe.each(['v1', 'v1beta1'] as const)('kubectl, evictions of %s', (eviction)
     const listed = await kubectl.call(['get', 'pods']);
     expect(listed.stdout).toMatch(/held\s+\S+\s+Terminating/);
     const gone = kubectl.call(['wait', '--for=delete', 'pod/held', '--timeout=20s']);
+    // kubectl refuses to wait for what is gone before its first look
+    await expect.poll(() => small.simulator.watchCount()).toBeGreaterThan(0);
     await kubectl.call(['patch', 'pod', 'held', '--type', 'merge', '-p', '{"metadata":{"finalizers":null}}']);
     await gone;
     expect(small.podsOn('n1')).toEqual([]);
