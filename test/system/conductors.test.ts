@@ -292,8 +292,15 @@ test('a database that cuts all connections is found again, by those who listen t
   }
   await operator.provision('node-0', 'deleted');
   await operator.waitForState('node-0', 'available');
-  // and their names are theirs still
-  const locks = await sql`select count(*)::int from pg_locks where locktype = 'advisory' and granted`;
+  // and each has taken its name again by its next sign of life
+  const locks = await waitUntil(
+    'each to have its name',
+    async () => {
+      const rows = await sql`select count(*)::int from pg_locks where locktype = 'advisory' and granted`;
+      return rows[0]?.['count'] === names.length ? rows : undefined;
+    },
+    { timeoutMs: 20_000 },
+  );
   expect(locks[0]?.['count']).toBe(names.length);
 });
 
