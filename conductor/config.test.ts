@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { describeSettings, readConfig } from '#conductor/config.ts';
+import { readConfig } from '#conductor/config.ts';
+import { describeSettings } from '#conductor/environment.ts';
 
 test('has a default for everything', () => {
   const config = readConfig({});

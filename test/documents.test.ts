@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { genericHardwareManager } from '#agent/hardware/generic.ts';
 import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
 import { patchRules } from '#conductor/auth/patch-rules.ts';
-import { describeSettings } from '#conductor/config.ts';
+import { describeSettings } from '#conductor/environment.ts';
 import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';

@@ -15,7 +15,7 @@ export const authMethods = ['none', 'http_basic', 'token'] as const;
 const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((text) => text === 'true');
 const port = z.coerce.number().int().min(1).max(65_535);
 
-/** Settings of who may do what; part of the conductor's environment (`config.ts`). */
+/** Settings of who may do what; part of the conductor's environment (`environment.ts`). */
 export const authEnvironment = {
   BATON_AUTH: z
     .enum(authMethods)

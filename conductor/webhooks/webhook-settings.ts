@@ -3,7 +3,7 @@ import { isLoopbackHost } from '#conductor/auth/address-ranges.ts';
 import { type OutboundRules, parseOutboundAllowList } from '#conductor/auth/outbound-url.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
-/** Settings of webhooks; part of the conductor's environment (`config.ts`). */
+/** Settings of webhooks; part of the conductor's environment (`environment.ts`). */
 export const webhookEnvironment = {
   BATON_WEBHOOK_URL_ALLOW: z
     .string()

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Settings of how etcd clusters are reached; part of the conductor's environment (`config.ts`). */
+/** Settings of how etcd clusters are reached; part of the conductor's environment (`environment.ts`). */
 export const etcdEnvironment = {
   BATON_ETCD_TLS_DIR: z
     .string()
