@@ -14,6 +14,7 @@ export * from '#conductor/db/schema/node-trait.ts';
 export * from '#conductor/db/schema/node-vif.ts';
 export * from '#conductor/db/schema/port.ts';
 export * from '#conductor/db/schema/portgroup.ts';
+export * from '#conductor/db/schema/receipt.ts';
 export * from '#conductor/db/schema/site.ts';
 export * from '#conductor/db/schema/site-action.ts';
 export * from '#conductor/db/schema/volume.ts';

@@ -1,0 +1,51 @@
+import { sql } from 'drizzle-orm';
+import { bigint, boolean, index, integer, pgTable, text, timestamp, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+
+/** What receipts are signed with: one key at a time, and all that there have ever been, to verify old receipts with. */
+export const receiptKeys = pgTable(
+  'receipt_keys',
+  {
+    /** SHA-256 of the public half as DER, 64 hex digits. */
+    fingerprint: text().primaryKey(),
+    /** PEM. */
+    publicKey: text().notNull(),
+    /** PEM, sealed; null once another key has taken its place: nobody signs with it any more. */
+    privateKey: text(),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    retiredAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [
+    // of conductors that make the first one at the same time, one wins
+    uniqueIndex('one_receipt_key_in_use').on(sql`(${table.retiredAt} is null)`).where(sql`retired_at is null`),
+  ],
+);
+export type ReceiptKeyRow = typeof receiptKeys.$inferSelect;
+
+/** Signed statements of what was wiped. They refer to nodes and flows by words alone: those may be gone, receipts stay. */
+export const receipts = pgTable(
+  'receipts',
+  {
+    /** In order of signing. */
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+    uuid: uuid().primaryKey(),
+    /** A flow has one. */
+    flowUuid: uuid().notNull().unique(),
+    nodeUuid: uuid().notNull(),
+    /** As it was called then. */
+    nodeName: text(),
+    serialNumber: text(),
+    actionId: text(),
+    preserveLocalStorage: boolean().notNull(),
+    disksWiped: integer().notNull(),
+    disksLeftAlone: integer().notNull(),
+    keyFingerprint: text()
+      .notNull()
+      .references(() => receiptKeys.fingerprint),
+    signedAt: timestamp({ withTimezone: true, precision: 3 }).notNull(),
+    /** The envelope, byte for byte as it is handed out. */
+    envelope: text().notNull(),
+  },
+  (table) => [index().on(table.nodeUuid, table.id), index().on(table.nodeName, table.id)],
+);
+export type ReceiptRow = typeof receipts.$inferSelect;
+export type ReceiptInsert = typeof receipts.$inferInsert;
