@@ -2,12 +2,12 @@ import type { DiskSettings } from '#agent/burnin/burnin-settings.ts';
 import { runSmartTest } from '#agent/burnin/smart-test.ts';
 import { verifyPass } from '#agent/burnin/verify-pass.ts';
 import type { AgentContext } from '#agent/context.ts';
-import type { SkippedDisk } from '#agent/erase/choose-disks.ts';
 import { eraseEach, type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/erase-disks.ts';
 import { readEraseOptions } from '#agent/erase/erase-options.ts';
 import { withRawDisk } from '#agent/erase/raw-disk.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
+import type { SkippedDisk } from '#shared/wire/erase-result.ts';
 
 /** One disk of the step's result. */
 export interface BurntDisk {

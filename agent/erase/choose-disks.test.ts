@@ -24,7 +24,7 @@ test('what is left alone is told with its reason', () => {
     { skipReadOnly: true, labels: new Map([['/dev/sde1', 'IR-VFD-DEV']]) },
   );
   expect(disks.map(({ name }) => name)).toEqual(['/dev/sda', '/dev/sdf', '/dev/sdh']);
-  expect(skipped).toEqual([
+  expect(skipped).toMatchObject([
     { device: '/dev/sdb', serial: 'KEEP', reason: 'it is on the skip list' },
     { device: '/dev/sdc', serial: null, reason: 'it is read-only' },
     { device: '/dev/sdd', serial: null, reason: "it is the BMC's virtual media" },

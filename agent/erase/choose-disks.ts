@@ -1,12 +1,6 @@
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** A disk that an erase step left alone, and why. */
-export interface SkippedDisk {
-  readonly device: string;
-  readonly serial: string | null;
-  readonly reason: string;
-}
+import { type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
 export interface ChosenDisks {
   readonly disks: readonly BlockDevice[];
@@ -32,9 +26,9 @@ export function chooseDisks(
   const skipped: SkippedDisk[] = [];
   for (const disk of devices.filter(isDisk)) {
     const reason = reasonToSkip(disk, isSkipped, options.labels);
-    if (reason !== undefined) skipped.push({ device: disk.name, serial: disk.serial, reason });
+    if (reason !== undefined) skipped.push(leftAlone(disk, reason));
     else if (!disk.readOnly) disks.push(disk);
-    else if (options.skipReadOnly) skipped.push({ device: disk.name, serial: disk.serial, reason: 'it is read-only' });
+    else if (options.skipReadOnly) skipped.push(leftAlone(disk, skipReasons.readOnly));
     else {
       throw new AppError(
         'storage_error',
@@ -43,6 +37,12 @@ export function chooseDisks(
     }
   }
   return { disks, skipped };
+}
+
+/** A disk and why it was left alone, for the step's result. */
+export function leftAlone(disk: BlockDevice, reason: string): SkippedDisk {
+  const { name: device, serial, wwn, model } = disk;
+  return { device, serial, wwn, model, reason };
 }
 
 /** Device and serial, as messages name a disk. */
@@ -59,11 +59,10 @@ function reasonToSkip(
   isSkipped: (disk: BlockDevice) => boolean,
   labels: ReadonlyMap<string, string> = new Map(),
 ): string | undefined {
-  if (isSkipped(disk)) return 'it is on the skip list';
+  if (isSkipped(disk)) return skipReasons.skipList;
   const names = [disk.name, ...disk.partitions.map(({ name }) => name)];
-  if (names.some((name) => labels.get(name)?.toLowerCase() === virtualMediaLabel))
-    return "it is the BMC's virtual media";
+  if (names.some((name) => labels.get(name)?.toLowerCase() === virtualMediaLabel)) return skipReasons.virtualMedia;
   // what BMCs plug in calls itself so: "AMI Virtual HDisk0", "iDRAC Virtual Floppy", "Linux File-Stor Gadget"
   const isVirtual = disk.tran === 'usb' && /virtual|file-stor gadget/i.test(`${disk.vendor ?? ''} ${disk.model ?? ''}`);
-  return isVirtual ? "it is the BMC's virtual media" : undefined;
+  return isVirtual ? skipReasons.virtualMedia : undefined;
 }

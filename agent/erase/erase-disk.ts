@@ -7,25 +7,13 @@ import type { EraseOptions } from '#agent/erase/erase-options.ts';
 import { formatNvme, readNvmeAbilities, sanitizeNvme } from '#agent/erase/nvme.ts';
 import { overwrite, overwritePasses } from '#agent/erase/overwrite.ts';
 import { withRawDisk } from '#agent/erase/raw-disk.ts';
-import { type Canary, type EraseProof, plantCanaries, proveErased } from '#agent/erase/samples.ts';
+import { type Canary, plantCanaries, proveErased } from '#agent/erase/samples.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { rereadPartitions, waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { ErasedDisk, EraseProof } from '#shared/wire/erase-result.ts';
 
 export type EraseServices = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal'>;
-
-/** One disk of the step's result. */
-export interface ErasedDisk {
-  readonly device: string;
-  readonly serial: string | null;
-  readonly method: string;
-  readonly bytes: number;
-  readonly seconds: number;
-  /** `null` where only the metadata went, which is proved by what is recognised on the disk afterwards: nothing. */
-  readonly proof: EraseProof | null;
-  /** Ways that were tried before and why they did not do. */
-  readonly tried?: readonly string[];
-}
 
 /** How far one disk is. */
 export type OnErased = (method: string, doneBytes: number, totalBytes: number) => void;
@@ -74,8 +62,18 @@ export async function eraseDisk(
       const proof = await prove(services, disk, method, planted.canaries ?? [], options);
       const seconds = (services.clock.now().getTime() - startedAt) / 1000;
       onErased(name, disk.sizeBytes, disk.sizeBytes);
-      const { name: device, serial, sizeBytes: bytes } = disk;
-      return { device, serial, method: name, bytes, seconds, proof, ...(tried.length > 0 ? { tried } : {}) };
+      const { name: device, serial, wwn, model, sizeBytes: bytes } = disk;
+      return {
+        device,
+        serial,
+        wwn,
+        model,
+        method: name,
+        bytes,
+        seconds,
+        proof,
+        ...(tried.length > 0 ? { tried } : {}),
+      };
     } catch (error) {
       if (services.signal.aborted) throw error;
       services.log.warn({ err: error, disk: disk.name, method: name }, 'a way to erase the disk did not do');

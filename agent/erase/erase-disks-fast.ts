@@ -1,25 +1,13 @@
 import type { AgentContext } from '#agent/context.ts';
-import {
-  type ErasedDisk,
-  type EraseServices,
-  eraseDisk,
-  type OnErased,
-  readAbilities,
-} from '#agent/erase/erase-disk.ts';
-import {
-  createProgress,
-  type EraseResult,
-  eraseEach,
-  type MachineDisks,
-  machineDisks,
-  prepareDisks,
-} from '#agent/erase/erase-disks.ts';
+import { type EraseServices, eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
+import { createProgress, eraseEach, type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/erase-disks.ts';
 import { eraseMetadata, verifyLooksEmpty } from '#agent/erase/erase-metadata.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
 import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
 import { nvmeController } from '#agent/erase/nvme.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
+import type { ErasedDisk, EraseResult } from '#shared/wire/erase-result.ts';
 
 /**
  * Erases what can be erased within seconds, and the metadata of all disks.
@@ -60,6 +48,8 @@ async function eraseFast(
   return {
     device: disk.name,
     serial: disk.serial,
+    wwn: disk.wwn,
+    model: disk.model,
     method: 'metadata',
     bytes: 0,
     seconds: (services.clock.now().getTime() - startedAt) / 1000,

@@ -1,6 +1,6 @@
 import type { AgentContext } from '#agent/context.ts';
-import { chooseDisks, nameDisk, type SkippedDisk } from '#agent/erase/choose-disks.ts';
-import { type ErasedDisk, eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
+import { chooseDisks, nameDisk } from '#agent/erase/choose-disks.ts';
+import { eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
 import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
 import { nvmeController } from '#agent/erase/nvme.ts';
@@ -15,6 +15,7 @@ import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
+import type { ErasedDisk, EraseResult, SkippedDisk } from '#shared/wire/erase-result.ts';
 
 /** The machine's block devices and what stands on them; another machine only in tests. */
 export interface MachineDisks {
@@ -59,12 +60,6 @@ export async function prepareDisks(
   await machine.stopArraysOn(run, disks, log);
   for (const each of skipped) log.info(each, 'disk is left alone');
   return { disks, kept, skipped };
-}
-
-/** What a step tells of all disks. */
-export interface EraseResult {
-  readonly erased: readonly ErasedDisk[];
-  readonly skipped: readonly SkippedDisk[];
 }
 
 /**

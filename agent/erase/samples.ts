@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { RawDisk } from '#agent/erase/raw-disk.ts';
 import type { SlotPool } from '#agent/image/slot-pool.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { EraseProof } from '#shared/wire/erase-result.ts';
 
 /** The unit of a sample: a multiple of every sector size in use. */
 export const sampleBytes = 4096;
@@ -10,16 +11,6 @@ export const sampleBytes = 4096;
 export interface Canary {
   readonly offset: number;
   readonly bytes: Buffer;
-}
-
-/** What was read back: evidence that the erase did something, for the step's result. */
-export interface EraseProof {
-  /** Places written with random bytes before, and read after: none had them any more. */
-  readonly canaries: number;
-  /** Places read after that were not touched before. */
-  readonly samples: number;
-  /** What all of them held: zeros, ones, or something else than before. */
-  readonly reads: 'zeros' | 'ones' | 'changed';
 }
 
 /**

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
-import type { SkippedDisk } from '#agent/erase/choose-disks.ts';
 import { type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/erase-disks.ts';
 import { eraseMetadata, verifyLooksEmpty } from '#agent/erase/erase-metadata.ts';
 import { readEraseOptions } from '#agent/erase/erase-options.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
+import type { SkippedDisk } from '#shared/wire/erase-result.ts';
 
 /**
  * Makes every disk look empty: signatures of partitions and disks, both copies of the partition table, RAID
