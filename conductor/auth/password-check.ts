@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { compare, genSaltSync } from 'bcryptjs';
 import type { PasswordUser, PasswordUsers } from '#conductor/auth/htpasswd.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { limitAtOnce } from '#shared/limit-at-once.ts';
 
 /** A hash takes a tenth of a second, and clients send the password with each request. */
 const rememberMs = 60_000;
@@ -28,12 +29,18 @@ export function createPasswordCheck(now: () => number): PasswordCheck {
   const remembered = new Map<string, { readonly hash: string; readonly until: number }>();
   // a client that sends many requests at once, when its password is forgotten, takes one turn and not all of them
   const underWay = new Map<string, Promise<boolean>>();
-  const enter = limitAtOnce(maxChecks, maxWaiting);
+  const inTurn = limitAtOnce({
+    most: maxChecks,
+    waiting: {
+      most: maxWaiting,
+      refusal: () => new AppError('busy', 'too many passwords are being checked, try again'),
+    },
+  });
   const compareOnce = (credentials: string, users: PasswordUsers, user: PasswordUser | undefined): Promise<boolean> => {
     const key = `${digest(credentials)} ${user?.hash ?? ''}`;
     const known = underWay.get(key);
     if (known) return known;
-    const check = enter(() => compare(passwordIn(credentials), user?.hash ?? hashOfNobody(users.cost)));
+    const check = inTurn(() => compare(passwordIn(credentials), user?.hash ?? hashOfNobody(users.cost)));
     const ended = check.finally(() => underWay.delete(key));
     underWay.set(key, ended);
     return ended;
@@ -72,23 +79,4 @@ function isWhole(password: string): boolean {
 /** Of the same cost as a real one, and of no password. */
 function hashOfNobody(cost: number): string {
   return `${genSaltSync(cost)}${'.'.repeat(31)}`;
-}
-
-/** Runs tasks, so many at once; the others wait, so many. */
-function limitAtOnce(most: number, mostWaiting: number): <T>(task: () => Promise<T>) => Promise<T> {
-  const state = { running: 0 };
-  const waiting: (() => void)[] = [];
-  return async (task) => {
-    if (waiting.length >= mostWaiting) throw new AppError('busy', 'too many passwords are being checked, try again');
-    // whoever ends hands its place on
-    if (state.running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
-    else state.running += 1;
-    try {
-      return await task();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else state.running -= 1;
-    }
-  };
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { looseBoolean } from '#conductor/nodes/node-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { limitAtOnce } from '#shared/limit-at-once.ts';
 
 /** What all of Airship's paths begin with here: Shipyard's, Deckhand's and Drydock's in one. */
 export const airshipPath = '/api/v1.0';
@@ -61,14 +62,14 @@ export async function answerDocuments(c: Context<ApiEnv>, documents: readonly un
   return c.body(`[${parts.join(',')}]`, 200, { 'Content-Type': 'application/json' });
 }
 
-const oneAtATime: { last: Promise<unknown> } = { last: Promise.resolve() };
+const oneAtATime = limitAtOnce({ most: 1 });
 
 /**
  * Each as text. Ten thousand documents take seconds: whatever else there is to do gets its turn every few milliseconds, and
  * of those who ask for so much at the same time one is served after the other.
  */
 export function writeInTurns(documents: readonly unknown[], write: (document: unknown) => string): Promise<string[]> {
-  const written = oneAtATime.last.then(async () => {
+  return oneAtATime(async () => {
     const parts: string[] = [];
     let since = performance.now();
     for (const document of documents) {
@@ -79,8 +80,6 @@ export function writeInTurns(documents: readonly unknown[], write: (document: un
     }
     return parts;
   });
-  oneAtATime.last = written.catch(() => undefined);
-  return written;
 }
 
 export function answerYaml(c: Context<ApiEnv>, text: string): Response {

@@ -6,13 +6,14 @@ import {
   sizeFault,
 } from '#conductor/sites/documents/parse-documents.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { limitAtOnce } from '#shared/limit-at-once.ts';
 import { run } from '#shared/process/run.ts';
 
 interface UploadLimits {
   /** Characters that are read at once, in this process: a tenth of a second at worst. */
   readonly atOnce: number;
   readonly timeoutMs: number;
-  /** Uploads of which each holds its text in memory until its turn comes. */
+  /** Uploads at the same time, with the one that is being read: each holds its text in memory until its turn comes. */
   readonly waiting: number;
   readonly memoryMb: number;
   readonly documents: Partial<DocumentLimits>;
@@ -30,23 +31,19 @@ export type ParseUpload = (text: string) => Promise<ParsedDocuments>;
  */
 export function newParseUpload(given: Partial<UploadLimits> = {}): ParseUpload {
   const limits = { ...defaultLimits, ...given };
-  const line: { last: Promise<unknown>; length: number } = { last: Promise.resolve(), length: 0 };
+  const inTurn = limitAtOnce({
+    most: 1,
+    waiting: {
+      most: limits.waiting - 1,
+      refusal: () =>
+        new AppError('unavailable', 'other uploads are being read; try again in a minute', { retryable: true }),
+    },
+  });
   return async (text) => {
     const fault = sizeFault(text, limits.documents);
     if (fault) return { documents: [], faults: [fault] };
     if (text.length <= limits.atOnce) return parseDocuments(text, limits.documents);
-    if (line.length >= limits.waiting) {
-      throw new AppError('unavailable', 'other uploads are being read; try again in a minute', { retryable: true });
-    }
-    line.length += 1;
-    const parsed = line.last
-      .then(() => parseApart(text, limits))
-      .finally(() => {
-        line.length -= 1;
-      });
-    // the next one's turn comes however this one ends, which its own caller hears of
-    line.last = parsed.catch(() => undefined);
-    return parsed;
+    return inTurn(() => parseApart(text, limits));
   };
 }
 

@@ -3,6 +3,7 @@ import type { PluginRow } from '#conductor/db/schema/site.ts';
 import type { PluginTaskRef } from '#conductor/flows/planned-step.ts';
 import { getPlugin } from '#conductor/sites/plugins/plugin-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { limitAtOnce } from '#shared/limit-at-once.ts';
 
 type Files = PluginRow['files'];
 type WhichPlugin = Pick<PluginTaskRef, 'plugin' | 'version' | 'content'>;
@@ -21,8 +22,7 @@ const defaultLimits = { sending: 8, kept: 4 };
 
 export function createPluginFiles(db: Queryable, limits: typeof defaultLimits = defaultLimits): PluginFiles {
   const kept = new Map<string, Files>();
-  const waiting = new Set<() => void>();
-  const state = { sending: 0 };
+  const inTurn = limitAtOnce({ most: limits.sending });
 
   const read = async (which: WhichPlugin): Promise<Files> => {
     const { plugin: name, version, content } = which;
@@ -36,41 +36,7 @@ export function createPluginFiles(db: Queryable, limits: typeof defaultLimits = 
     return files;
   };
 
-  const enter = async (signal: AbortSignal): Promise<void> => {
-    signal.throwIfAborted();
-    if (state.sending < limits.sending) {
-      state.sending += 1;
-      return;
-    }
-    const turn = Promise.withResolvers<void>();
-    const leave = (): void => {
-      if (waiting.delete(turn.resolve)) turn.reject(signal.reason);
-    };
-    waiting.add(turn.resolve);
-    signal.addEventListener('abort', leave, { once: true });
-    await turn.promise.finally(() => signal.removeEventListener('abort', leave));
-  };
-  const leave = (): void => {
-    const [next] = waiting;
-    if (!next) {
-      state.sending -= 1;
-      return;
-    }
-    // the place is handed on
-    waiting.delete(next);
-    next();
-  };
-
-  return {
-    take: async (signal, send) => {
-      await enter(signal);
-      try {
-        return await send(read);
-      } finally {
-        leave();
-      }
-    },
-  };
+  return { take: (signal, send) => inTurn(() => send(read), signal) };
 }
 
 /** @throws AppError `conflict` when that version has another content than it had when the deploy was planned; `not_found` */
