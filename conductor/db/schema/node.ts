@@ -4,6 +4,7 @@ import { chassis } from '#conductor/db/schema/chassis.ts';
 import type { BootMode } from '#conductor/drivers/interfaces.ts';
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import type { OsDisk } from '#shared/wire/erase-result.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -48,6 +49,11 @@ export const nodes = pgTable(
     /** As `PUT states/raid` gave it, and as the agent has built it (agent-protocol.md §7); `{}` = none. */
     targetRaidConfig: jsonb().$type<JsonObject>().notNull().default({}),
     raidConfig: jsonb().$type<JsonObject>().notNull().default({}),
+    /**
+     * Where the last image was written to: kept when the instance is released, because a wipe that preserves local storage
+     * erases it and nothing else. null = unknown: adopted, or deployed by an older release.
+     */
+    osDisk: jsonb().$type<OsDisk>(),
     /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not tell. */
     bootMode: text().$type<BootMode>(),
     secureBoot: boolean(),
