@@ -1,5 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { createBell } from '#conductor/background/bell.ts';
 import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
+import { systemClock } from '#shared/clock.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 
 export interface RepeatOptions {
@@ -31,8 +32,8 @@ export async function repeatRounds(
   const leftMs = (): number => timeoutMs - (performance.now() - startedAt);
   const ended = new AbortController();
   const timeUp = AbortSignal.timeout(timeoutMs);
-  const bell = newBell();
-  watch?.(AbortSignal.any([signal, ended.signal]), bell.ring);
+  const bell = createBell(systemClock, { burstMs });
+  watch?.(AbortSignal.any([signal, ended.signal]), () => bell.ring());
   let last: Exclude<Round, { state: 'done' }> | undefined;
   let lastError: unknown;
   try {
@@ -48,7 +49,8 @@ export async function repeatRounds(
         // what time's end cut off tells less than what was before
         if (!timeUp.aborted || !last) lastError = error;
       }
-      await bell.wait(Math.min(everyMs, Math.max(0, leftMs())), signal);
+      // what the signal's end means is said below
+      await bell.rest(Math.min(everyMs, Math.max(0, leftMs())), signal).catch(() => undefined);
     } while (!signal.aborted && leftMs() > 0);
   } finally {
     ended.abort();
@@ -65,25 +67,4 @@ export async function repeatRounds(
     cause: lastError,
     details: { messages: [...messages, ...failure] },
   });
-}
-
-/** Rings of before the wait count: what has changed during a round may not have been seen by it. */
-function newBell(): {
-  readonly ring: () => void;
-  wait(timeoutMs: number, signal: AbortSignal): Promise<void>;
-} {
-  let rung = Promise.withResolvers<void>();
-  return {
-    ring: () => rung.resolve(),
-    wait: async (timeoutMs, signal) => {
-      const over = new AbortController();
-      const pause = (ms: number): Promise<void> =>
-        delay(ms, undefined, { signal: AbortSignal.any([signal, over.signal]) }).catch(() => undefined);
-      await Promise.race([rung.promise, pause(timeoutMs)]);
-      over.abort();
-      const burst = Math.min(burstMs, timeoutMs);
-      await delay(burst, undefined, { signal }).catch(() => undefined);
-      rung = Promise.withResolvers();
-    },
-  };
 }

@@ -1,3 +1,4 @@
+import { type Bell, createBell } from '#conductor/background/bell.ts';
 import { fence } from '#conductor/background/fence.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
@@ -11,7 +12,6 @@ import {
 } from '#conductor/sites/actions/action-lease.ts';
 import { siteActionChannel, tellRunners } from '#conductor/sites/actions/action-store.ts';
 import { type ActionWork, record, siteReader } from '#conductor/sites/actions/action-work.ts';
-import { type Bell, createBell } from '#conductor/sites/actions/bell.ts';
 import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { runAction } from '#conductor/sites/actions/run-action.ts';
