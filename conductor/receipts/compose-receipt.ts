@@ -1,0 +1,100 @@
+import type { LeftDisk, WipedDisk, WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
+import { receiptKind, receiptVersion } from '#conductor/receipts/receipt-fields.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type EraseResult, skipReasons } from '#shared/wire/erase-result.ts';
+
+/** A disk as the machine's inventory has it; `null` where the hardware is silent. */
+export interface InventoriedDisk {
+  readonly device: string;
+  readonly model: string | null;
+  readonly serial: string | null;
+  readonly wwn: string | null;
+  readonly sizeBytes: number | null;
+}
+
+/** All that a receipt is made of. */
+export interface ReceiptFacts
+  extends Pick<WipeReceipt, 'id' | 'conductor' | 'node' | 'switch_ports' | 'flows' | 'site_action' | 'requested_by'> {
+  readonly preserveLocalStorage: boolean;
+  readonly result: EraseResult;
+  readonly inventoried: readonly InventoriedDisk[];
+  readonly times: { readonly started: Date; readonly wiped: Date; readonly signed: Date };
+}
+
+/**
+ * The statement to be signed.
+ * @throws AppError `storage_error` naming what is not proved: a receipt says nothing that nobody has seen.
+ */
+export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
+  const { result, preserveLocalStorage, times } = facts;
+  refuseUnproved(facts);
+  return {
+    kind: receiptKind,
+    version: receiptVersion,
+    id: facts.id,
+    conductor: facts.conductor,
+    node: facts.node,
+    preserve_local_storage: preserveLocalStorage,
+    disks_wiped: result.erased.map(wipedDisk),
+    disks_left_alone: result.skipped.map((disk) => leftDisk(disk, facts.inventoried)),
+    disks_not_seen: unseenDisks(facts).map(({ sizeBytes, ...disk }) => ({ ...disk, size_bytes: sizeBytes })),
+    switch_ports: facts.switch_ports,
+    times: {
+      started: times.started.toISOString(),
+      wiped: times.wiped.toISOString(),
+      signed: times.signed.toISOString(),
+    },
+    flows: facts.flows,
+    site_action: facts.site_action,
+    requested_by: facts.requested_by,
+  };
+}
+
+function refuseUnproved({ result, preserveLocalStorage, inventoried }: ReceiptFacts): void {
+  const { erased, skipped } = result;
+  const unproved = erased.filter(({ proof }) => proof === null || proof.canaries + proof.samples === 0);
+  if (unproved.length > 0) throw refusal(`nothing was read back of ${unproved.map(nameOf).join(', ')}`);
+  const preserved = skipped.filter(({ reason }) => reason === skipReasons.preserved);
+  if (preserved.length > 0 && !preserveLocalStorage) {
+    throw refusal(`${preserved.map(nameOf).join(', ')} was preserved, which nobody has asked for`);
+  }
+  if (erased.length > 0) return;
+  if (preserveLocalStorage) throw refusal('no disk with an operating system was wiped');
+  if (skipped.length === 0 && inventoried.length > 0) {
+    throw refusal(`the wipe met no disk, and the machine's inventory has ${inventoried.map(nameOf).join(', ')}`);
+  }
+}
+
+function refusal(reason: string): AppError {
+  return new AppError('storage_error', `no receipt is signed for what is not proved: ${reason}`);
+}
+
+function nameOf({ device, serial }: { readonly device: string; readonly serial: string | null }): string {
+  return serial === null ? device : `${device} (serial ${serial})`;
+}
+
+function wipedDisk(disk: EraseResult['erased'][number]): WipedDisk {
+  const { device, model, serial, wwn, bytes, method, proof, seconds, tried } = disk;
+  if (proof === null) throw refusal(`nothing was read back of ${nameOf(disk)}`);
+  return { device, model, serial, wwn, size_bytes: bytes, method, proof, seconds, tried: [...(tried ?? [])] };
+}
+
+function leftDisk(disk: EraseResult['skipped'][number], inventoried: readonly InventoriedDisk[]): LeftDisk {
+  const known = inventoried.find((each) => isSame(each, disk));
+  const { device, model, serial, wwn, reason } = disk;
+  return { device, model, serial, wwn, size_bytes: known?.sizeBytes ?? null, reason };
+}
+
+function unseenDisks({ result, inventoried }: ReceiptFacts): InventoriedDisk[] {
+  const seen = [...result.erased, ...result.skipped];
+  return inventoried.filter((disk) => !seen.some((each) => isSame(disk, each)));
+}
+
+type Identity = Pick<InventoriedDisk, 'device' | 'serial' | 'wwn'>;
+
+/** The kernel names disks as it likes, so names count only where there is nothing else. */
+function isSame(one: Identity, other: Identity): boolean {
+  if (one.serial !== null && other.serial !== null) return one.serial === other.serial;
+  if (one.wwn !== null && other.wwn !== null) return one.wwn === other.wwn;
+  return one.device === other.device;
+}

@@ -1,0 +1,80 @@
+import { and, desc, eq, lt, or } from 'drizzle-orm';
+import type { Queryable } from '#conductor/db/open.ts';
+import { type ReceiptInsert, type ReceiptRow, receipts } from '#conductor/db/schema/receipt.ts';
+import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A receipt as lists show it. */
+export type ListedReceipt = Omit<ReceiptRow, 'envelope'>;
+
+const { envelope: _, ...listed } = {
+  id: receipts.id,
+  uuid: receipts.uuid,
+  flowUuid: receipts.flowUuid,
+  nodeUuid: receipts.nodeUuid,
+  nodeName: receipts.nodeName,
+  serialNumber: receipts.serialNumber,
+  actionId: receipts.actionId,
+  preserveLocalStorage: receipts.preserveLocalStorage,
+  disksWiped: receipts.disksWiped,
+  disksLeftAlone: receipts.disksLeftAlone,
+  keyFingerprint: receipts.keyFingerprint,
+  signedAt: receipts.signedAt,
+  envelope: receipts.envelope,
+};
+
+/**
+ * Newest first.
+ * @param filter `node`: uuid or name, of a node that is there or of one that is gone; `before`: a receipt's uuid
+ * @throws AppError `invalid_argument` for a marker that is no receipt.
+ */
+export async function listReceipts(
+  db: Queryable,
+  filter: {
+    readonly node: string | undefined;
+    readonly flow: string | undefined;
+    readonly marker: string | undefined;
+    readonly limit: number;
+  },
+): Promise<ListedReceipt[]> {
+  const { node, flow, marker, limit } = filter;
+  const before = marker === undefined ? undefined : await findReceipt(db, marker);
+  if (marker !== undefined && !before) throw new AppError('invalid_argument', `marker: there is no receipt ${marker}`);
+  return db
+    .select(listed)
+    .from(receipts)
+    .where(
+      and(
+        node === undefined ? undefined : await isOfNode(db, node),
+        flow === undefined ? undefined : eq(receipts.flowUuid, flow),
+        before === undefined ? undefined : lt(receipts.id, before.id),
+      ),
+    )
+    .orderBy(desc(receipts.id))
+    .limit(limit);
+}
+
+/** A node that is there may have had another name when it was wiped. */
+async function isOfNode(db: Queryable, ident: string) {
+  if (isUuid(ident)) return eq(receipts.nodeUuid, ident.toLowerCase());
+  const node = await findNode(db, ident);
+  return or(eq(receipts.nodeName, ident), node ? eq(receipts.nodeUuid, node.uuid) : undefined);
+}
+
+export async function findReceipt(db: Queryable, uuid: string): Promise<ReceiptRow | undefined> {
+  const [row] = await db.select().from(receipts).where(eq(receipts.uuid, uuid));
+  return row;
+}
+
+export async function findReceiptOfFlow(db: Queryable, flowUuid: string): Promise<ReceiptRow | undefined> {
+  const [row] = await db.select().from(receipts).where(eq(receipts.flowUuid, flowUuid));
+  return row;
+}
+
+/** Keeps it, unless the flow has one: then that one stays. @returns the one that is kept */
+export async function keepReceipt(db: Queryable, receipt: ReceiptInsert): Promise<ReceiptRow> {
+  await db.insert(receipts).values(receipt).onConflictDoNothing({ target: receipts.flowUuid });
+  const kept = await findReceiptOfFlow(db, receipt.flowUuid);
+  if (!kept) throw new AppError('internal', `keep receipt ${receipt.uuid}: the database has none of its flow`);
+  return kept;
+}

@@ -1,0 +1,31 @@
+import type { ListedReceipt } from '#conductor/receipts/receipt-store.ts';
+import type { ListedReceiptKey } from '#conductor/receipts/signing-key-store.ts';
+
+/** A receipt as lists answer it. */
+export function viewReceipt(row: ListedReceipt) {
+  return {
+    id: row.uuid,
+    node_uuid: row.nodeUuid,
+    node_name: row.nodeName,
+    serial_number: row.serialNumber,
+    preserve_local_storage: row.preserveLocalStorage,
+    disks_wiped: row.disksWiped,
+    disks_left_alone: row.disksLeftAlone,
+    flow: row.flowUuid,
+    site_action: row.actionId,
+    key: row.keyFingerprint,
+    signed_at: row.signedAt.toISOString(),
+  };
+}
+export type ReceiptAnswer = ReturnType<typeof viewReceipt>;
+
+/** A key as lists answer it; `retired_at` is null for the one in use. */
+export function viewReceiptKey(row: ListedReceiptKey) {
+  return {
+    fingerprint: row.fingerprint,
+    public_key: row.publicKey,
+    created_at: row.createdAt.toISOString(),
+    retired_at: row.retiredAt?.toISOString() ?? null,
+  };
+}
+export type ReceiptKeyAnswer = ReturnType<typeof viewReceiptKey>;
