@@ -12,6 +12,7 @@ import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import type { PowerState } from '#conductor/nodes/power-states.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
 
 const failuresUntilMaintenance = 3;
 const concurrentReads = 8;
@@ -42,14 +43,14 @@ export async function syncPower(context: ConductorContext, signal: AbortSignal):
       ),
     );
   // each node is one conductor's: a BMC is asked once a period, however many there are
-  const queue = resting.filter((node) => responsibleConductor(live, node) === conductorName).values();
-  const reader = async (): Promise<void> => {
-    for (const { uuid } of queue) {
-      if (signal.aborted) return;
-      await syncOne(context, uuid, signal);
-    }
-  };
-  await Promise.all(Array.from({ length: concurrentReads }, reader));
+  const ours = resting.filter((node) => responsibleConductor(live, node) === conductorName);
+  // one node that can't be recorded keeps no other from its turn; a database that is away is not asked for each
+  const failures: unknown[] = [];
+  const sync = ({ uuid }: { readonly uuid: string }): Promise<unknown> =>
+    syncOne(context, uuid, signal).catch((error: unknown) => failures.push(error));
+  const goOn = (): boolean => !signal.aborted && failures.length < concurrentReads;
+  await inParallel(ours, sync, { atOnce: concurrentReads, goOn });
+  if (failures.length > 0) throw failures[0];
 }
 
 /** A BMC that is away takes a minute to fail: the node is not held meanwhile, so that nobody waits for that. */

@@ -3,6 +3,7 @@ import { compareFields } from '#conductor/cli/compare-fields.ts';
 import { listAll } from '#conductor/cli/list-all.ts';
 import type { DescribedNode } from '#conductor/cli/node-file.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
 
 /**
  * `completed`: the node was there, and now has the ports, port groups and traits that it lacked; `differs`: it is there
@@ -25,7 +26,7 @@ interface Options {
 }
 
 /** So many at once: a conductor answers one client faster than one round trip after another. */
-const parallel = 8;
+const atOnce = 8;
 
 /**
  * Makes the nodes that are not there yet, with all that belongs to them, and goes on where one fails. A run that broke off
@@ -36,17 +37,12 @@ export async function createNodes(
   nodes: readonly DescribedNode[],
   options: Options,
 ): Promise<NodeResult[]> {
-  const results: NodeResult[] = [];
-  const queue = nodes.entries();
-  const work = async (): Promise<void> => {
-    for (const [index, node] of queue) {
-      const result = await createNode(client, node, options.dryRun);
-      results[index] = result;
-      options.onResult(result);
-    }
+  const make = async (node: DescribedNode): Promise<NodeResult> => {
+    const result = await createNode(client, node, options.dryRun);
+    options.onResult(result);
+    return result;
   };
-  await Promise.all(Array.from({ length: parallel }, work));
-  return results;
+  return inParallel(nodes, make, { atOnce });
 }
 
 async function createNode(client: ApiClient, node: DescribedNode, dryRun: boolean): Promise<NodeResult> {

@@ -1,3 +1,5 @@
+import { inParallel } from '#shared/in-parallel.ts';
+
 /**
  * Does all of it, so many at a time; what has not begun when the time is over is left out. In random order, so that what
  * comes to nothing again and again keeps nobody else from its turn for long.
@@ -9,23 +11,9 @@ export async function actInTurn<Item, Result>(
   act: (item: Item) => Promise<Result>,
   { atOnce, budgetMs, now = () => performance.now() }: InTurnOptions,
 ): Promise<Map<Item, Result>> {
-  const results = new Map<Item, Result>();
-  const queue = shuffle(items);
   const end = now() + budgetMs;
-  const failures: unknown[] = [];
-  const worker = async (): Promise<void> => {
-    for (let item = queue.pop(); item !== undefined; item = now() < end ? queue.pop() : undefined) {
-      if (failures.length > 0) return;
-      try {
-        results.set(item, await act(item));
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
-  if (failures.length > 0) throw failures[0];
-  return results;
+  const actOn = async (item: Item): Promise<[Item, Result]> => [item, await act(item)];
+  return new Map(await inParallel(shuffle(items), actOn, { atOnce, goOn: () => now() < end }));
 }
 
 export interface InTurnOptions {
