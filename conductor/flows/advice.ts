@@ -60,7 +60,12 @@ function waitsTooLong({ waitedMs, limitMs = Infinity }: AdviceStep): boolean {
 const ways: Readonly<
   Record<
     FlowKindName,
-    { readonly restsIn: ProvisionState; readonly next: (node: string) => string; readonly inMaintenance?: boolean }
+    // `any`: the flow leaves the node where it was
+    {
+      readonly restsIn: ProvisionState | 'any';
+      readonly next: (node: string) => string;
+      readonly inMaintenance?: boolean;
+    }
   >
 > = {
   verify: { restsIn: 'enroll', next: (node) => `\`baton manage ${node}\` checks again` },
@@ -103,12 +108,24 @@ const ways: Readonly<
   },
   // possible in maintenance, too
   teardown: { restsIn: 'error', next: (node) => `\`baton undeploy ${node}\` tries again`, inMaintenance: true },
+  decommission: {
+    restsIn: 'any',
+    next: (node) => `the action of \`baton watch ${node}\` can be asked for again, which goes on where this has ended`,
+  },
+  wipe: {
+    restsIn: 'clean failed',
+    next: (node) => `\`baton manage ${node}\` and \`baton provide ${node}\` wipe again`,
+  },
+  leave_cluster: {
+    restsIn: 'any',
+    next: (node) => `the action of \`baton watch ${node}\` can be asked for again, which goes on where this has ended`,
+  },
 };
 
 function afterTheEnd(facts: AdviceFacts): string | null {
   const { node, step } = facts;
   const way = ways[facts.kind];
-  if (facts.provisionState !== way.restsIn) return null;
+  if (way.restsIn !== 'any' && facts.provisionState !== way.restsIn) return null;
   const leave =
     facts.inMaintenance && !way.inMaintenance ? `Take it out of maintenance: \`baton maintenance off ${node}\`.` : '';
   const next = `${facts.state === 'failed' ? 'Then ' : ''}${way.next(node)}.`;

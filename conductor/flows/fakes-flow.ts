@@ -2,7 +2,7 @@ import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 
 /** What the deploy interface does, as in Ironic; inspection and rescue have interfaces of their own. */
-const ofDeployInterface: ReadonlySet<FlowKindName> = new Set(['deploy', 'clean', 'manual_clean', 'service']);
+const ofDeployInterface: ReadonlySet<FlowKindName> = new Set(['deploy', 'clean', 'manual_clean', 'service', 'wipe']);
 
 /** Whether the flow does nothing at the machine but what its fake BMC does. */
 export function fakesFlow(kind: FlowKindName, node: Parameters<typeof hasFakeDeploy>[0]): boolean {

@@ -137,7 +137,7 @@ async function endInSuccess(
   const kind = flowKinds[flow.kind];
   const conductor = context.config.conductorName;
   await endFlow(context, tx, flow, { state: 'succeeded' });
-  const event = flow.kind === 'clean' ? cleanedEvent(node) : kind.events.done;
+  const event = flow.kind === 'clean' || flow.kind === 'wipe' ? cleanedEvent(node) : kind.events.done;
   if (!event) return;
   const moved = await applyEvent(tx, node, event, {
     conductor,
@@ -145,15 +145,25 @@ async function endInSuccess(
     lastError: null,
   });
   if (kind.next !== 'clean') return;
-  if (node.automatedClean ?? context.config.automatedClean) {
-    const isFake = fakesFlow('clean', node);
-    const why = isFake ? { isFake, withoutAgent: 'its deploy interface is fake' } : {};
-    const steps = planSteps(flowKinds.clean, { requested: [], ...why });
-    const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };
-    await insertFlow(tx, { nodeUuid: node.uuid, kind: 'clean', ...asked, steps });
+  if (flow.wipe) await followWith(tx, { node, flow, kind: 'wipe' });
+  else if (node.automatedClean ?? context.config.automatedClean) {
+    await followWith(tx, { node, flow, kind: 'clean' });
   } else {
     await applyEvent(tx, moved, cleanedEvent(node), { conductor, target: null });
   }
+}
+
+/** What a flow has promised to be followed by, for whom it was asked. */
+async function followWith(
+  tx: Transaction,
+  { node, flow, kind }: { readonly node: NodeRow; readonly flow: FlowRow; readonly kind: 'clean' | 'wipe' },
+): Promise<void> {
+  const isFake = fakesFlow(kind, node);
+  const why = isFake ? { isFake, withoutAgent: 'its deploy interface is fake' } : {};
+  const steps = planSteps(flowKinds[kind], { requested: [], ...why });
+  const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };
+  const wipe = kind === 'wipe' ? (flow.wipe ?? undefined) : undefined;
+  await insertFlow(tx, { nodeUuid: node.uuid, kind, ...asked, wipe, steps });
 }
 
 /** A retired node gets no further instance: it rests where it can't be deployed (ironic-api.md §3.8). */

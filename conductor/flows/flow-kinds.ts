@@ -4,7 +4,7 @@ import type { ProvisionEvent, ProvisionState } from '#conductor/nodes/provision-
 
 /** A core step's place: what runs it stands in `conductor-steps/`. */
 export interface CoreStep {
-  readonly interface: 'deploy' | 'power';
+  readonly interface: 'deploy' | 'power' | 'cluster';
   readonly step: string;
   readonly priority: number;
   /** The agent does the work (`write_image`); an advertised step of the same name is hidden by it. */
@@ -30,8 +30,8 @@ export interface FlowKind {
     readonly done?: ProvisionEvent;
     readonly fail?: ProvisionEvent;
   };
-  /** `target_provision_state` while it runs. */
-  readonly target: ProvisionState;
+  /** `target_provision_state` while it runs; null = the node stays where it is. */
+  readonly target: ProvisionState | null;
   /** First and last of all, whatever the priorities between them. */
   readonly opening: readonly CoreStep[];
   /** Sorted with the agent's, the drivers' and the request's steps by priority. */
@@ -59,6 +59,7 @@ const deployStep = (step: string, priority = 0, more: Partial<CoreStep> = {}): C
   ...more,
 });
 const powerStep = (step: string): CoreStep => ({ interface: 'power', step, priority: 0 });
+const clusterStep = (step: string): CoreStep => ({ interface: 'cluster', step, priority: 0 });
 
 const inBand = (kind: StepKind, window?: InBandSteps['window']): InBandSteps => ({
   kind,
@@ -188,4 +189,45 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     cleanup: [],
     next: 'clean',
   },
+  // seed 001's order; the instance runs on, and the node keeps its state
+  decommission: {
+    ...common,
+    events: {},
+    target: null,
+    opening: [
+      clusterStep('drain'),
+      clusterStep('clear_labels'),
+      clusterStep('remove_etcd'),
+      clusterStep('wait_for_etcd'),
+      clusterStep('shutdown_kubelet'),
+    ],
+    closing: [],
+    cleanup: [],
+  },
+  // in place of `clean`, off the tenant network; it ends with the machine off, as seed 001 wants, fast track or not
+  wipe: {
+    ...common,
+    events: { ...working, done: 'done' },
+    target: 'available',
+    opening: [deployStep('boot_ramdisk')],
+    closing: [...leaveRamdisk],
+    cleanup: [deployStep('collect_logs'), ...makeSafe],
+    asRequested: true,
+    inBand: inBand('clean'),
+    ramdiskNetwork: 'cleaning',
+    fault: 'clean failure',
+  },
+  leave_cluster: {
+    ...common,
+    events: {},
+    target: null,
+    opening: [clusterStep('remove_node')],
+    closing: [],
+    cleanup: [],
+  },
 };
+
+/** Whether the kind leaves the node's state alone: it is about the clusters that the node is part of. */
+export function isBesideStates(kind: FlowKind): boolean {
+  return Object.keys(kind.events).length === 0;
+}

@@ -12,7 +12,16 @@ export type FlowKindName =
   | 'rescue'
   | 'unrescue'
   | 'adopt'
-  | 'teardown';
+  | 'teardown'
+  | 'decommission'
+  | 'wipe'
+  | 'leave_cluster';
+
+/** How a node's disks are wiped when its instance is given up (seed 001, "Drydock Destroy Node"). */
+export interface WipeWish {
+  /** Only the disk with the operating system is wiped, every other stays as it is. */
+  readonly preserveLocalStorage: boolean;
+}
 
 /** The lists of steps that agents and drivers offer, each with priorities of its own. */
 export type StepKind = 'deploy' | 'clean' | 'service';

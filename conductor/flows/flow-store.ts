@@ -7,7 +7,7 @@ import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { storableJson } from '#conductor/db/storable-json.ts';
 import { tableReader } from '#conductor/db/table-reader.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';
 import { attendedBy } from '#conductor/nodes/node-lease.ts';
 import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
@@ -51,6 +51,7 @@ export async function insertFlow(
     readonly requestedSteps?: RequestedStep[];
     /** Of a plan that was complete when it was read. */
     readonly planHash?: string | undefined;
+    readonly wipe?: WipeWish | undefined;
     readonly steps: readonly PlannedStep[];
   },
 ): Promise<string> {
@@ -64,6 +65,7 @@ export async function insertFlow(
     actionId: flow.actionId ?? null,
     requestedSteps: flow.requestedSteps ?? [],
     planHash: flow.planHash ?? null,
+    wipe: flow.wipe ?? null,
   });
   await insertSteps(tx, { flowUuid: uuid, phase: 'main', from: 1, steps: flow.steps });
   await tellWebhooks(tx, flow.nodeUuid, { type: 'node.flow_started', data: { flow: uuid, kind: flow.kind } });
@@ -154,6 +156,14 @@ export async function recordStepEvent(
     RETURNING uuid`);
   const rows = rowsOf(answer) as unknown[];
   if (rows.length === 0) throw new AppError('lease_lost', `step ${step.uuid} was moved on by somebody else`);
+}
+
+/** What a step has come to so far, told before it has ended; its end may tell it anew. */
+export async function noteOutput(tx: Transaction, stepUuid: string, output: unknown): Promise<void> {
+  await tx
+    .update(flowSteps)
+    .set({ output: storableJson(output) })
+    .where(eq(flowSteps.uuid, stepUuid));
 }
 
 function time(at: Date | null) {

@@ -7,8 +7,8 @@ import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
+import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import { type Plan, readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
@@ -33,6 +33,9 @@ import { openNodeDocument, sealConfigDrive, sealNode } from '#conductor/secrets/
 import { refuseSealedTexts } from '#conductor/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { requireAction } from '#conductor/sites/actions/action-lease.ts';
+import { abortTeardown } from '#conductor/teardown/abort-teardown.ts';
+import { refuseUnderWay } from '#conductor/teardown/refuse-under-way.ts';
+import { refuseForeignWipe, wipeOf } from '#conductor/teardown/wipe-wish.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ProvisionRequest {
@@ -46,6 +49,8 @@ export interface ProvisionRequest {
   readonly planHash?: string | undefined;
   /** In plain text; kept as a hash. */
   readonly rescuePassword?: string | undefined;
+  /** With `deleted` and `provide`: the disks are wiped in place of automated cleaning, whatever the settings of that. */
+  readonly wipe?: WipeWish | undefined;
   readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
   /** Only while the node is nobody's. */
   readonly isUnowned?: boolean;
@@ -70,13 +75,17 @@ export async function requestProvision(
   const { secrets } = context;
   const { event } = provisionVerbs[request.verb];
   const work = verbWork[event];
+  const stopped = `stopped by the operator's '${request.verb}'`;
+  // such a flow leaves the node in a state in which there is nothing to abort
+  if (event === 'abort' && (await abortTeardown(context, node.uuid, stopped))) return;
+  refuseForeignWipe(node, request);
   // what is at work may end where the verb is possible: clients try again on 409 and give up on 400
   if (!isPossible(node, request.verb)) await refuseReserved(context.db, node.uuid);
   refuseImpossible(node, request.verb);
   refuseForbidden(node, request.verb);
   await lookForConductor(context, node);
   refuseUnattended(context, node);
-  await refuseInvalid(context, node, work.needs);
+  await refuseInvalid(context, node, request.wipe ? verbWork.clean.needs : work.needs);
   const given = work.kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
   checkFetched('configdrive', given, context.config.outbound.images);
   const configDrive =
@@ -179,11 +188,14 @@ async function startWork(
   const flow = await findOpenFlow(tx, node.uuid);
   if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
   if (flow) {
+    const isKnown = Object.hasOwn(flowKinds, flow.kind);
+    if (isKnown && isBesideStates(flowKinds[flow.kind])) refuseUnderWay(node, flow, work.verb);
     const error = `stopped by the operator's '${work.verb}'`;
     if (work.event === 'abort') return abort(context, tx, { node, flow, error, options });
     await stopFlow(context, tx, flow, { error, thenEnd: true });
   }
-  const kind = kindToStart(node, work.event);
+  const wipe = await wipeOf(tx, node, work);
+  const kind = kindToStart(node, work.event, wipe);
   const plan = kind ? await planRequested({ ...context, db: tx }, node, kind, work) : undefined;
   const moved = await applyEvent(tx, node, work.event, {
     ...options,
@@ -204,6 +216,7 @@ async function startWork(
     requestedSteps: await sealSteps({ ...context, db: tx }, node.uuid, work.steps ?? []),
     // with what this request itself has changed: its sender knows of that
     planHash: work.planHash === undefined ? undefined : plan.hash,
+    wipe: kind === 'wipe' || kind === 'teardown' ? wipe : undefined,
     steps: plan.steps,
   });
 }
@@ -236,11 +249,12 @@ async function refuseUnreadPlan(
   refuseOtherPlan(plan, work.planHash);
 }
 
-function kindToStart(node: NodeRow, event: VerbEvent): FlowKindName | undefined {
+function kindToStart(node: NodeRow, event: VerbEvent, wipe?: WipeWish): FlowKindName | undefined {
   // the instance comes back whose service had failed
   if (event === 'abort') return node.provisionState === 'service failed' ? 'restore' : undefined;
   // manageable again needs no proof: the BMC was proven when the node left enroll
-  return nextProvisionState(node.provisionState, event) === 'manageable' ? undefined : verbWork[event].kind;
+  if (nextProvisionState(node.provisionState, event) === 'manageable') return undefined;
+  return event === 'provide' && wipe ? 'wipe' : verbWork[event].kind;
 }
 
 interface FlowOfNode {

@@ -13,7 +13,7 @@ import { type Hide, hideSecrets } from '#conductor/secrets/hide-secrets.ts';
 import { nodeSecretTexts, openStepArgs } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
-import type { HardwareManagerVersion } from '#shared/wire/step.ts';
+import type { HardwareManagerVersion, StepInterface } from '#shared/wire/step.ts';
 
 /** What a conductor's step may use; facts are as of the moment at which the step is run or resumed. */
 export interface StepContext extends ConductorContext {
@@ -55,7 +55,9 @@ export type ConductorStepOutcome =
   | { readonly kind: 'again'; readonly reason: string; readonly timeoutMs: number; readonly checkEveryMs: number };
 
 /** A conductor's step: the shared definition, with the wider outcome. */
-export type ConductorStep = Pick<StepDefinition<StepContext>, 'interface' | 'step' | 'description'> & {
+export type ConductorStep = Pick<StepDefinition<StepContext>, 'step' | 'description'> & {
+  /** `cluster`: what is done to the clusters that a node is part of; no driver's or agent's. */
+  readonly interface: StepInterface | 'cluster';
   readonly run: (context: StepContext) => Promise<ConductorStepOutcome>;
   readonly resume?: (context: StepContext) => Promise<ConductorStepOutcome>;
 };

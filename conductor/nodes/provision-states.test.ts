@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
 import {
   legalVerbs,
   nextProvisionState,
@@ -42,8 +42,11 @@ test('each flow kind’s events lead on from the state that it works in', () => 
     unrescue: 'unrescuing',
     adopt: 'adopting',
     teardown: 'deleting',
+    wipe: 'cleaning',
   } as const;
-  for (const [kind, { events }] of Object.entries(flowKinds)) {
+  const moving = Object.entries(flowKinds).filter(([, kind]) => !isBesideStates(kind));
+  expect(moving.map(([kind]) => kind).toSorted()).toEqual(Object.keys(workingStates).toSorted());
+  for (const [kind, { events }] of moving) {
     const state = workingStates[kind as keyof typeof workingStates];
     for (const event of [events.done, events.fail]) {
       expect(event && nextProvisionState(state, event), `${kind} ${event}`).toBeDefined();

@@ -13,7 +13,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import { type JsonObject, nodes } from '#conductor/db/schema/node.ts';
 import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/flows/flow-log.ts';
-import type { FlowKindName, FlowState } from '#conductor/flows/flow-states.ts';
+import type { FlowKindName, FlowState, WipeWish } from '#conductor/flows/flow-states.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/flows/planned-step.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
@@ -36,6 +36,8 @@ export const flows = pgTable(
     hardwareManagerVersion: jsonb().$type<Record<string, string>>(),
     /** The plan that the operator has read and asked for; the flow fails before it touches anything if it is another. */
     planHash: text(),
+    /** The wipe that the release of the instance ends with, or that this flow is. */
+    wipe: jsonb().$type<WipeWish>(),
     /** How often cleaning has begun anew because the ramdisk had become another. */
     restarts: integer().notNull().default(0),
     /** Why the operator or a `hold` step has it rest; goes on with `unhold`. */

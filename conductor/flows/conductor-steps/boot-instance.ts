@@ -1,12 +1,22 @@
 import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
-import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import { listSteps } from '#conductor/flows/flow-store.ts';
+import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
 
 export const bootInstance: ConductorStep = {
   interface: 'deploy',
   step: 'boot_instance',
   description: 'Powers the machine on into its own operating system.',
   run: async (context) => {
+    if (context.flow.kind === 'deploy' && context.node.osDisk !== null) await forgetEarlierDisk(context);
     await setPower(context, 'power on');
     return { kind: 'done' };
   },
 };
+
+/** An instance that boots from a volume may have its data on the disk that an earlier one's image was written to. */
+async function forgetEarlierDisk(context: StepContext): Promise<void> {
+  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
+  if (steps.some(({ step, state }) => step === 'write_image' && state === 'succeeded')) return;
+  await context.record((tx) => updateNode(tx, context.node.uuid, { osDisk: null }));
+}

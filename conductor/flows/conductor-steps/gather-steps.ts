@@ -15,7 +15,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   const { node, flow } = context;
   const kind = flowKinds[flow.kind];
   // who cleans or inspects has time to learn what the next deploy's plan will be made from
-  const others: readonly StepKind[] = ['clean', 'inspect', 'manual_clean'].includes(flow.kind)
+  const others: readonly StepKind[] = ['clean', 'inspect', 'manual_clean', 'wipe'].includes(flow.kind)
     ? ['deploy', 'clean', 'service']
     : [];
   for (const each of others) if (each !== kind.inBand?.kind) await rememberSteps(context, each);

@@ -15,14 +15,23 @@ import { releaseInstance } from '#conductor/flows/conductor-steps/release-instan
 import { powerOn, reboot } from '#conductor/flows/conductor-steps/requested-power.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { runPluginTask } from '#conductor/flows/conductor-steps/run-plugin-task.ts';
+import { signReceipt } from '#conductor/flows/conductor-steps/sign-receipt.ts';
 import { switchToTenantNetwork } from '#conductor/flows/conductor-steps/switch-to-tenant-network.ts';
 import { tearDownAgent } from '#conductor/flows/conductor-steps/tear-down-agent.ts';
 import { verifyPower } from '#conductor/flows/conductor-steps/verify-power.ts';
 import { waitStep } from '#conductor/flows/conductor-steps/wait.ts';
+import { wipeDisks } from '#conductor/flows/conductor-steps/wipe-disks.ts';
 import { writeImage } from '#conductor/flows/conductor-steps/write-image.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 import type { FlowKind } from '#conductor/flows/flow-kinds.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import { removeEtcd, waitForEtcd } from '#conductor/teardown/steps/etcd-steps.ts';
+import {
+  clearNodeLabels,
+  drain,
+  removeNodeFromCluster,
+  shutDownKubelet,
+} from '#conductor/teardown/steps/kubernetes-steps.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Every step that the conductor knows how to run; a test compares the table with the folder. */
@@ -31,6 +40,7 @@ export const conductorSteps: readonly ConductorStep[] = [
   bootRamdisk,
   fakeDeploy,
   writeImage,
+  wipeDisks,
   runPluginTask,
   prepareInstanceBoot,
   tearDownAgent,
@@ -43,12 +53,19 @@ export const conductorSteps: readonly ConductorStep[] = [
   collectLogs,
   leaveNetwork,
   releaseInstance,
+  signReceipt,
   powerOff,
   powerOn,
   reboot,
   hold,
   waitStep,
   verifyPower,
+  drain,
+  clearNodeLabels,
+  removeEtcd,
+  waitForEtcd,
+  shutDownKubelet,
+  removeNodeFromCluster,
 ];
 
 type NamedStep = Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>;

@@ -39,16 +39,20 @@ export async function resumeAgentStep(context: StepContext): Promise<ConductorSt
   return resumeStarted(context, inBandOf(context).executeCommand);
 }
 
-/** Sends the step, which the agent does not have, and reads its first answer. */
+/**
+ * Sends the step, which the agent does not have, and reads its first answer.
+ * @param as the agent's step, where it has another name than ours
+ */
 export async function sendAgentStep(
   context: StepContext,
   args: Readonly<Record<string, unknown>>,
+  as: Pick<StepRequest, 'interface' | 'step'> = context.step,
 ): Promise<ConductorStepOutcome> {
   const { flow, step } = context;
   const inBand = inBandOf(context);
   const request: StepRequest = {
-    interface: step.interface,
-    step: step.step,
+    interface: as.interface,
+    step: as.step,
     args,
     priority: step.priority,
     reboot_requested: step.rebootRequested,

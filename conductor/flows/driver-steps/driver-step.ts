@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { StepKind } from '#conductor/flows/flow-states.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import type { StepInterface } from '#shared/wire/step.ts';
 
 /**
  * An out-of-band step: what a hardware type's BMC can do, at the operator's word or by its own priority. It runs like
@@ -9,6 +10,7 @@ import type { ConductorStep } from '#conductor/flows/step-context.ts';
  * flow has one running; before the ramdisk boots (priority above 100) the step sees to its own reset.
  */
 export interface DriverStep extends ConductorStep {
+  readonly interface: StepInterface;
   readonly args: z.ZodType;
   readonly abortable: boolean;
   /** In each kind of flow; 0 = only when asked for, absent = not offered there. */

@@ -14,6 +14,9 @@ const doings: Readonly<Record<FlowKindName, string>> = {
   unrescue: 'unrescuing',
   adopt: 'adopting',
   teardown: 'tearing down',
+  decommission: 'taking it out of its clusters',
+  wipe: 'wiping its disks',
+  leave_cluster: 'removing it from the Kubernetes cluster',
 };
 
 /** `cleaning: deploy.erase_devices_metadata, 40 %`, `deploying: plugin ntp 1.0 task 2, waiting for …`. Pure. */

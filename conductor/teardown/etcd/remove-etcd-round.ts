@@ -1,4 +1,5 @@
 import type { EtcdCluster, Site } from '#conductor/sites/site.ts';
+import type { Announce, Deed } from '#conductor/teardown/deeds.ts';
 import { type ClusterView, nameOf } from '#conductor/teardown/etcd/cluster-view.ts';
 import { AnyAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
 import type { EtcdClient } from '#conductor/teardown/etcd/etcd-client.ts';
@@ -16,6 +17,7 @@ export interface EtcdWork {
   readonly node: string;
   readonly site: Pick<Site, 'nodes' | 'etcdClusters'>;
   readonly signal?: AbortSignal;
+  readonly announce?: Announce;
 }
 
 /** What a cluster says now of the node's members. */
@@ -110,6 +112,7 @@ async function actUntilGone(
       continue;
     }
     try {
+      await work.announce?.([deedOf(cluster.name, plan)]);
       const done = await act(client, cluster.name, view, plan);
       context.log.info({ cluster: cluster.name, node: work.node }, done);
       messages.push({ message: done, error: false, kind: 'EtcdCluster', name: cluster.name });
@@ -123,13 +126,28 @@ async function actUntilGone(
   return { state: 'waiting', reason: `etcd cluster ${cluster.name}: ${reason}`, messages: [...messages, ...waiting] };
 }
 
+type Act = Extract<RemovalPlan, { readonly act: 'remove' | 'move leader' }>;
+
+function deedOf(cluster: string, plan: Act): Deed {
+  const message = describeAct(cluster, plan);
+  if (plan.act === 'move leader') return { kind: 'etcd leader', name: nameOf(plan.to), of: cluster, message };
+  return {
+    kind: 'etcd member',
+    name: nameOf(plan.member),
+    value: plan.member.peerUrls.join(', '),
+    of: cluster,
+    message,
+  };
+}
+
+function describeAct(cluster: string, plan: Act): string {
+  return plan.act === 'move leader'
+    ? `leader of ${cluster} moved from ${nameOf(plan.from)} to ${nameOf(plan.to)}`
+    : `member ${nameOf(plan.member)} removed from ${cluster}`;
+}
+
 /** @returns what was done, in words */
-async function act(
-  client: EtcdClient,
-  cluster: string,
-  { members }: ClusterView,
-  plan: Extract<RemovalPlan, { readonly act: 'remove' | 'move leader' }>,
-): Promise<string> {
+async function act(client: EtcdClient, cluster: string, { members }: ClusterView, plan: Act): Promise<string> {
   const acts = { acts: true };
   if (plan.act === 'move leader') {
     // only the leader itself can hand over
@@ -137,7 +155,7 @@ async function act(
     await firstAnswer(cluster, at, (url) =>
       client.post(url, '/v3/maintenance/transfer-leadership', { targetID: plan.to.id }, AnyAnswer, acts),
     );
-    return `leader of ${cluster} moved from ${nameOf(plan.from)} to ${nameOf(plan.to)}`;
+    return describeAct(cluster, plan);
   }
   const others = members.flatMap(({ id, url, state, isLearner }) =>
     id !== plan.member.id && state === 'healthy' && !isLearner && url !== undefined ? [{ url }] : [],
@@ -145,7 +163,7 @@ async function act(
   await firstAnswer(cluster, others, (url) =>
     client.post(url, '/v3/cluster/member/remove', { ID: plan.member.id }, AnyAnswer, acts),
   );
-  return `member ${nameOf(plan.member)} removed from ${cluster}`;
+  return describeAct(cluster, plan);
 }
 
 function refused(node: string, messages: readonly RoundMessage[]): AppError {

@@ -1,3 +1,4 @@
+import type { Announce } from '#conductor/teardown/deeds.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/teardown/kubernetes/cluster.ts';
 import { named } from '#conductor/teardown/kubernetes/evict-pod.ts';
 import { addedLabels, allowsNode } from '#conductor/teardown/kubernetes/node-labels.ts';
@@ -18,7 +19,12 @@ import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
  * then is done when its pods have settled: none starts, none ends, and no daemon set has yet to take one away.
  * @throws AppError as `Cluster.request`; `not_found` when the cluster has no such node
  */
-export async function clearLabels(cluster: Cluster, name: string, signal: AbortSignal): Promise<Round> {
+export async function clearLabels(
+  cluster: Cluster,
+  name: string,
+  signal: AbortSignal,
+  announce?: Announce,
+): Promise<Round> {
   const node = await readNode(cluster, name, signal);
   const added = addedLabels(node);
   const messages: RoundMessage[] = added.map((label) => ({
@@ -30,6 +36,14 @@ export async function clearLabels(cluster: Cluster, name: string, signal: AbortS
   if (added.length > 0) {
     const labels = Object.fromEntries(added.map((label) => [label, null]));
     const path = apiPath(nodesPath, name);
+    await announce?.(
+      messages.map(({ message, name: label = '' }) => ({
+        kind: 'label',
+        name: label,
+        value: node.metadata.labels?.[label],
+        message,
+      })),
+    );
     await cluster.request('PATCH', path, { body: { metadata: { labels } }, contentType: mergePatch, signal });
     // its pods have not heard of it
     return { state: 'waiting', reason: `labels were taken from node ${name}: ${added.join(', ')}`, messages };

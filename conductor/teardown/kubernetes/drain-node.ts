@@ -1,5 +1,6 @@
+import { type Announce, type Deed } from '#conductor/teardown/deeds.ts';
 import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
-import { cordon, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
+import { cordon, isCordoned, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/teardown/kubernetes/daemon-sets.ts';
 import { evictionVersion, evictPod, named } from '#conductor/teardown/kubernetes/evict-pod.ts';
 import {
@@ -16,6 +17,7 @@ import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
 export interface DrainOptions {
   /** Seconds that each pod gets to end by itself; 0 = none. */
   readonly gracePeriodSeconds: number;
+  readonly announce?: Announce;
 }
 
 /** Requests at the same time: an API server shares itself between its clients. */
@@ -29,11 +31,12 @@ const width = 16;
 export async function drainNode(
   cluster: Cluster,
   name: string,
-  { gracePeriodSeconds }: DrainOptions,
+  { gracePeriodSeconds, announce }: DrainOptions,
   signal: AbortSignal,
 ): Promise<Round> {
   const node = await readNode(cluster, name, signal);
   const messages: RoundMessage[] = [];
+  if (!isCordoned(node)) await announce?.([{ kind: 'cordon', name, message: `Node ${name} is cordoned` }]);
   if (await cordon(cluster, node, signal)) messages.push({ message: `Node ${name} is cordoned`, error: false });
   const pods = await listPodsOf(cluster, name, signal);
   const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
@@ -44,6 +47,7 @@ export async function drainNode(
     return { state: 'done', messages: [...messages, { message: `Node ${name} is drained`, error: false }] };
   }
   const toEvict = leaving.map(({ pod }) => pod).filter((pod) => !isGoing(pod, gracePeriodSeconds));
+  await announce?.(fates.filter(({ pod }) => toEvict.includes(pod)).flatMap(lossOf));
   const version = toEvict.length === 0 ? '' : await evictionVersion(cluster, signal);
   const obstacles = await inParallel(toEvict, (pod) => evictPod(cluster, pod, { version, gracePeriodSeconds, signal }));
   const blocked = obstacles.filter((each) => each !== undefined);
@@ -69,6 +73,11 @@ function remark({ pod, ...fate }: { readonly pod: Pod } & PodFate): RoundMessage
   if (fate.forced === 'unmanaged')
     return [{ message: `Pod ${podName(pod)} goes for good: no controller replaces it`, error: false, ...named(pod) }];
   return [];
+}
+
+/** What the eviction of a pod costs beyond a restart elsewhere. */
+function lossOf(each: Parameters<typeof remark>[0]): Deed[] {
+  return remark(each).map(({ message }) => ({ kind: 'pod', name: podName(each.pod), message }));
 }
 
 function endingMessage(pod: Pod, node: ClusterNode): RoundMessage {

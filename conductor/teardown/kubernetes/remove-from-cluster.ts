@@ -1,3 +1,4 @@
+import type { Announce } from '#conductor/teardown/deeds.ts';
 import { apiPath, type Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { isCordoned } from '#conductor/teardown/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/teardown/kubernetes/daemon-sets.ts';
@@ -21,7 +22,12 @@ import { AppError } from '#shared/errors/app-error.ts';
  * @throws AppError as `Cluster.request`; `conflict` with `details.refusal`, which is not retryable, with everything that
  * stands in the way as `details.messages`
  */
-export async function removeFromCluster(cluster: Cluster, name: string, signal: AbortSignal): Promise<Round> {
+export async function removeFromCluster(
+  cluster: Cluster,
+  name: string,
+  signal: AbortSignal,
+  announce?: Announce,
+): Promise<Round> {
   const node = await findNode(cluster, name, signal);
   if (!node) return { state: 'done', messages: [{ message: `Node ${name} is not in the cluster`, error: false }] };
   const { uid, resourceVersion, deletionTimestamp, finalizers } = node.metadata;
@@ -35,6 +41,7 @@ export async function removeFromCluster(cluster: Cluster, name: string, signal: 
       );
     }
     // of the node that was looked at: one that was uncordoned since, or has joined anew, is looked at again
+    await announce?.([{ kind: 'node', name, message: `Node ${name} is removed from the cluster` }]);
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
     await cluster.request('DELETE', apiPath(nodesPath, name), { body, signal }).catch((error: unknown) => {
       if (!(error instanceof AppError) || error.code !== 'not_found') throw error;

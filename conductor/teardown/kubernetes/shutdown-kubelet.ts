@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Announce } from '#conductor/teardown/deeds.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/teardown/kubernetes/cluster.ts';
 import { decommissionLabel, decommissionValue } from '#conductor/teardown/kubernetes/node-labels.ts';
 import { type ClusterNode, nodesPath, parse, readNode } from '#conductor/teardown/kubernetes/objects.ts';
@@ -18,9 +19,16 @@ const defaultLeaseSeconds = 40;
  * known.
  * @throws AppError as `Cluster.request`; `not_found` when the cluster has no such node
  */
-export async function shutdownKubelet(cluster: Cluster, name: string, signal: AbortSignal): Promise<Round> {
+export async function shutdownKubelet(
+  cluster: Cluster,
+  name: string,
+  signal: AbortSignal,
+  announce?: Announce,
+): Promise<Round> {
   const node = await readNode(cluster, name, signal);
   if (node.metadata.labels?.[decommissionLabel] !== decommissionValue) {
+    const message = `Node ${name} is labelled ${decommissionLabel}: ${decommissionValue}, which stops its kubelet`;
+    await announce?.([{ kind: 'kubelet', name, message }]);
     const body = { metadata: { labels: { [decommissionLabel]: decommissionValue } } };
     await cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal });
   }

@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import { readProved, wipeDisks } from '#conductor/flows/conductor-steps/wipe-disks.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
+import { OsDisk } from '#shared/wire/erase-result.ts';
+
+const uuid = '11111111-1111-4111-8111-111111111111';
+const proof = { canaries: 64, samples: 192, reads: 'zeros' };
+const disk = (letter: string, more: object = {}) => ({
+  device: `/dev/sd${letter}`,
+  serial: letter.toUpperCase(),
+  wwn: null,
+  model: null,
+  ...more,
+});
+const erased = (letter: string, more: object = {}) =>
+  disk(letter, { method: 'discard', bytes: 10, seconds: 1, proof, ...more });
+const preserved = 'local storage is preserved';
+const osDisk = OsDisk.parse({ disks: [{ name: '/dev/sda', serial: 'A' }] });
+
+interface Situation {
+  readonly preserve?: boolean;
+  readonly osDisk?: OsDisk | null;
+  readonly result?: object;
+  /** argsinfo of the agent's `erase_devices`; `null` = it has no such step. */
+  readonly argsinfo?: object | null;
+  readonly commands?: readonly CommandResult[];
+  readonly isRepeated?: boolean;
+}
+
+function contextWith({ preserve = false, argsinfo = { only: {} }, ...situation }: Situation) {
+  const sent: CommandRequest[] = [];
+  const recorded: unknown[] = [];
+  const answer = (name: string, result: unknown): CommandResult => ({
+    id: uuid,
+    command_name: name,
+    command_status: 'SUCCEEDED',
+    command_error: null,
+    command_result: result,
+  });
+  const steps = argsinfo === null ? [] : [{ interface: 'deploy', step: 'erase_devices', priority: 0, argsinfo }];
+  const context = {
+    agent: () => ({
+      list: () => Promise.resolve(situation.commands ?? []),
+      post: (command: CommandRequest) => {
+        if (command.name === 'clean.get_clean_steps') {
+          return Promise.resolve(answer('x', { clean_steps: { A: steps }, hardware_manager_version: {} }));
+        }
+        if (command.name === 'poll.get_hardware_info') {
+          const disks = [
+            { name: '/dev/sda', serial: 'A' },
+            { name: '/dev/sdb', serial: 'B' },
+          ];
+          return Promise.resolve(answer('x', { interfaces: [], disks }));
+        }
+        sent.push(command);
+        return Promise.resolve(answer('execute_clean_step', { clean_result: situation.result ?? null }));
+      },
+    }),
+    isRepeated: situation.isRepeated ?? false,
+    step: { uuid, step: 'wipe_disks', interface: 'deploy', args: {}, priority: 0, plugin: null },
+    flow: { kind: 'manual_clean', hardwareManagerVersion: {}, wipe: { preserveLocalStorage: preserve } },
+    node: {
+      uuid,
+      name: 'n1',
+      driverInfo: {},
+      instanceInfo: {},
+      properties: {},
+      extra: {},
+      osDisk: situation.osDisk === undefined ? osDisk : situation.osDisk,
+    },
+    ask: <T>(wanted: Promise<T>) => wanted,
+    record: (write: unknown) => {
+      recorded.push(write);
+      return Promise.resolve();
+    },
+    ports: () => Promise.resolve([]),
+    signal: new AbortController().signal,
+    config: { stepTimeoutMs: Infinity, callbackTimeoutMs: 60_000 },
+  };
+  const run = () => wipeDisks.run(context as unknown as StepContext);
+  return { run, sent, recorded };
+}
+
+describe('all disks', () => {
+  test('are erased by a step of the agent, proved, and the recorded disk is forgotten', async () => {
+    const result = { erased: [erased('a'), erased('b')], skipped: [disk('c', { reason: 'it is on the skip list' })] };
+    const { run, sent, recorded } = contextWith({ result });
+    expect(await run()).toEqual({ kind: 'done', output: result });
+    expect(sent).toMatchObject([
+      { params: { step: { interface: 'deploy', step: 'erase_devices', args: {}, baton_command_id: uuid } } },
+    ]);
+    expect(recorded).toHaveLength(1);
+  });
+
+  test('an agent that has the command already is not sent another', async () => {
+    const result = { erased: [erased('a')], skipped: [] };
+    const [command] = [
+      { id: uuid, command_name: 'execute_clean_step', command_status: 'SUCCEEDED', command_error: null },
+    ];
+    const commands = [{ ...command, command_result: { clean_result: result } }] as CommandResult[];
+    const { run, sent } = contextWith({ commands, isRepeated: true });
+    expect(await run()).toEqual({ kind: 'done', output: result });
+    expect(sent).toEqual([]);
+  });
+});
+
+describe("the operating system's alone", () => {
+  const result = { erased: [erased('a')], skipped: [disk('b', { reason: preserved })] };
+
+  test('as recorded by the deploy, which stays recorded', async () => {
+    const { run, sent, recorded } = contextWith({ preserve: true, result });
+    expect(await run()).toEqual({ kind: 'done', output: result });
+    expect(sent).toMatchObject([{ params: { step: { args: { only: osDisk } } } }]);
+    expect(recorded).toEqual([]);
+  });
+
+  test('as hints name it where none was recorded; nothing is sent where they name none', async () => {
+    const { run, sent } = contextWith({ preserve: true, osDisk: null, result });
+    await expect(run()).rejects.toThrow('no deploy has recorded the disk of the operating system');
+    expect(sent).toEqual([]);
+  });
+
+  test.each([
+    [
+      { erased: [erased('b')], skipped: [] },
+      'the agent was to wipe /dev/sda (serial A) alone, and wiped /dev/sdb (serial B)',
+    ],
+    [{ erased: [], skipped: [] }, 'was to wipe /dev/sda (serial A) alone, and wiped nothing'],
+  ])('another one', async (wrong, why) => {
+    await expect(contextWith({ preserve: true, result: wrong }).run()).rejects.toThrow(why);
+  });
+});
+
+test.each([
+  [null, 'is missing'],
+  [{}, 'takes no argument "only"'],
+])('another agent (%j) is refused before anything is touched', async (argsinfo, why) => {
+  for (const preserve of [false, true]) {
+    const { run, sent } = contextWith({ preserve, argsinfo });
+    await expect(run()).rejects.toThrow(why);
+    await expect(run()).rejects.toMatchObject({ code: 'agent_error', message: expect.stringMatching(/^nothing was touched/) });
+    expect(sent).toEqual([]);
+  }
+});
+
+describe('an answer that proves nothing', () => {
+  test.each([
+    [null, 'without telling what became of each disk'],
+    [{ GenericHardwareManager: null }, 'without telling what became of each disk'],
+    [{ erased: [erased('a', { proof: null })], skipped: [] }, 'does not prove that it has wiped /dev/sda (serial A)'],
+    [{ erased: [{ device: '/dev/sdb', method: 'x', bytes: 1, seconds: 1 }], skipped: [] }, 'it has wiped /dev/sdb'],
+    [
+      { erased: [], skipped: [disk('b', { reason: 'it is read-only' })] },
+      'not all disks were wiped (/dev/sdb (serial B): it is read-only)',
+    ],
+  ])('%j', (output, why) => {
+    expect(() => readProved(output, false)).toThrow(why);
+  });
+});

@@ -1,0 +1,117 @@
+import { askForSteps } from '#conductor/agents/ask-for-steps.ts';
+import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
+import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { EraseResult, eraseStep, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
+import { InventoryDocument } from '#shared/wire/inventory.ts';
+
+/** Its output is an `EraseResult` in which every erased disk is proved: what a receipt is made from. */
+export const wipeDisks: ConductorStep = {
+  interface: 'deploy',
+  step: 'wipe_disks',
+  description:
+    "Has the agent erase all disks, or where local storage is preserved the operating system's alone, and demands proof of each.",
+  run: async (context) => {
+    const started = await resumeAgentStep(context);
+    if (started) return demandProof(context, started);
+    await refuseOtherAgents(context);
+    const args = preserves(context) ? { only: await findOsDisk(context) } : {};
+    return demandProof(context, await sendAgentStep(context, args, eraseStep));
+  },
+  resume: async (context) => demandProof(context, await checkAgentStep(context)),
+};
+
+function preserves({ flow }: StepContext): boolean {
+  return flow.wipe?.preserveLocalStorage === true;
+}
+
+/**
+ * Before anything is touched: an agent that does not know the argument would erase every disk, and what it can't prove
+ * would be erased in vain.
+ * @throws AppError `agent_error`
+ */
+async function refuseOtherAgents(context: StepContext): Promise<void> {
+  const { inBand } = flowKinds[context.flow.kind];
+  if (!inBand) throw new AppError('internal', `a ${context.flow.kind} flow has no in-band steps`);
+  const { secrets, node } = context;
+  const about = { secrets, node, ports: await context.ports() };
+  const { advertised } = await askForSteps(context.agent(), inBand.kind, about);
+  const offered = advertised.find((each) => each.interface === eraseStep.interface && each.step === eraseStep.step);
+  if (offered?.argsinfo?.['only'] !== undefined) return;
+  const what = offered ? 'takes no argument "only", as that of this release does' : 'is missing';
+  throw new AppError(
+    'agent_error',
+    `nothing was touched: the agent's step ${eraseStep.interface}.${eraseStep.step} ${what}. A verified wipe needs the ` +
+      "ramdisk of this release: other agents don't prove what they erase, and can't spare local storage",
+  );
+}
+
+/** As recorded by the deploy, else as the operator's hints name it. @throws AppError `storage_error` */
+async function findOsDisk(context: StepContext): Promise<OsDisk> {
+  const { node } = context;
+  if (node.osDisk) return node.osDisk;
+  const { disks } = InventoryDocument.parse(await askForInventory(context.agent()));
+  return osDiskByHints(disks.map(toKnownDisk), node.properties);
+}
+
+async function demandProof(context: StepContext, outcome: ConductorStepOutcome): Promise<ConductorStepOutcome> {
+  if (outcome.kind === 'reboot') throw new AppError('agent_error', 'the agent wants a reboot and proves no erase');
+  if (outcome.kind !== 'done') return outcome;
+  const result = readProved(outcome.output, preserves(context));
+  if (preserves(context)) refuseOthersErased(result, context.node.osDisk);
+  else await context.record((tx) => updateNode(tx, context.node.uuid, { osDisk: null }));
+  return { kind: 'done', output: result };
+}
+
+/**
+ * The agent's answer, when it proves each disk and has left none alone but for an operator's reason: pure.
+ * @throws AppError `agent_error` naming the disks.
+ */
+export function readProved(output: unknown, preservesLocalStorage: boolean): EraseResult {
+  const parsed = EraseResult.safeParse(output);
+  if (!parsed.success) {
+    throw new AppError('agent_error', 'the agent answers the wipe without telling what became of each disk', {
+      cause: parsed.error,
+    });
+  }
+  const { erased, skipped } = parsed.data;
+  const unproved = erased.filter(({ proof }) => proof === null);
+  if (unproved.length > 0) {
+    throw new AppError(
+      'agent_error',
+      `the agent does not prove that it has wiped ${unproved.map(nameDisk).join(', ')}`,
+    );
+  }
+  const reasons: readonly string[] = [skipReasons.skipList, skipReasons.virtualMedia];
+  const left = preservesLocalStorage ? [] : skipped.filter(({ reason }) => !reasons.includes(reason));
+  if (left.length > 0) {
+    const each = left.map((disk) => `${nameDisk(disk)}: ${disk.reason}`);
+    throw new AppError(
+      'agent_error',
+      `not all disks were wiped (${each.join('; ')}): put what is to stay on properties.skip_block_devices`,
+    );
+  }
+  return parsed.data;
+}
+
+/** @throws AppError `agent_error` when other disks were wiped than those recorded. */
+function refuseOthersErased({ erased }: EraseResult, osDisk: OsDisk | null): void {
+  const isRecorded = (disk: EraseResult['erased'][number]): boolean =>
+    osDisk === null || osDisk.disks.some(({ serial, wwn }) => serial === disk.serial && (wwn ?? disk.wwn) === disk.wwn);
+  const others = erased.filter((disk) => !isRecorded(disk));
+  if (others.length === 0 && erased.length >= (osDisk?.disks.length ?? 1)) return;
+  const recorded = osDisk?.disks.map(({ name, serial }) => nameDisk({ device: name, serial })).join(', ') ?? 'one disk';
+  throw new AppError(
+    'agent_error',
+    `the agent was to wipe ${recorded} alone, and wiped ${erased.map(nameDisk).join(', ') || 'nothing'}`,
+  );
+}
+
+function nameDisk({ device, serial }: { readonly device: string; readonly serial: string | null }): string {
+  return serial === null ? device : `${device} (serial ${serial})`;
+}

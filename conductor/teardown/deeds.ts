@@ -1,0 +1,78 @@
+import { z } from 'zod';
+
+/**
+ * What a round changes in a cluster and can't find again by looking: once it is done, nothing there tells that it was
+ * otherwise.
+ */
+export interface Deed {
+  readonly kind:
+    | 'cordon'
+    | 'label'
+    | 'pod'
+    | 'etcd leader'
+    | 'etcd member'
+    /** The label that has its kubelet stopped. */
+    | 'kubelet'
+    /** The cluster's object of the node. */
+    | 'node';
+  /** The node's, label's, pod's or member's name. */
+  readonly name: string;
+  /** What a label was, a member's peer URLs: what somebody needs who brings it back. */
+  readonly value?: string | undefined;
+  /** The etcd cluster. */
+  readonly of?: string | undefined;
+  /** One sentence, as of its being done. */
+  readonly message: string;
+}
+
+/** Told of deeds right before they are done, so that whoever comes after a crash knows of them. */
+export type Announce = (deeds: readonly Deed[]) => Promise<void>;
+
+const KeptDeed = z.object({
+  kind: z.enum(['cordon', 'label', 'pod', 'etcd leader', 'etcd member', 'kubelet', 'node']),
+  name: z.string(),
+  value: z.string().optional(),
+  of: z.string().optional(),
+  message: z.string(),
+  /** False: it was announced, and nobody has looked since; a conductor may have died before it. */
+  sure: z.boolean(),
+});
+export type KeptDeed = z.output<typeof KeptDeed>;
+
+const KeptMessage = z.object({
+  message: z.string(),
+  error: z.boolean(),
+  name: z.string().optional(),
+  kind: z.string().optional(),
+});
+
+/** Output of a `cluster` step, also of one that is under way or has failed. */
+const ClusterReport = z.object({
+  deeds: z.array(KeptDeed),
+  /** Of the last look. */
+  messages: z.array(KeptMessage),
+});
+export type ClusterReport = z.output<typeof ClusterReport>;
+
+/** The report in a step's output; of a step that has not looked yet an empty one. Pure. */
+export function readReport(output: unknown): ClusterReport {
+  const parsed = ClusterReport.safeParse(output);
+  return parsed.success ? parsed.data : { deeds: [], messages: [] };
+}
+
+/** With deeds that are about to be done; one that is known already is no news. Pure. */
+export function withDeeds(report: ClusterReport, deeds: readonly Deed[]): ClusterReport {
+  const isKnown = (deed: Deed): boolean =>
+    report.deeds.some(
+      ({ kind, name, value, of }) => kind === deed.kind && name === deed.name && value === deed.value && of === deed.of,
+    );
+  const news = deeds.filter((deed) => !isKnown(deed));
+  return news.length === 0
+    ? report
+    : { ...report, deeds: [...report.deeds, ...news.map((deed) => ({ ...deed, sure: false }))] };
+}
+
+/** After a look that has not announced them again: what was announced is so. Pure. */
+export function afterLook(report: ClusterReport, messages: ClusterReport['messages']): ClusterReport {
+  return { deeds: report.deeds.map((deed) => ({ ...deed, sure: true })), messages };
+}

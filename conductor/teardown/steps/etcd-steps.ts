@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { findDesign } from '#conductor/sites/revisions/find-design.ts';
+import { etcdStableRound } from '#conductor/teardown/etcd/etcd-stable-round.ts';
+import { type EtcdWork, removeEtcdRound } from '#conductor/teardown/etcd/remove-etcd-round.ts';
+import { clusterArgs, newClusterStep } from '#conductor/teardown/steps/cluster-step.ts';
+
+export const etcdArgs = clusterArgs.extend({
+  revision: z.number().int().positive().describe('of the documents that say where the etcd clusters are'),
+});
+
+async function etcdWork(context: StepContext, args: z.output<typeof etcdArgs>): Promise<EtcdWork> {
+  const { site } = await findDesign(context, args.revision, 'revision');
+  return { node: args.node, site, signal: context.signal };
+}
+
+export const removeEtcd = newClusterStep({
+  step: 'remove_etcd',
+  description:
+    "Has the node's members leave their etcd clusters, leaders moved away first; refused where a cluster would lose its quorum or fall below its minimum.",
+  args: etcdArgs,
+  every: 5,
+  round: ({ context, args, announce }) =>
+    context.ask(etcdWork(context, args).then((work) => removeEtcdRound(context, { ...work, announce }))),
+});
+
+export const waitForEtcd = newClusterStep({
+  step: 'wait_for_etcd',
+  description: 'Waits until all etcd clusters of the site are well without the node.',
+  args: etcdArgs,
+  every: 30,
+  round: ({ context, args }) => context.ask(etcdWork(context, args).then((work) => etcdStableRound(context, work))),
+});

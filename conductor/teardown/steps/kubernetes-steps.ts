@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { clearLabels } from '#conductor/teardown/kubernetes/clear-labels.ts';
+import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
+import { drainNode } from '#conductor/teardown/kubernetes/drain-node.ts';
+import { readNode } from '#conductor/teardown/kubernetes/objects.ts';
+import { removeFromCluster } from '#conductor/teardown/kubernetes/remove-from-cluster.ts';
+import { withSharedCluster } from '#conductor/teardown/kubernetes/share-cluster.ts';
+import { shutdownKubelet } from '#conductor/teardown/kubernetes/shutdown-kubelet.ts';
+import { clusterArgs, newClusterStep } from '#conductor/teardown/steps/cluster-step.ts';
+
+function atCluster<Result>(context: StepContext, work: (cluster: Cluster) => Promise<Result>): Promise<Result> {
+  return withSharedCluster(context.database, context.config.kubeconfigFile, work);
+}
+
+export const drainArgs = clusterArgs.extend({
+  grace_period: z.number().int().min(0).describe('seconds that each pod gets to end by itself'),
+});
+
+export const drain = newClusterStep({
+  step: 'drain',
+  description:
+    "Cordons the node in its Kubernetes cluster and evicts its pods, as far as their budgets allow, until none but daemon sets' is left.",
+  args: drainArgs,
+  every: 2,
+  round: ({ context, args, announce }) =>
+    atCluster(context, (cluster) =>
+      drainNode(cluster, args.node, { gracePeriodSeconds: args.grace_period, announce }, context.signal),
+    ),
+});
+
+export const clearNodeLabels = newClusterStep({
+  step: 'clear_labels',
+  description: "Takes away the labels that were added to the cluster's node, and waits until its pods have settled.",
+  args: clusterArgs,
+  every: 2,
+  round: ({ context, args, announce }) =>
+    atCluster(context, (cluster) => clearLabels(cluster, args.node, context.signal, announce)),
+});
+
+export const shutDownKubelet = newClusterStep({
+  step: 'shutdown_kubelet',
+  description:
+    'Labels the node so that the daemon set for it stops its kubelet, and waits until that is silent. Its failure is told and holds nothing up.',
+  args: clusterArgs,
+  every: 5,
+  mayFail: true,
+  round: ({ context, args, announce }) =>
+    atCluster(context, (cluster) => shutdownKubelet(cluster, args.node, context.signal, announce)),
+});
+
+export const removeNodeFromCluster = newClusterStep({
+  step: 'remove_node',
+  description: 'Deletes the node from its Kubernetes cluster, when it is cordoned, drained and free of added labels.',
+  args: clusterArgs,
+  every: 2,
+  round: ({ context, args, announce, report }) =>
+    atCluster(context, async (cluster) => {
+      // to a round a node that is gone is done; one that this step has not deleted may never have been there
+      if (!report.deeds.some(({ kind }) => kind === 'node')) await readNode(cluster, args.node, context.signal);
+      return removeFromCluster(cluster, args.node, context.signal, announce);
+    }),
+});
