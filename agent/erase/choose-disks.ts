@@ -24,7 +24,7 @@ export function chooseDisks(
 ): ChosenDisks {
   const disks: BlockDevice[] = [];
   const skipped: SkippedDisk[] = [];
-  for (const disk of devices.filter(isDisk)) {
+  for (const disk of devices.filter(isErasable)) {
     const reason = reasonToSkip(disk, isSkipped, options.labels);
     if (reason !== undefined) skipped.push(leftAlone(disk, reason));
     else if (!disk.readOnly) disks.push(disk);
@@ -50,7 +50,8 @@ export function nameDisk(disk: Pick<BlockDevice, 'name' | 'serial'>): string {
   return disk.serial === null ? disk.name : `${disk.name} (serial ${disk.serial})`;
 }
 
-function isDisk(device: BlockDevice): boolean {
+/** What holds data of its own: no optical drive, RAM disk, volume, nor an empty slot. */
+export function isErasable(device: BlockDevice): boolean {
   return device.type === 'disk' && !/^\/dev\/(z?ram|fd|nbd)\d/.test(device.name) && device.sizeBytes > 0;
 }
 

@@ -68,7 +68,15 @@ export async function prepareDisks(
  */
 export async function eraseAllDisks(context: AgentContext, machine: MachineDisks = machineDisks): Promise<EraseResult> {
   const options = readEraseOptions(context.node);
-  const { disks, kept, skipped } = await prepareDisks(context, options, machine);
+  return eraseDisks(context, options, await prepareDisks(context, options, machine));
+}
+
+/** Erases disks that were prepared for it, see `eraseAllDisks`. */
+export async function eraseDisks(
+  context: AgentContext,
+  options: EraseOptions,
+  { disks, kept, skipped }: DisksToErase,
+): Promise<EraseResult> {
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
   const onErased = createProgress(context, disks);

@@ -34,6 +34,7 @@ const row: NodeRow = {
   disablePowerOff: false,
   networkData: {},
   targetRaidConfig: {},
+  osDisk: null,
   raidConfig: {},
   bootMode: null,
   targetBootMode: null,

@@ -1,0 +1,61 @@
+import type { AgentContext } from '#agent/context.ts';
+import { chooseDisks, isErasable, leftAlone, nameDisk } from '#agent/erase/choose-disks.ts';
+import { type DisksToErase, type MachineDisks, machineDisks } from '#agent/erase/erase-disks.ts';
+import type { EraseOptions } from '#agent/erase/erase-options.ts';
+import { probeContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
+import { refuseSharedStorage } from '#agent/erase/refuse-shared-storage.ts';
+import { refuseUsedDisks } from '#agent/erase/refuse-used-disks.ts';
+import { reviveDisk } from '#agent/erase/revive-disk.ts';
+import type { ReadBytes } from '#agent/storage/lvm-label.ts';
+import { surveyStorage } from '#agent/storage/storage-claims.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { findOsDisks } from '#shared/disks/find-os-disks.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
+
+/** Another machine only in tests. */
+export interface SurveyedMachine extends MachineDisks {
+  readonly readBytes?: ReadBytes;
+}
+
+/**
+ * The operating system's disks, free of whatever used them; all others are kept, and nothing of them is written: no
+ * array on them is assembled (that alone would count an event in their superblocks) or stopped. Everything that stands
+ * against it is found before anything is touched; but passwords and sanitizes that an erase left on these disks are
+ * ended first.
+ * @throws AppError `storage_error` naming the disk that was looked for, or what a disk to be kept shares with it.
+ */
+export async function prepareOsDisk(
+  context: Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'node' | 'reportProgress'>,
+  options: EraseOptions,
+  only: OsDisk,
+  machine: SurveyedMachine = machineDisks,
+): Promise<DisksToErase> {
+  const { run, log } = context;
+  const isSkipped = readSkipList(context.node.properties);
+  await waitForUdev(run);
+  const devices = await machine.list(run);
+  const erasable = devices.filter(isErasable);
+  const disks = findOsDisks(erasable, only);
+  const kept = erasable.filter((disk) => !disks.includes(disk));
+  const chosen = chooseDisks(devices, isSkipped, { skipReadOnly: true });
+  const refused = chosen.skipped.find(({ device }) => disks.some(({ name }) => name === device));
+  if (refused) {
+    throw new AppError(
+      'storage_error',
+      `the operating system's disk ${refused.device} can't be wiped: ${refused.reason}`,
+    );
+  }
+  refuseUsedDisks(disks, kept);
+  await Promise.all(disks.map((disk) => reviveDisk(context, disk)));
+  refuseSharedStorage(await surveyStorage(run, erasable, machine.readBytes), disks, kept, only.array_uuid);
+  if (!options.wipeSharedFileSystems) refuseSharedFileSystems(await probeContents(run, disks));
+  await machine.stopArraysOn(run, disks, log);
+  const preserved = kept
+    .filter(({ name }) => !chosen.skipped.some(({ device }) => device === name))
+    .map((disk) => leftAlone(disk, skipReasons.preserved));
+  const skipped = [...chosen.skipped, ...preserved].sort((a, b) => (a.device < b.device ? -1 : 1));
+  log.info({ disks: disks.map(nameDisk), kept: kept.map(nameDisk) }, 'local storage is preserved');
+  return { disks, kept, skipped };
+}
