@@ -1,13 +1,12 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
-import { createApp } from '#conductor/http/app.ts';
 import { systemClock } from '#shared/clock.ts';
+import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -17,8 +16,7 @@ let api: TestApi;
 let folder: string;
 beforeAll(async () => {
   api = await openTestApi();
-  const app = createApp(api.context);
-  vi.stubGlobal('fetch', (url: string, init: RequestInit) => Promise.resolve(app.request(url, init)));
+  vi.stubGlobal('fetch', (url: string, init: RequestInit) => api.request(url, init));
   folder = await mkdtemp(join(tmpdir(), 'baton-site-'));
   await mkdir(join(folder, 'site/racks'), { recursive: true });
   await writeFile(join(folder, 'site/strategy.yaml'), plainStrategy);
@@ -30,9 +28,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'bad.yaml'), strategyDocument(cycle) + nodeDocument('n9', '  host_profile: none\n'));
   await writeFile(join(folder, 'password'), 'secret-word\n');
 });
-beforeEach(async () => {
-  await api.context.db.execute(sql`truncate site_revisions, site_contents restart identity cascade`);
-});
+beforeEach(() => forgetRevisions(api.context.db));
 afterAll(async () => {
   vi.unstubAllGlobals();
   await api.close();

@@ -1,7 +1,6 @@
-import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { answerSchemas } from '#conductor/http/answer-schemas.ts';
-import { createApp } from '#conductor/http/app.ts';
+import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -9,16 +8,10 @@ const airship = '/api/v1.0';
 const yaml = { 'Content-Type': 'application/x-yaml' };
 
 let api: TestApi;
-let app: ReturnType<typeof createApp>;
 beforeAll(async () => {
   api = await openTestApi();
-  app = createApp(api.context);
 });
-beforeEach(async () => {
-  await api.context.db.execute(
-    sql`truncate site_revisions, site_contents, site_revision_collections, site_revision_tags restart identity cascade`,
-  );
-});
+beforeEach(() => forgetRevisions(api.context.db));
 afterAll(() => api.close());
 
 const upload = (collection: string, text: string, query = '') =>
@@ -26,7 +19,7 @@ const upload = (collection: string, text: string, query = '') =>
 const commit = (query = '') => api.call('POST', `${airship}/commitconfigdocs${query}`, undefined, '');
 /** What is no JSON object. */
 const get = async (path: string, headers: Record<string, string> = {}) => {
-  const answer = await app.request(`http://api.example${airship}${path}`, { headers });
+  const answer = await api.request(`${airship}${path}`, { headers });
   return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() };
 };
 const list = async (path: string) => JSON.parse((await get(path)).text) as Record<string, unknown>[];
@@ -135,7 +128,7 @@ describe('an upload', () => {
   });
 
   test('that is no UTF-8 is refused', async () => {
-    const answer = await app.request(`http://api.example${airship}/configdocs/nodes`, {
+    const answer = await api.request(`${airship}/configdocs/nodes`, {
       method: 'POST',
       headers: yaml,
       body: new Uint8Array([0x61, 0xff, 0xfe]),

@@ -1,31 +1,24 @@
-import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { siteContents } from '#conductor/db/schema/site.ts';
-import { createApp } from '#conductor/http/app.ts';
 import { pruneRevisions } from '#conductor/sites/revisions/prune-revisions.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
+import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { nodeDocument, plainStrategy } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const airship = '/api/v1.0';
 let api: TestApi;
-let app: ReturnType<typeof createApp>;
 beforeAll(async () => {
   api = await openTestApi();
-  app = createApp(api.context);
 });
-beforeEach(async () => {
-  await api.context.db.execute(
-    sql`truncate site_revisions, site_contents, site_revision_collections, site_revision_tags restart identity cascade`,
-  );
-});
+beforeEach(() => forgetRevisions(api.context.db));
 afterAll(() => api.close());
 
 const call = (method: string, path: string, body?: unknown) => api.call(method, `${airship}${path}`, body, '');
 const upload = (collection: string, text: string, query = '') =>
   api.call('POST', `${airship}/configdocs/${collection}${query}`, text, '', { 'Content-Type': 'text/yaml' });
 const text = async (path: string, headers: Record<string, string> = {}) =>
-  (await app.request(`http://api.example${airship}${path}`, { headers })).text();
+  (await api.request(`${airship}${path}`, { headers })).text();
 
 async function twoRevisions(): Promise<void> {
   await upload('nodes', nodeDocument('n1') + nodeDocument('n2'));

@@ -1,7 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { siteActionSteps, siteActions } from '#conductor/db/schema/site-action.ts';
-import { createApp } from '#conductor/http/app.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -17,19 +16,17 @@ const yaml = { 'Content-Type': 'application/x-yaml' };
 const other = 'schema: other/Thing/v1\nmetadata: {schema: metadata/Document/v1, name: o1}\ndata: {}\n';
 
 let api: TestApi;
-let app: ReturnType<typeof createApp>;
 beforeAll(async () => {
   api = await openTestApi();
-  app = createApp(api.context);
 });
 afterAll(() => api.close());
 
 const post = async (path: string, body = '', headers: Record<string, string> = yaml) => {
-  const answer = await app.request(`http://api.example${airship}${path}`, { method: 'POST', headers, body });
+  const answer = await api.request(`${airship}${path}`, { method: 'POST', headers, body });
   return { status: answer.status, text: await answer.text() };
 };
 const get = async (path: string) => {
-  const answer = await app.request(`http://api.example${airship}${path}`);
+  const answer = await api.request(`${airship}${path}`);
   return { status: answer.status, text: await answer.text() };
 };
 

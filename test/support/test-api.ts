@@ -45,6 +45,8 @@ export interface TestApi {
     version?: string,
     headers?: Readonly<Record<string, string>>,
   ): Promise<ApiAnswer>;
+  /** As it is, with what is no JSON object, too; a path, or a whole URL. */
+  request(path: string, init?: RequestInit): Promise<Response>;
   /** Forgets all nodes. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -107,10 +109,14 @@ export async function openTestApi(
     },
     checkpoint: () => undefined,
   };
+  const app = createApp(context);
+  const request: TestApi['request'] = async (path, init) =>
+    app.request(String(new URL(path, 'http://api.example')), init);
   return {
     context,
     nudged,
-    call: callsOf(createApp(context)),
+    call: callsOf(request),
+    request,
     reset: async () => {
       nudged.length = 0;
       await database.db.execute(sql`truncate nodes, allocations cascade`);
@@ -123,9 +129,9 @@ export async function openTestApi(
   };
 }
 
-function callsOf(app: ReturnType<typeof createApp>): TestApi['call'] {
+function callsOf(request: TestApi['request']): TestApi['call'] {
   return async (method, path, body, version = '1.96', headers = {}) => {
-    const answer = await app.request(`http://api.example${path}`, {
+    const answer = await request(path, {
       method,
       headers: {
         ...(version === '' ? {} : { 'X-OpenStack-Ironic-API-Version': version }),

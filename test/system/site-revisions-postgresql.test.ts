@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Database, openDatabase } from '#conductor/db/open.ts';
 import { noNetworks } from '#conductor/networks/networks-file.ts';
@@ -9,6 +8,7 @@ import { listRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
+import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 
@@ -25,9 +25,7 @@ afterAll(async () => {
   await Promise.all(conductors.map((database) => database.close()));
   await server.close();
 });
-beforeEach(async () => {
-  await dbOf(0).execute(sql`truncate site_revisions, site_contents restart identity cascade`);
-});
+beforeEach(() => forgetRevisions(dbOf(0)));
 
 function dbOf(index: number): Database['db'] {
   const database = conductors[index % conductors.length];

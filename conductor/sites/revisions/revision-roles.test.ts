@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#conductor/db/open.ts';
@@ -13,6 +12,7 @@ import { listTaggedRevisions, readCollectionText, tagRevision } from '#conductor
 import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { openMemoryDatabase } from '#test/support/memory-database.ts';
 
 /** airship.md §5 in a few lines of plain lists, against the database, over any sequence of what operators do. */
@@ -143,7 +143,7 @@ async function readAll(count: number): Promise<Content[]> {
 test('whatever is uploaded, committed, rolled back and acted on: roles are as Airship has them, and no revision changes', async () => {
   await fc.assert(
     fc.asyncProperty(deeds, async (sequence) => {
-      await database.db.execute(sql`truncate site_revisions, site_contents restart identity cascade`);
+      await forgetRevisions(database.db);
       let model: Model = [];
       for (const deed of sequence) {
         if (deed.kind === 'roll back' && deed.back > model.length) continue;
