@@ -273,6 +273,13 @@ const ofEtcd: AccessRule[] = ['', airship].flatMap((prefix) =>
   scoped('none', [['GET', `${prefix}/etcd-cluster-health-statuses`, 'baton:etcd:get', readEverywhere]]),
 );
 
+const ofReceipts: AccessRule[] = scoped('none', [
+  ['GET', `${airship}/receipts`, 'baton:receipt:get', readEverywhere],
+  ['GET', `${airship}/receipts/{receipt}`, 'baton:receipt:get', readEverywhere],
+  ['GET', `${airship}/receipt-keys`, 'baton:receipt_key:get', readEverywhere],
+  ['POST', `${airship}/receipt-keys`, 'baton:receipt_key:rotate', administer],
+]);
+
 /**
  * What has to do without: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
  * Heartbeats and reports carry the boot's own token instead.
@@ -317,5 +324,6 @@ export const accessRules: readonly AccessRule[] = [
   ...ofSites,
   ...ofTeardowns,
   ...ofEtcd,
+  ...ofReceipts,
   ...openToStrangers,
 ];

@@ -210,7 +210,8 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     events: { ...working, done: 'done' },
     target: 'available',
     opening: [deployStep('boot_ramdisk')],
-    closing: [...leaveRamdisk],
+    // proved, and off every network: what the receipt says is so when it is signed
+    closing: [deployStep('wipe_disks', 0, { inBand: true }), ...leaveRamdisk, deployStep('sign_receipt')],
     cleanup: [deployStep('collect_logs'), ...makeSafe],
     asRequested: true,
     inBand: inBand('clean'),

@@ -41,6 +41,7 @@ import { observeRequests } from '#conductor/http/observe-requests.ts';
 import { pluginRoutes } from '#conductor/http/plugins.routes.ts';
 import { portgroupRoutes } from '#conductor/http/portgroups.routes.ts';
 import { portRoutes } from '#conductor/http/ports.routes.ts';
+import { receiptRoutes } from '#conductor/http/receipts.routes.ts';
 import { renderedConfigdocsRoutes } from '#conductor/http/rendered-configdocs.routes.ts';
 import { revisionTagRoutes } from '#conductor/http/revision-tags.routes.ts';
 import { revisionRoutes } from '#conductor/http/revisions.routes.ts';
@@ -98,6 +99,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
   kubernetesTeardownRoutes,
   etcdRoutes,
   decommissionRoutes,
+  receiptRoutes,
   unbuiltRoutes,
 ];
 

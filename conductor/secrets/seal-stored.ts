@@ -4,10 +4,12 @@ import { agentSessions } from '#conductor/db/schema/agent-session.ts';
 import { deployTemplateSteps } from '#conductor/db/schema/deploy-template.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { configDrives, nodes } from '#conductor/db/schema/node.ts';
+import { receiptKeys } from '#conductor/db/schema/receipt.ts';
 import { siteCredentials } from '#conductor/db/schema/site.ts';
 import { volumeTargets } from '#conductor/db/schema/volume.ts';
 import { webhooks } from '#conductor/db/schema/webhook.ts';
 import { templatePlace } from '#conductor/deploy-templates/template-secrets.ts';
+import { receiptKeyPlace } from '#conductor/receipts/signing-key-store.ts';
 import { nodePlace } from '#conductor/secrets/node-secrets.ts';
 import { type DocumentPlace, resealDocument, resealText } from '#conductor/secrets/sealed-document.ts';
 import { credentialPlace } from '#conductor/sites/credentials/credential-store.ts';
@@ -63,6 +65,7 @@ const passes: readonly ((pass: Pass) => Promise<number>)[] = [
   (pass) => sealTokens(pass),
   (pass) => sealWebhooks(pass),
   (pass) => sealCredentials(pass),
+  (pass) => sealReceiptKeys(pass),
 ];
 
 /** Runs through a table by its uuid, and counts the rows that were written. */
@@ -242,6 +245,25 @@ async function sealCredentials({ context: { db, secrets }, text }: Pass): Promis
       .update(siteCredentials)
       .set({ password: sealed })
       .where(and(eq(name, row.name), eq(password, row.password)));
+    written += 1;
+  }
+  return written;
+}
+
+/** One has a private half: that in use. */
+async function sealReceiptKeys({ context: { db, secrets }, text }: Pass): Promise<number> {
+  const { fingerprint, privateKey } = receiptKeys;
+  let written = 0;
+  for (const row of await db
+    .select({ fingerprint, privateKey })
+    .from(receiptKeys)
+    .where(notLike(privateKey, `${secrets.prefix}%`))) {
+    const sealed = row.privateKey && text(row.privateKey, receiptKeyPlace(row.fingerprint));
+    if (sealed === row.privateKey) continue;
+    await db
+      .update(receiptKeys)
+      .set({ privateKey: sealed })
+      .where(and(eq(fingerprint, row.fingerprint), eq(privateKey, row.privateKey ?? '')));
     written += 1;
   }
   return written;

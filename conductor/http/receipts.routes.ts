@@ -1,0 +1,96 @@
+import { createRoute } from '@hono/zod-openapi';
+import { z } from 'zod';
+import type { ConductorContext } from '#conductor/context.ts';
+import { airshipPath } from '#conductor/http/airship-values.ts';
+import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import { nextPage, parsePaging } from '#conductor/http/paging.ts';
+import { answers } from '#conductor/http/query-values.ts';
+import { findReceipt, listReceipts } from '#conductor/receipts/receipt-store.ts';
+import { viewReceipt, viewReceiptKey } from '#conductor/receipts/receipt-view.ts';
+import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const tags = ["receipts of wiped nodes (Baton's own)"];
+const path = `${airshipPath}/receipts`;
+const keysPath = `${airshipPath}/receipt-keys`;
+
+const list = createRoute({
+  method: 'get',
+  path,
+  tags,
+  summary: 'List what was wiped, newest first; nodes that are gone included',
+  request: {
+    query: z.strictObject({
+      node: z.string().min(1).optional().describe('UUID, or a name that it has or had'),
+      flow: z.guid({ error: "must be a flow's UUID" }).optional().describe('the flow that has wiped it'),
+      limit: z.string().optional(),
+      marker: z.string().optional().describe('id of the last one of the page before'),
+    }),
+  },
+  responses: answers(200, 'receipts, without what is signed'),
+});
+
+const show = createRoute({
+  method: 'get',
+  path: `${path}/{receipt}`,
+  tags,
+  summary: 'Fetch a receipt: a DSSE envelope that can be verified without Baton',
+  request: { params: z.object({ receipt: z.guid({ error: "must be a receipt's UUID" }) }) },
+  responses: { ...answers(200, 'the signed file'), 404: { description: 'there is no such receipt' } },
+});
+
+const keys = createRoute({
+  method: 'get',
+  path: keysPath,
+  tags,
+  summary: 'List the public keys that receipts were ever signed with, the one in use last',
+  responses: answers(200, 'fingerprint, PEM, and from when to when'),
+});
+
+const rotate = createRoute({
+  method: 'post',
+  path: keysPath,
+  tags,
+  summary: 'Sign with a new key from now on; the private half of the old one is destroyed',
+  responses: answers(201, 'the new key'),
+});
+
+/** `/api/v1.0/receipts` and `/api/v1.0/receipt-keys`. */
+export function receiptRoutes(context: Pick<ConductorContext, 'db' | 'secrets' | 'log'>): ApiApp {
+  const app = newApiApp();
+  const { db } = context;
+
+  app.openapi(list, async (c) => {
+    const { node, flow, limit, marker } = c.req.valid('query');
+    const paging = parsePaging({ limit, marker });
+    const rows = await listReceipts(db, {
+      node,
+      flow: flow?.toLowerCase(),
+      marker: paging.marker?.toLowerCase(),
+      limit: paging.limit,
+    });
+    return c.json({ receipts: rows.map(viewReceipt), ...nextPage(c, path, paging, rows) });
+  });
+
+  app.openapi(show, async (c) => {
+    const { receipt: uuid } = c.req.valid('param');
+    const row = await findReceipt(db, uuid.toLowerCase());
+    if (!row) throw new AppError('not_found', `there is no receipt ${uuid}`);
+    return c.body(row.envelope, 200, {
+      'Content-Type': 'application/json',
+      'Content-Disposition': `attachment; filename="receipt-${row.uuid}.json"`,
+    });
+  });
+
+  app.openapi(keys, async (c) => c.json({ keys: (await listReceiptKeys(db)).map(viewReceiptKey) }));
+
+  app.openapi(rotate, async (c) => {
+    const fingerprint = await rotateSigningKey(context);
+    context.log.info({ key: fingerprint, user: c.get('caller').user }, 'receipts are signed with a new key');
+    const made = (await listReceiptKeys(db)).find((key) => key.fingerprint === fingerprint);
+    if (!made) throw new AppError('internal', `read receipt key ${fingerprint} back`);
+    return c.json(viewReceiptKey(made), 201);
+  });
+
+  return app;
+}

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { composeReceipt, type ReceiptFacts } from '#conductor/receipts/compose-receipt.ts';
+import { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
+import { erasedDisk, receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
+import { skipReasons } from '#shared/wire/erase-result.ts';
+
+test('every disk is told: wiped with its proof, left alone with its reason, or not met at all', () => {
+  const kept = { device: '/dev/sdb', serial: 'KEPT', wwn: null, model: 'ST8', reason: skipReasons.preserved };
+  const receipt = composeReceipt(
+    receiptFacts({
+      preserveLocalStorage: true,
+      result: { erased: [erasedDisk('OS', { tried: ['nvme format: refused'] })], skipped: [kept] },
+      inventoried: [
+        // the kernel has named them the other way round since
+        { device: '/dev/sdb', serial: 'OS', wwn: null, model: 'ST4000', sizeBytes: 4_000_787_030_016 },
+        { device: '/dev/sda', serial: 'KEPT', wwn: null, model: 'ST8', sizeBytes: 8_001_563_222_016 },
+        { device: '/dev/sdc', serial: 'DEAD', wwn: null, model: 'ST4000', sizeBytes: 1 },
+      ],
+    }),
+  );
+  expect(WipeReceipt.parse(JSON.parse(JSON.stringify(receipt)))).toEqual(receipt);
+  expect(receipt).toMatchObject({
+    kind: 'WipeReceipt',
+    version: 1,
+    preserve_local_storage: true,
+    times: { started: '2026-11-21T22:00:00.000Z', wiped: '2026-11-21T22:40:00.000Z' },
+  });
+  expect(receipt.disks_wiped).toMatchObject([
+    {
+      serial: 'OS',
+      proof: { canaries: 66, samples: 64, reads: 'zeros' },
+      seconds: 26.4,
+      tried: ['nvme format: refused'],
+    },
+  ]);
+  expect(receipt.disks_left_alone).toEqual([
+    { device: '/dev/sdb', model: 'ST8', serial: 'KEPT', wwn: null, size_bytes: 8_001_563_222_016, reason: kept.reason },
+  ]);
+  expect(receipt.disks_not_seen).toMatchObject([{ serial: 'DEAD' }]);
+});
+
+test('a machine without disks has a receipt that says so', () => {
+  const receipt = composeReceipt(receiptFacts({ result: { erased: [], skipped: [] } }));
+  expect([receipt.disks_wiped, receipt.disks_left_alone]).toEqual([[], []]);
+});
+
+const preserved = { device: '/dev/sdb', serial: 'S', wwn: null, model: null, reason: skipReasons.preserved };
+const inventoried = [{ device: '/dev/sda', serial: 'S', wwn: null, model: null, sizeBytes: 1 }];
+
+test.each<[string, Partial<ReceiptFacts>, string]>([
+  [
+    'a disk of which nothing was read back',
+    { result: { erased: [erasedDisk('A'), erasedDisk('B', { proof: null })], skipped: [] } },
+    'nothing was read back of /dev/sda (serial B)',
+  ],
+  [
+    'a proof without a single read',
+    { result: { erased: [erasedDisk('A', { proof: { canaries: 0, samples: 0, reads: 'zeros' } })], skipped: [] } },
+    'nothing was read back of /dev/sda (serial A)',
+  ],
+  [
+    'a disk preserved unasked',
+    { result: { erased: [erasedDisk('A')], skipped: [preserved] } },
+    '/dev/sdb (serial S) was preserved, which nobody has asked for',
+  ],
+  [
+    'an operating system that is still there',
+    { preserveLocalStorage: true, result: { erased: [], skipped: [preserved] } },
+    'no disk with an operating system was wiped',
+  ],
+  [
+    'disks that the ramdisk did not find',
+    { result: { erased: [], skipped: [] }, inventoried },
+    "the wipe met no disk, and the machine's inventory has /dev/sda (serial S)",
+  ],
+])('%s is not signed', (_, facts, message) => {
+  expect(() => composeReceipt(receiptFacts(facts))).toThrow(message);
+});

@@ -1,0 +1,93 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
+import { preAuthEncoding, sealEnvelope } from '#conductor/receipts/envelope.ts';
+import { fingerprintOf, readPublicKeys } from '#conductor/receipts/key-text.ts';
+import { receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
+import { verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
+
+const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+const other = generateKeyPairSync('ed25519').publicKey;
+const key = { fingerprint: fingerprintOf(publicKey), privateKey };
+const receipt = composeReceipt(receiptFacts());
+const seal = (payload: unknown): string => sealEnvelope(Buffer.from(JSON.stringify(payload)), key);
+const file = seal(receipt);
+const pemOf = (each: KeyObject): string => each.export({ type: 'spki', format: 'pem' }).toString();
+
+test('a receipt is verified by its key, also among others, and however its JSON is laid out', () => {
+  expect(verifyReceipt(file, [publicKey])).toEqual({ receipt, fingerprint: key.fingerprint });
+  expect(verifyReceipt(file, [other, publicKey]).fingerprint).toBe(key.fingerprint);
+  expect(verifyReceipt(JSON.stringify(JSON.parse(file), undefined, 2), [publicKey]).receipt).toEqual(receipt);
+});
+
+test('no byte of the file may be another', () => {
+  const bytes = Buffer.from(file);
+  const accepted: number[] = [];
+  for (let at = 0; at < bytes.length - 1; at += 1) {
+    const changed = Buffer.from(bytes);
+    // another letter of base64 too, for most letters
+    changed[at] = (changed[at] ?? 0) ^ (at % 2 === 0 ? 1 : 2);
+    try {
+      verifyReceipt(changed.toString('latin1'), [publicKey]);
+      accepted.push(at);
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'invalid_argument' });
+    }
+  }
+  expect(accepted).toEqual([]);
+});
+
+test('what is signed may not be put under another signature, type or key', () => {
+  const envelope = JSON.parse(file) as { signatures: object[]; payloadType: string; payload: string };
+  const forged = Buffer.from(JSON.stringify({ ...receipt, disks_wiped: [] })).toString('base64');
+  expect(() => verifyReceipt(JSON.stringify({ ...envelope, payload: forged }), [publicKey])).toThrow(
+    'is wrong: the receipt',
+  );
+  expect(() => verifyReceipt(JSON.stringify({ ...envelope, payloadType: 'text/plain' }), [publicKey])).toThrow(
+    "it is no receipt of a wipe: its payload is 'text/plain'",
+  );
+  // signed by the right key, but as something else
+  const raw = Buffer.from(envelope.payload, 'base64');
+  const sig = sign(undefined, preAuthEncoding('text/plain', raw), privateKey).toString('base64');
+  const asText = { ...envelope, signatures: [{ keyid: key.fingerprint, sig }] };
+  expect(() => verifyReceipt(JSON.stringify(asText), [publicKey])).toThrow('is wrong: the receipt');
+});
+
+test.each([
+  [
+    'another key',
+    file,
+    [other],
+    `it is signed by key ${key.fingerprint}, not by ${fingerprintOf(other)}, which was given`,
+  ],
+  ['no JSON', 'wiped, honestly', [publicKey], 'it is no receipt: it is no JSON'],
+  ['no envelope', '{"payload": 1}', [publicKey], 'which is JSON with payload, payloadType and signatures: payload: '],
+  ['nothing signed', '{"payload":"","payloadType":"x","signatures":[]}', [publicKey], 'signatures: '],
+  [
+    'a version to come',
+    seal({ ...receipt, version: 2 }),
+    [publicKey],
+    'it is a WipeReceipt of version 2, and this Baton reads',
+  ],
+  ['another kind', seal({ ...receipt, kind: 'DeployReceipt' }), [publicKey], 'it is a DeployReceipt of version 1'],
+  ['a receipt with too little', seal({ ...receipt, node: {} }), [publicKey], 'no WipeReceipt of version 1: node.uuid'],
+  ['what is no statement', seal('hello'), [publicKey], 'no kind and version'],
+])('%s is refused', (_, text, keys, message) => {
+  expect(() => verifyReceipt(text, keys)).toThrow(message);
+});
+
+describe('key files', () => {
+  test('have one key or several', () => {
+    const keys = readPublicKeys(`key of 2026\n${pemOf(publicKey)}\n${pemOf(other)}`, 'keys.pem');
+    expect(keys.map(fingerprintOf)).toEqual([publicKey, other].map(fingerprintOf));
+  });
+
+  test.each([
+    ['nothing', 'abc', 'keys.pem: it has no -----BEGIN PUBLIC KEY-----'],
+    ['a private key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 'it has a PRIVATE KEY'],
+    ['another kind', pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey), 'a key of type ec'],
+    ['damage', pemOf(publicKey).replace('MCow', 'MCox'), 'its key is damaged'],
+  ])('with %s are refused', (_, pem, message) => {
+    expect(() => readPublicKeys(pem, 'keys.pem')).toThrow(message);
+  });
+});
