@@ -11,19 +11,31 @@ export interface Download {
   readonly fileName: string;
 }
 
+export interface CallOptions {
+  /** Of a body that is sent as it stands, `application/x-yaml`; absent = it is sent as JSON. */
+  readonly type?: string;
+  /** For what answers only when all is done, after hours perhaps: it is waited for until this fires. */
+  readonly until?: AbortSignal;
+}
+
 export interface ApiClient {
   /**
    * `undefined` for 404 on GET; `{}` for an empty answer.
-   * @param type of a body that is sent as it stands, `application/x-yaml`; absent = it is sent as JSON
    * @throws AppError with the server's own words.
    */
-  call(method: string, path: string, body?: unknown, type?: string): Promise<Json | undefined>;
+  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Json | undefined>;
   /** What is no JSON. @throws AppError with the server's own words. */
   download(path: string): Promise<Download>;
 }
 
 type Answer = Pick<Response, 'status' | 'ok' | 'text' | 'arrayBuffer'> & { readonly headers: Pick<Headers, 'get'> };
-type Fetch = (url: string, init: { method: string; headers: Record<string, string>; body?: string }) => Promise<Answer>;
+interface RequestParts {
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
+  signal?: AbortSignal;
+}
+type Fetch = (url: string, init: RequestParts) => Promise<Answer>;
 
 const microversion = '1.96';
 
@@ -31,23 +43,34 @@ const microversion = '1.96';
 export function createApiClient(settings: ClientSettings): ApiClient {
   const { url, authorization } = settings;
   let chosen: Promise<Fetch> | undefined;
-  const send = async (method: string, path: string, body?: unknown, type?: string): Promise<Answer> => {
-    chosen ??= chooseFetch(settings);
-    const fetch = await chosen;
+  let patient: Promise<Fetch> | undefined;
+  const send = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    { type, until }: CallOptions = {},
+  ): Promise<Answer> => {
+    const fetch = await (until ? (patient ??= patientFetch(settings)) : (chosen ??= chooseFetch(settings)));
     const headers = {
       'X-OpenStack-Ironic-API-Version': microversion,
       'Content-Type': type ?? 'application/json',
       ...(authorization === undefined ? {} : { Authorization: authorization }),
     };
     const text = type === undefined ? JSON.stringify(body) : String(body);
-    const init = { method, headers, ...(body === undefined ? {} : { body: text }) };
+    const init = {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: text }),
+      ...(until ? { signal: until } : {}),
+    };
     return fetch(`${url}${path}`, init).catch((cause: unknown) => {
+      if (until?.aborted) throw new AppError('aborted', 'stopped waiting for the conductor');
       throw new AppError('unavailable', `reach the conductor at ${url} (BATON_URL)`, { cause });
     });
   };
   return {
-    call: async (method, path, body, type) => {
-      const answer = await send(method, path, body, type);
+    call: async (method, path, body, options) => {
+      const answer = await send(method, path, body, options);
       if (answer.status === 404 && method === 'GET') return undefined;
       const text = await answer.text();
       if (!answer.ok) throw refusal(answer.status, text, settings);
@@ -63,11 +86,23 @@ export function createApiClient(settings: ClientSettings): ApiClient {
 }
 
 /** Node's own, whose trust can't be told by call; undici takes a fifth of a second to load, so only where it is needed. */
-async function chooseFetch({ authorities, insecure }: ClientSettings): Promise<Fetch> {
-  if (authorities === undefined && !insecure) return fetch;
+async function chooseFetch(settings: ClientSettings): Promise<Fetch> {
+  if (settings.authorities === undefined && !settings.insecure) return fetch;
+  return undiciFetch(settings, {});
+}
+
+/** Node's own gives up when no answer has begun after five minutes. */
+function patientFetch(settings: ClientSettings): Promise<Fetch> {
+  return undiciFetch(settings, { headersTimeout: 0, bodyTimeout: 0 });
+}
+
+async function undiciFetch(
+  { authorities, insecure }: ClientSettings,
+  timeouts: { readonly headersTimeout?: number; readonly bodyTimeout?: number },
+): Promise<Fetch> {
   const undici = await import('undici');
   const connect = { rejectUnauthorized: !insecure, ...(authorities === undefined ? {} : { ca: authorities }) };
-  const dispatcher = new undici.Agent({ connect });
+  const dispatcher = new undici.Agent({ connect, ...timeouts });
   return (url, init) => undici.fetch(url, { ...init, dispatcher });
 }
 

@@ -14,6 +14,8 @@ export interface Connection {
 export interface CommandContext extends Connection {
   readonly screen: Screen;
   readonly clock: Clock;
+  /** Fires at the first Ctrl-C from now on, which then ends nothing by itself; the second ends `baton`. */
+  readonly onInterrupt?: () => AbortSignal;
 }
 
 export interface CommandOption {
@@ -38,6 +40,8 @@ export interface Command {
   readonly meaning: string;
   /** More lines for `--help`. */
   readonly details?: string;
+  /** Needs no conductor, and no setting that says how to reach one. */
+  readonly offline?: true;
   run(context: CommandContext, input: CommandInput): Promise<void>;
 }
 

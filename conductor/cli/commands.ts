@@ -26,13 +26,16 @@ import { pluginCommands } from '#conductor/cli/plugin-commands.ts';
 import { portCommands } from '#conductor/cli/port-commands.ts';
 import { powerCommands } from '#conductor/cli/power-commands.ts';
 import { print, table } from '#conductor/cli/print.ts';
+import { receiptCommands } from '#conductor/cli/receipt-commands.ts';
 import { siteCommands } from '#conductor/cli/site-commands.ts';
 import { siteGroupsCommand } from '#conductor/cli/site-groups-command.ts';
 import { siteRevisionCommands } from '#conductor/cli/site-revision-commands.ts';
 import { stateCommands } from '#conductor/cli/state-commands.ts';
+import { teardownCommands } from '#conductor/cli/teardown-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
 import { tokenCommands } from '#conductor/cli/token-commands.ts';
 import { webhookCommands } from '#conductor/cli/webhook-commands.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const settings: Command = {
   words: 'settings',
@@ -74,6 +77,8 @@ export const commands: readonly Command[] = [
   ...siteRevisionCommands,
   siteGroupsCommand,
   ...actionCommands,
+  ...teardownCommands,
+  ...receiptCommands,
   ...credentialCommands,
   ...pluginCommands,
   ...portCommands,
@@ -96,24 +101,31 @@ export function usage(prefix: readonly string[] = []): string {
 }
 
 /** What `main.ts` has before a command is known. */
-export interface CommandSeat extends Pick<CommandContext, 'screen' | 'clock'> {
+export interface CommandSeat extends Pick<CommandContext, 'screen' | 'clock' | 'onInterrupt'> {
   /** @throws AppError `invalid_argument` for settings that can't be used */
   connect(choice: { readonly insecure: boolean }): Connection;
 }
+
+const refuse = (): Promise<never> =>
+  Promise.reject(new AppError('internal', 'a command that is marked as offline asks the conductor'));
+const noConnection: Connection = { client: { call: refuse, download: refuse }, openConsole: refuse };
 
 /**
  * Runs what the arguments say.
  * @throws AppError `invalid_argument` with what would be right; whatever the command throws.
  */
 export async function runCommand(seat: CommandSeat, args: readonly string[]): Promise<void> {
-  const { screen, clock } = seat;
+  const { screen, clock, onInterrupt } = seat;
   const command = commands
     .filter(({ words }) => startsWith(args, words.split(' ')))
     .sort((a, b) => b.words.length - a.words.length)[0];
   if (command) {
     const input = parseInput(command, args.slice(command.words.split(' ').length));
     if (input.values['help'] === true) screen.write(helpText(command));
-    else await command.run({ screen, clock, ...seat.connect({ insecure: flagOption(input, 'insecure') }) }, input);
+    else {
+      const connection = command.offline ? noConnection : seat.connect({ insecure: flagOption(input, 'insecure') });
+      await command.run({ screen, clock, ...(onInterrupt && { onInterrupt }), ...connection }, input);
+    }
     return;
   }
   const words = args.filter((word) => !['--help', '-h', 'help'].includes(word));

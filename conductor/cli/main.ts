@@ -25,6 +25,11 @@ try {
     {
       screen,
       clock: systemClock,
+      onInterrupt: () => {
+        const controller = new AbortController();
+        process.once('SIGINT', () => controller.abort());
+        return controller.signal;
+      },
       connect: (choice) => {
         const settings = readClientSettings(process.env, choice);
         const client = createApiClient(settings);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { adviceOn, inCliWords } from '#conductor/cli/cli-words.ts';
+import { printable } from '#conductor/cli/fit-screen.ts';
 
 const Message = z.object({
   message: z.string(),
@@ -7,6 +8,8 @@ const Message = z.object({
   documents: z.array(z.object({ schema: z.string(), name: z.string() })).default([]),
   path: z.string().nullish(),
   kind: z.string().optional(),
+  name: z.string().optional(),
+  error: z.boolean().default(false),
 });
 type Message = z.infer<typeof Message>;
 
@@ -28,9 +31,29 @@ export function renderStatus(answer: unknown): string | undefined {
   if (!parsed.success) return undefined;
   const { message, reason, details } = parsed.data;
   const advice = adviceOn({ reason, message });
-  return [inCliWords(beforeFaults(message, details.messageList)), ...renderFaults(details.messageList), ...advice].join(
-    '\n',
+  const { messageList } = details;
+  const lines = [...renderFaults(messageList), ...renderTold(messageList, message)];
+  return [inCliWords(beforeFaults(message, messageList)), ...lines, ...advice].join('\n');
+}
+
+/** What a teardown did and met: `  Error Pod web/x: …`, as it came; the message itself is not told twice. Pure. */
+function renderTold(messages: readonly Message[], message: string): string[] {
+  const told = messages.filter((each) => each.kind !== 'ValidationMessage' && each.message !== message);
+  return firstLines(
+    told.map((each) => {
+      const about = each.name !== undefined && !each.message.includes(each.name) ? `${nameOf(each)}: ` : '';
+      return printable(`  ${each.error ? 'Error ' : ''}${about}${each.message}`);
+    }),
   );
+}
+
+function nameOf({ kind, name = '' }: Message): string {
+  return kind === undefined || ['SimpleMessage', 'HealthMessage'].includes(kind) ? name : `${kind} ${name}`;
+}
+
+function firstLines(lines: readonly string[]): string[] {
+  if (lines.length <= mostLines) return [...lines];
+  return [...lines.slice(0, mostLines), `  … and ${lines.length - mostLines} more`];
 }
 
 /** A message that ends with all its faults has them in a line each below, and not twice. */
@@ -58,8 +81,7 @@ function renderFaults(messages: readonly Message[]): string[] {
     const byDocument = Map.groupBy(ofLevel, placeOf);
     return [...byDocument].flatMap(([place, group]) => group.map((fault) => `  ${level} ${lineOf(place, fault)}`));
   });
-  if (lines.length <= mostLines) return lines;
-  return [...lines.slice(0, mostLines), `  … and ${lines.length - mostLines} more`];
+  return firstLines(lines);
 }
 
 function placeOf({ documents: [document] }: Message): string {

@@ -15,7 +15,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 const configdocs = '/api/v1.0/configdocs';
 const commitPath = '/api/v1.0/commitconfigdocs';
-const yaml = 'application/x-yaml';
+const yaml = { type: 'application/x-yaml' };
 const nothing: CollectionText = { text: '', tellPlaces: (message) => message };
 
 const modeOption = {
