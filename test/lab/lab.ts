@@ -45,8 +45,11 @@ export interface SiteOptions {
 
 export interface LabOptions extends SiteOptions {
   readonly imagesDirectory?: string;
-  readonly conductorSettings?: Readonly<Record<string, string>>;
+  /** Given, or made when there is a namespace: what they name is then ended with the lab, see `LabSite.defer`. */
+  readonly conductorSettings?: Settings | ((site: LabSite) => Promise<Settings>);
 }
+
+type Settings = Readonly<Record<string, string>>;
 
 /** Switch, DHCP and machines in a namespace, and nobody yet who provisions them. */
 export interface LabSite {
@@ -77,10 +80,12 @@ export async function startLab(options: LabOptions): Promise<Lab> {
   const site = await startSite(options);
   try {
     const { directory, network, gate } = site;
+    const { conductorSettings } = options;
+    const settings = typeof conductorSettings === 'function' ? await conductorSettings(site) : conductorSettings;
     const conductor = await startConductor(directory, gate, {
       ...options,
       networksFile: writeNetworksFile(directory, network.switchEndpoint),
-      ...(options.conductorSettings ? { settings: options.conductorSettings } : {}),
+      ...(settings ? { settings } : {}),
     });
     site.defer(() => conductor.stop());
     options.report?.(`conductor at ${conductor.url}`);

@@ -11,8 +11,9 @@ import { type Lab, type LabOptions, startLab } from '#test/lab/lab.ts';
 import { type DemoImage, readDemoImage } from '#test/lab/operator.ts';
 import { type LabCommand, labUsage, parseLabCommand } from '#test/lab/options.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
+import { redeployAndProve, redeployLab } from '#test/lab/redeploy/redeploy-and-prove.ts';
 import { openScreen, type Screen } from '#test/lab/screen.ts';
-import { deploySite, siteLab } from '#test/lab/site/deploy-site.ts';
+import { deploySite, type SiteProofs, siteLab } from '#test/lab/site/deploy-site.ts';
 
 /** `npm run lab`: from nothing to proven deploys. Exit code 0 when every proof holds, 1 otherwise, 2 for bad flags. */
 async function main(): Promise<number> {
@@ -27,10 +28,10 @@ async function main(): Promise<number> {
   const screen = openScreen(process.stdout, startedMs);
   try {
     const image = await readDemoImage();
-    const lab = await startLab(await labOptions(command, screen));
+    const { options, work } = await prepareWork(command, screen, image);
+    const lab = await startLab(options);
     try {
-      const work = command.site ? deployDocuments(lab, image, screen) : deployAll(lab, image, { command, screen });
-      const reports = await orInterrupted(work, interrupted.signal);
+      const reports = await orInterrupted(work(lab), interrupted.signal);
       screen.close();
       process.stdout.write(summary(reports, performance.now() - startedMs));
       if (command.keep) {
@@ -56,29 +57,40 @@ async function main(): Promise<number> {
   }
 }
 
-async function labOptions(command: LabCommand, screen: Screen): Promise<LabOptions> {
+interface Work {
+  readonly options: LabOptions;
+  readonly work: (lab: Lab) => Promise<Report[]>;
+}
+
+async function prepareWork(command: LabCommand, screen: Screen, image: DemoImage): Promise<Work> {
   const report = (line: string): void => screen.line(line);
   const { firmware, bmc } = command;
-  if (command.site) return { ...siteLab({ firmware, bmc }), report };
+  const hooks = { report, show: (line: string): void => screen.line(`  ${line}`), onTerminal: process.stdout.isTTY };
+  const reportsOf = (proofs: readonly SiteProofs[]): Report[] =>
+    proofs.map(({ subject, proofs }) => ({ heading: subject, proofs }));
+  if (command.redeploy) {
+    const { options, cluster } = redeployLab({ firmware, bmc });
+    const work = async (lab: Lab): Promise<Report[]> =>
+      reportsOf(await redeployAndProve(lab, image, { ...hooks, cluster: await cluster }));
+    return { options: { ...options, report }, work };
+  }
+  if (command.site) {
+    const work = async (lab: Lab): Promise<Report[]> => reportsOf((await deploySite(lab, image, hooks)).proofs);
+    return { options: { ...siteLab({ firmware, bmc }), report }, work };
+  }
   const machine = { firmware, bmc, ...(command.raid1 ? { disks: raid1Disks } : {}) };
-  return {
+  const options = {
     nodes: Array.from({ length: command.nodes }, () => machine),
     report,
     ...(command.raid1 ? { ramdiskDirectory: await buildCustomRamdisk('ramdisk-raid1', [customSteps], report) } : {}),
   };
+  return { options, work: (lab) => deployAll(lab, image, { command, screen }) };
 }
 
 /** What was proved of a machine, or of an action. */
 interface Report {
   readonly heading: string;
   readonly proofs: readonly Proof[];
-}
-
-async function deployDocuments(lab: Lab, image: DemoImage, screen: Screen): Promise<Report[]> {
-  const report = (line: string): void => screen.line(line);
-  const show = (line: string): void => screen.line(`  ${line}`);
-  const site = await deploySite(lab, image, { report, show, onTerminal: process.stdout.isTTY });
-  return site.proofs.map(({ subject, proofs }) => ({ heading: subject, proofs }));
 }
 
 function deployAll(

@@ -8,6 +8,7 @@ test('defaults and flags', () => {
     nodes: 1,
     raid1: false,
     site: false,
+    redeploy: false,
     keep: false,
     help: false,
   });
@@ -17,10 +18,12 @@ test('defaults and flags', () => {
     nodes: 3,
     raid1: true,
     site: false,
+    redeploy: false,
     keep: true,
     help: false,
   });
   expect(parseLabCommand(['--site'])).toMatchObject({ site: true, nodes: 3 });
+  expect(parseLabCommand(['--redeploy'])).toMatchObject({ redeploy: true, nodes: 1 });
 });
 
 test.each([
@@ -28,8 +31,10 @@ test.each([
   [['--bmc', 'ilo'], "--bmc must be redfish or ipmi, not 'ilo'"],
   [['--nodes', '0'], "--nodes must be a number from 1 to 8, not '0'"],
   [['--nodes', 'two'], "--nodes must be a number from 1 to 8, not 'two'"],
-  [['--site', '--raid1'], '--raid1 must go: --site has three machines and their documents'],
-  [['--site', '--nodes', '2'], '--nodes must go: --site has three machines and their documents'],
+  [['--site', '--raid1'], '--raid1 or --site must go: one of them at a time'],
+  [['--redeploy', '--site'], '--site or --redeploy must go: one of them at a time'],
+  [['--site', '--nodes', '2'], '--nodes must go: --site has its own machines and their documents'],
+  [['--redeploy', '--nodes', '2'], '--nodes must go: --redeploy has its own machines and their documents'],
   [['--firmwre', 'uefi'], "Unknown option '--firmwre'"],
   [['uefi'], "Unexpected argument 'uefi'"],
 ])('%s is refused', (args, message) => {

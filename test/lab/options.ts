@@ -10,19 +10,24 @@ export interface LabCommand {
   readonly raid1: boolean;
   /** A control node, then two workers, from the documents in `site/`. */
   readonly site: boolean;
+  /** One machine with data disks, torn down and redeployed twice. */
+  readonly redeploy: boolean;
   readonly keep: boolean;
   readonly help: boolean;
 }
 
-export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--nodes 1..8] [--raid1 | --site] [--keep]
+export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--nodes 1..8] [MODE] [--keep]
   --firmware  what the machines boot with (default uefi)
   --bmc       what their BMCs speak (default redfish)
   --nodes     how many machines are deployed at the same time (default 1)
+  --keep      leave everything up afterwards, until Ctrl-C
+at most one MODE:
   --raid1     two disks: show the plan, deploy onto RAID 1 with a BIOS change and a custom step, then pull each disk
   --site      three machines by documents (test/lab/site): a control node, then two workers, with the marks of two plugins
-  --keep      leave everything up afterwards, until Ctrl-C`;
+  --redeploy  a machine with two data disks leaves its clusters and is redeployed, with its data and then without`;
 
-const siteMachines = 3;
+/** Machines of the modes that have their own. */
+const machinesOf = { site: 3, redeploy: 1 } as const;
 
 /** @throws AppError `invalid_argument` naming the flag and what would be right. */
 export function parseLabCommand(args: readonly string[]): LabCommand {
@@ -32,12 +37,14 @@ export function parseLabCommand(args: readonly string[]): LabCommand {
     if (found !== undefined) return found;
     throw new AppError('invalid_argument', `--${flag} must be ${allowed.join(' or ')}, not '${value}'`);
   };
-  if (values.site) {
-    const other = values.raid1 ? '--raid1' : values.nodes === undefined ? undefined : '--nodes';
-    if (other)
-      throw new AppError('invalid_argument', `${other} must go: --site has three machines and their documents`);
+  const modes = (['raid1', 'site', 'redeploy'] as const).filter((mode) => values[mode]);
+  const [mode, other] = modes;
+  if (other) throw new AppError('invalid_argument', `--${mode} or --${other} must go: one of them at a time`);
+  const own = mode === 'site' || mode === 'redeploy' ? machinesOf[mode] : undefined;
+  if (own !== undefined && values.nodes !== undefined) {
+    throw new AppError('invalid_argument', `--nodes must go: --${mode} has its own machines and their documents`);
   }
-  const nodes = values.site ? siteMachines : Number(values.nodes ?? 1);
+  const nodes = own ?? Number(values.nodes ?? 1);
   if (!Number.isInteger(nodes) || nodes < 1 || nodes > 8) {
     throw new AppError('invalid_argument', `--nodes must be a number from 1 to 8, not '${values.nodes}'`);
   }
@@ -47,6 +54,7 @@ export function parseLabCommand(args: readonly string[]): LabCommand {
     nodes,
     raid1: values.raid1,
     site: values.site,
+    redeploy: values.redeploy,
     keep: values.keep,
     help: values.help,
   };
@@ -62,6 +70,7 @@ function parse(args: readonly string[]) {
         nodes: { type: 'string' },
         raid1: { type: 'boolean', default: false },
         site: { type: 'boolean', default: false },
+        redeploy: { type: 'boolean', default: false },
         keep: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },

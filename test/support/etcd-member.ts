@@ -29,13 +29,14 @@ export interface MemberOptions {
   readonly initialCluster: readonly string[];
   readonly isNew: boolean;
   readonly strictReconfigCheck: boolean;
+  readonly heartbeatMs: number;
 }
 
 export function peerUrlAt(address: string): string {
   return `https://${address}:2380`;
 }
 
-/** One etcd with mutual TLS towards all. It beats fast, so that elections take a third of a second. */
+/** One etcd with mutual TLS towards all. An election takes ten beats. */
 export async function startEtcdMember(options: MemberOptions): Promise<EtcdTestMember> {
   const { name, address, files, network } = options;
   const url = `https://127.0.0.1:${await freePort()}`;
@@ -48,8 +49,11 @@ export async function startEtcdMember(options: MemberOptions): Promise<EtcdTestM
     `--${prefix}client-cert-auth=true`,
   ];
   const etcd: RunningProcess = start(
-    'etcd',
+    'setpriv',
     [
+      // whoever has started it may be killed, and nobody else would end it
+      '--pdeathsig=KILL',
+      'etcd',
       `--name=${name}`,
       `--data-dir=${options.dataDirectory}`,
       `--listen-client-urls=${url}`,
@@ -58,8 +62,8 @@ export async function startEtcdMember(options: MemberOptions): Promise<EtcdTestM
       `--initial-advertise-peer-urls=${peerUrlAt(address)}`,
       `--initial-cluster=${options.initialCluster.join(',')}`,
       `--initial-cluster-state=${options.isNew ? 'new' : 'existing'}`,
-      '--heartbeat-interval=30',
-      '--election-timeout=300',
+      `--heartbeat-interval=${options.heartbeatMs}`,
+      `--election-timeout=${10 * options.heartbeatMs}`,
       `--strict-reconfig-check=${options.strictReconfigCheck}`,
       '--logger=zap',
       '--log-level=error',

@@ -1,16 +1,15 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { baton } from '#test/lab/baton-command.ts';
 import type { Lab, LabNode, LabNodeOptions } from '#test/lab/lab.ts';
-import { switchId } from '#test/lab/network.ts';
 import { type DemoImage, getFlow, getNode } from '#test/lab/operator.ts';
 import { waitForBeacon } from '#test/lab/proofs/beacon.ts';
 import { lookAtMarks } from '#test/lab/proofs/look-at-marks.ts';
 import { lookBeforeBoot } from '#test/lab/proofs/look-before-boot.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
 import { proveIdentity, proveNetwork } from '#test/lab/proofs/prove-instance.ts';
+import { type CommandHooks, commitSite, nodeValues, profileDocument } from '#test/lab/site/commit-site.ts';
 import { fillDocument } from '#test/lab/site/fill-document.ts';
 import { provePlugins } from '#test/lab/site/prove-plugins.ts';
 import { groupOf, runAction, type SeenAction } from '#test/lab/site/site-action.ts';
@@ -58,11 +57,7 @@ export interface SiteReport {
   readonly again: SeenAction;
 }
 
-export interface SiteHooks {
-  /** What is done, a line each. */
-  readonly report: (line: string) => void;
-  /** What the commands print. */
-  readonly show: (line: string) => void;
+export interface SiteHooks extends CommandHooks {
   /** Actions are followed on the terminal, drawn as a tree of their groups. */
   readonly onTerminal?: boolean;
 }
@@ -79,10 +74,8 @@ export async function deploySite(lab: Lab, image: DemoImage, hooks: SiteHooks): 
   const { report } = hooks;
   const show = hooks.onTerminal === true ? undefined : hooks.show;
   const machines = siteMachines.map((machine) => ({ machine, ...watchMachine(lab, machine, image) }));
-  for (const args of siteCommands(lab, image)) {
-    report(`baton ${args.join(' ')}`);
-    await baton(lab, args, { onLine: hooks.show, input: bmcAccount(lab).password });
-  }
+  const folders = plugins.map((name) => join(here, 'plugins', name));
+  await commitSite(lab, { plugins: folders, documents: siteDocuments(lab, image) }, hooks);
   report('baton action create deploy_site --wait');
   const deploy = await runAction(lab, 'deploy_site', { show, timeoutMs: actionLimitMs });
   const proofs: SiteProofs[] = [{ subject: 'deploy_site', proofs: await proveDeploy(lab, deploy, machines) }];
@@ -134,53 +127,17 @@ function watchMachine(lab: Lab, machine: SiteMachine, image: DemoImage): Omit<Wa
   return { node, look: async () => (await look()) ?? [nothing], firstPowerOn: () => firstPowerOn };
 }
 
-/** The commands of an operator with these documents and plugins. */
-function siteCommands(lab: Lab, image: DemoImage): string[][] {
-  const { username } = bmcAccount(lab);
-  return [
-    ['credential', 'set', 'lab-bmc', `username=${username}`, 'password=@-'],
-    ...plugins.map((name) => ['plugin', 'upload', join(here, 'plugins', name)]),
-    ['plugin', 'order'],
-    ['site', 'upload', 'lab', ...writeDocuments(lab, image)],
-    ['site', 'validate'],
-    ['site', 'commit'],
-  ];
-}
-
-function bmcAccount(lab: Lab): { username: string; password: string } {
-  const info = lab.nodes[0]?.bmc.driverInfo ?? {};
-  const value = (suffix: string): string =>
-    String(Object.entries(info).find(([name]) => name.endsWith(suffix))?.[1] ?? '');
-  return { username: value('_username'), password: value('_password') };
-}
-
-/** The documents with this lab's values, as files that the command uploads. */
-function writeDocuments(lab: Lab, image: DemoImage): string[] {
-  const fill = (name: string, values: Readonly<Record<string, string>>): string =>
-    fillDocument(readFileSync(join(here, 'documents', name), 'utf8'), values);
-  const nodes = siteMachines.map(({ name, rack, tag }) => {
-    const node = lab.nodes.find((each) => each.name === name);
-    const address = Object.entries(node?.bmc.driverInfo ?? {}).find(([key]) => key.endsWith('_address'))?.[1];
-    const mac = node?.machine.mac ?? '';
-    return fill('node.yaml', { name, rack, tag, mac, bmc: String(address), switch_id: switchId });
-  });
-  const first = lab.nodes[0];
-  const profile = fill('profile.yaml', {
-    driver: first?.bmc.driver ?? '',
-    boot_mode: first?.machine.firmware ?? '',
-    image_url: `${lab.conductor.url}${image.urlPath}`,
-    image_sha256: image.sha256,
-  });
-  const files = {
-    nodes: [profile, ...nodes].join('---\n'),
-    plugins: fill('plugins.yaml', {}),
-    strategy: fill('strategy.yaml', {}),
+/** The documents with this lab's values, by the names of their files. */
+function siteDocuments(lab: Lab, image: DemoImage): Record<string, string> {
+  const read = (name: string): string => readFileSync(join(here, 'documents', name), 'utf8');
+  const nodes = siteMachines.map(({ name, rack, tag }) =>
+    fillDocument(read('node.yaml'), { ...nodeValues(lab, name), rack, tag }),
+  );
+  return {
+    nodes: [profileDocument(lab, image), ...nodes].join('---\n'),
+    plugins: read('plugins.yaml'),
+    strategy: read('strategy.yaml'),
   };
-  return Object.entries(files).map(([name, text]) => {
-    const file = join(lab.directory.path, `${name}.yaml`);
-    writeFileSync(file, text);
-    return file;
-  });
 }
 
 async function proveDeploy(lab: Lab, deploy: SeenAction, machines: readonly WatchedMachine[]): Promise<Proof[]> {

@@ -10,17 +10,34 @@ export interface SeenAction {
   readonly wallMs: number;
 }
 
+export interface ActionOptions {
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** Gets what the command prints; without it the command has the terminal. */
+  readonly show: ((line: string) => void) | undefined;
+  readonly timeoutMs: number;
+}
+
+/** What is given to `baton`. */
+export function actionCommand(name: ActionAnswer['name'], parameters: ActionOptions['parameters'] = {}): string[] {
+  return [
+    'action',
+    'create',
+    name,
+    ...Object.entries(parameters).flatMap(([key, value]) => ['--param', `${key}=${value}`]),
+  ];
+}
+
 /**
  * `baton action create NAME --wait`, and the action as it has ended.
- * @param show gets what the command prints; without it the command has the terminal
  */
 export async function runAction(
   lab: Lab,
   name: ActionAnswer['name'],
-  { show, timeoutMs }: { readonly show: ((line: string) => void) | undefined; readonly timeoutMs: number },
+  { parameters = {}, show, timeoutMs }: ActionOptions,
 ): Promise<SeenAction> {
   const startedMs = performance.now();
-  const args = ['action', 'create', name, '--wait', '--timeout', String(Math.ceil(timeoutMs / 1000))];
+  const wait = ['--wait', '--timeout', String(Math.ceil(timeoutMs / 1000))];
+  const args = [...actionCommand(name, parameters), ...wait];
   const exitCode = show
     ? (await baton(lab, args, { onLine: show, timeoutMs: timeoutMs + 30_000, okExitCodes: [0, 1] })).exitCode
     : await batonOnTerminal(lab, args);

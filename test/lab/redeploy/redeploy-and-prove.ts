@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Lab, LabNode, LabNodeOptions, LabSite } from '#test/lab/lab.ts';
+import type { DemoImage } from '#test/lab/operator.ts';
+import type { Proof } from '#test/lab/proofs/proof.ts';
+import { proveIdentity, proveNetwork } from '#test/lab/proofs/prove-instance.ts';
+import { lookAtInstance, type SeenInstance } from '#test/lab/redeploy/look-at-instance.ts';
+import { etcdClusterName, type NodeCluster, otherMembers, startNodeCluster } from '#test/lab/redeploy/node-cluster.ts';
+import { proveDisks } from '#test/lab/redeploy/prove-disks.ts';
+import { proveReceipt } from '#test/lab/redeploy/prove-receipt.ts';
+import { proveNewInstance, provePort } from '#test/lab/redeploy/prove-redeploy.ts';
+import { proveTeardown } from '#test/lab/redeploy/prove-teardown.ts';
+import { watchDisks } from '#test/lab/redeploy/watch-disks.ts';
+import { type PortChange, watchPort } from '#test/lab/redeploy/watch-port.ts';
+import { commitSite, nodeValues, profileDocument } from '#test/lab/site/commit-site.ts';
+import type { SiteHooks, SiteProofs } from '#test/lab/site/deploy-site.ts';
+import { fillDocument } from '#test/lab/site/fill-document.ts';
+import { actionCommand, runAction } from '#test/lab/site/site-action.ts';
+
+/** What `npm run lab -- --redeploy` does with `documents/` and `plugins/` beside this file. */
+
+const here = import.meta.dirname;
+export const machineName = 'worker1';
+const actionLimitMs = 20 * 60_000;
+
+/** One machine with an OS disk and two data disks, and the clusters that its node is part of. */
+export function redeployLab(machine: Pick<LabNodeOptions, 'firmware' | 'bmc'>) {
+  const cluster = Promise.withResolvers<NodeCluster>();
+  const disks = [
+    { bus: 'virtio', gib: 1.25 },
+    { bus: 'virtio', gib: 0.125 },
+    { bus: 'nvme', gib: 0.125 },
+  ] as const;
+  const options = {
+    nodes: [{ ...machine, name: machineName, memoryMib: 1280, disks }],
+    conductorSettings: async (site: LabSite) => {
+      const started = await startNodeCluster(site, machineName);
+      cluster.resolve(started);
+      return {
+        // the first deploy has no storage to erase: cleaned and then deployed in one boot of the ramdisk
+        BATON_FAST_TRACK: 'true',
+        BATON_CLEAN_STEP_PRIORITIES: 'deploy.erase_devices:0',
+        ...started.settings,
+      };
+    },
+  };
+  return { options, cluster: cluster.promise };
+}
+
+/**
+ * Deploys the machine from documents, has it join its clusters, and redeploys it twice: with its local storage, and
+ * without. A proof that does not hold is reported, not thrown.
+ * @throws AppError `agent_error` when an action fails
+ */
+export async function redeployAndProve(
+  lab: Lab,
+  image: DemoImage,
+  { cluster, ...hooks }: SiteHooks & { readonly cluster: NodeCluster },
+): Promise<SiteProofs[]> {
+  const [node] = lab.nodes;
+  if (!node) throw new AppError('not_found', 'the lab has no machine');
+  const port = watchPort(lab, node);
+  const content = { plugins: [join(here, 'plugins', 'lab-storage')], documents: siteDocuments(lab, image, cluster) };
+  await commitSite(lab, content, hooks);
+  await act({ lab, hooks }, 'deploy_site', {});
+  const first = await lookAtInstance(lab, node);
+  hooks.report(`${first.storage.array}: a file of ${first.storage.file.slice(0, 17)}…`);
+  const story = { lab, node, port, cluster, hooks };
+  const proofs: SiteProofs[] = [{ subject: 'deploy_site', proofs: proveFirst(first) }];
+  const kept = await redeploy(story, first, { preserve: true, number: 1 });
+  proofs.push({ subject: 'redeploy_server preserve-local-storage=true', proofs: kept.proofs });
+  const gone = await redeploy(story, kept.after, { preserve: false, number: 2 });
+  proofs.push({ subject: 'redeploy_server preserve-local-storage=false', proofs: gone.proofs });
+  return proofs;
+}
+
+interface Story {
+  readonly lab: Lab;
+  readonly node: LabNode;
+  readonly port: readonly PortChange[];
+  readonly cluster: NodeCluster;
+  readonly hooks: SiteHooks;
+}
+
+async function redeploy(
+  story: Story,
+  before: SeenInstance,
+  { preserve, number }: { readonly preserve: boolean; readonly number: number },
+): Promise<{ readonly after: SeenInstance; readonly proofs: readonly Proof[] }> {
+  const { lab, node, port, cluster, hooks } = story;
+  await cluster.join();
+  const members = await cluster.members();
+  hooks.report(`${node.name} joins: etcd ${members.join(', ')}; Kubernetes (simulated), some pods on it`);
+  const firstChange = port.length;
+  const teardown = cluster.watch();
+  const disks = watchDisks(node.machine, [before.storage.mark, before.storage.file]);
+  await act(story, 'redeploy_server', { target_nodes: node.name, 'preserve-local-storage': String(preserve) });
+  const after = await lookAtInstance(lab, node, before.beacon.bootId);
+  disks.end();
+  teardown.end();
+  const instances = { before, after };
+  const proofs = [
+    ...(await proveTeardown({ cluster, teardown, node: node.name, firstBootAt: disks.looks[0]?.at })),
+    provePort(port.slice(firstChange), disks.looks),
+    ...proveDisks(disks.looks, { ...instances, preserve }),
+    ...proveNewInstance(instances),
+    ...proveIdentity(after.beacon, node.name, after.uuid),
+    ...(await proveNetwork(lab, node, after.beacon.address)),
+    ...(await proveReceipt(lab, node, { preserve, count: number, show: hooks.show })),
+  ];
+  return { after, proofs };
+}
+
+/** @throws AppError `agent_error` when the action is no success */
+async function act(
+  { lab, hooks }: Pick<Story, 'lab' | 'hooks'>,
+  name: 'deploy_site' | 'redeploy_server',
+  parameters: Readonly<Record<string, string>>,
+): Promise<void> {
+  hooks.report(`baton ${actionCommand(name, parameters).join(' ')} --wait`);
+  const show = hooks.onTerminal === true ? undefined : hooks.show;
+  const { action, exitCode } = await runAction(lab, name, { parameters, show, timeoutMs: actionLimitMs });
+  if (exitCode === 0 && action.action_lifecycle === 'Complete') return;
+  throw new AppError('agent_error', `${name} is ${action.action_lifecycle}, and its command's exit code ${exitCode}`);
+}
+
+function siteDocuments(lab: Lab, image: DemoImage, { etcd }: NodeCluster): Record<string, string> {
+  const fill = (name: string, values: Readonly<Record<string, string>>): string =>
+    fillDocument(readFileSync(join(here, 'documents', name), 'utf8'), values);
+  const serial = `LAB${machineName.toUpperCase()}D0`;
+  const endpoints = JSON.stringify(otherMembers.map((name) => etcd.member(name).url));
+  return {
+    nodes: [profileDocument(lab, image), fill('node.yaml', { ...nodeValues(lab, machineName), serial })].join('---\n'),
+    site: ['plugins.yaml', 'timeouts.yaml'].map((name) => fill(name, {})).join('---\n'),
+    etcd: fill('etcd.yaml', { cluster: etcdClusterName, node: machineName, endpoints }),
+  };
+}
+
+function proveFirst({ storage }: SeenInstance): Proof[] {
+  return [{ what: 'a mirror over both data disks, and a file on it', holds: storage.made, seen: storage.array }];
+}

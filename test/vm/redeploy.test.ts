@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { labDiagnostics } from '#test/lab/diagnostics.ts';
+import { type Lab, startLab } from '#test/lab/lab.ts';
+import { readDemoImage } from '#test/lab/operator.ts';
+import { redeployAndProve, redeployLab } from '#test/lab/redeploy/redeploy-and-prove.ts';
+import type { SiteProofs } from '#test/lab/site/deploy-site.ts';
+
+/** A machine leaves its clusters and is redeployed, with its local storage and then without, as `npm run lab -- --redeploy` does it. */
+let lab: Lab | undefined;
+let seen: readonly SiteProofs[] = [];
+
+beforeAll(async () => {
+  const image = await readDemoImage();
+  const { options, cluster } = redeployLab({ firmware: 'bios', bmc: 'redfish' });
+  const running = await startLab({ ...options, report: say });
+  lab = running;
+  try {
+    const hooks = { report: say, show: (line: string) => say(`  ${line}`), cluster: await cluster };
+    seen = await redeployAndProve(running, image, hooks);
+  } catch (error) {
+    say(labDiagnostics(running, 60));
+    throw error;
+  }
+}, 25 * 60_000);
+
+afterAll(() => lab?.close());
+
+test('every proof holds: clusters, switch port, disks, the new instance, receipts', () => {
+  const proofs = seen.flatMap(({ subject, proofs }) => proofs.map((proof) => ({ subject, ...proof })));
+  expect(proofs.filter(({ holds }) => !holds)).toEqual([]);
+  // of the first deploy, of each redeploy
+  expect(proofs).toHaveLength(1 + 2 * 18);
+});
+
+function say(line: string): void {
+  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
+}
