@@ -13,6 +13,7 @@ import {
 } from '#conductor/teardown/kubernetes/objects.ts';
 import { type PodFate, podFate } from '#conductor/teardown/kubernetes/select-pods.ts';
 import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
+import { inParallel } from '#shared/in-parallel.ts';
 
 export interface DrainOptions {
   /** Seconds that each pod gets to end by itself; 0 = none. */
@@ -21,7 +22,7 @@ export interface DrainOptions {
 }
 
 /** Requests at the same time: an API server shares itself between its clients. */
-const width = 16;
+const atOnce = 16;
 
 /**
  * One look at a node that is to be empty: cordons it, evicts what may go, and is done when nothing but pods of daemon
@@ -49,7 +50,8 @@ export async function drainNode(
   const toEvict = leaving.map(({ pod }) => pod).filter((pod) => !isGoing(pod, gracePeriodSeconds));
   await announce?.(fates.filter(({ pod }) => toEvict.includes(pod)).flatMap(lossOf));
   const version = toEvict.length === 0 ? '' : await evictionVersion(cluster, signal);
-  const obstacles = await inParallel(toEvict, (pod) => evictPod(cluster, pod, { version, gracePeriodSeconds, signal }));
+  const evict = (pod: Pod) => evictPod(cluster, pod, { version, gracePeriodSeconds, signal });
+  const obstacles = await inParallel(toEvict, evict, { atOnce });
   const blocked = obstacles.filter((each) => each !== undefined);
   const ending = leaving.map(({ pod }) => pod).filter(({ metadata }) => metadata.deletionTimestamp);
   messages.push(...blocked, ...ending.map((pod) => endingMessage(pod, node)));
@@ -94,17 +96,4 @@ function endingMessage(pod: Pod, node: ClusterNode): RoundMessage {
     error: true,
     ...named(pod),
   };
-}
-
-async function inParallel<Item, Result>(
-  items: readonly Item[],
-  act: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  const queue = items.entries();
-  const work = async (): Promise<void> => {
-    for (const [index, item] of queue) results[index] = await act(item);
-  };
-  await Promise.all(Array.from({ length: width }, work));
-  return results;
 }
