@@ -9,11 +9,13 @@ import { describeSettings } from '#conductor/environment.ts';
 import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { exampleAlerts } from '#conductor/metrics/alerts.ts';
 import { metricTable } from '#conductor/metrics/metric-table.ts';
 import { collectProcessMetrics, createMetrics } from '#conductor/metrics/metrics.ts';
 import {
   legalVerbs,
+  type ProvisionState,
   provisionStates,
   provisionTransitions,
   transientStates,
@@ -24,6 +26,7 @@ import {
   nodeCase,
   type StandingName,
   standings,
+  teardownCase,
 } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { webhookEvents } from '#conductor/webhooks/webhook-events.ts';
 import { argsInfo } from '#shared/steps/define-step.ts';
@@ -60,6 +63,26 @@ test('provision states', async () => {
   await expect(text).toMatchFileSnapshot('../conductor/nodes/provision-states.md');
 });
 
+function teardownTables(states: readonly ProvisionState[], names: readonly StandingName[]): string[] {
+  const stages: readonly [string, readonly FlowKindName[]][] = [
+    ['### at first', []],
+    ['### out of its clusters', ['decommission']],
+    ['### wiped', ['decommission', 'wipe']],
+    ['### removed from the cluster', ['decommission', 'wipe', 'leave_cluster']],
+  ];
+  return stages.flatMap(([title, succeeded]) => {
+    const cell = (state: ProvisionState, name: StandingName) =>
+      nameDecision(teardownCase(factsOf(state, name), { succeeded }));
+    return [
+      title,
+      table(
+        ['state', ...names],
+        states.map((state) => [state, ...names.map((name) => cell(state, name))]),
+      ),
+    ];
+  });
+}
+
 test('what sites do with nodes', async () => {
   const names = Object.keys(standings) as StandingName[];
   const states = provisionStates.filter((state) => !transientStates.has(state));
@@ -72,6 +95,9 @@ test('what sites do with nodes', async () => {
     table(['state', ...names], rows('prepare')),
     '## deploy',
     table(['state', ...names], rows('deploy')),
+    '## prepare, when it is torn down first',
+    'Of `redeploy_server`, with Kubernetes and etcd, by how far the action is with the node. `wiping`: its disks are wiped in place of automated cleaning.',
+    ...teardownTables(states, names),
     '',
   ].join('\n\n');
   await expect(text).toMatchFileSnapshot('../conductor/sites/nodes/next-moves.md');

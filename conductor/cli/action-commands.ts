@@ -1,3 +1,4 @@
+import { teardownPlanLines } from '#conductor/cli/action-teardown-plan.ts';
 import {
   type Command,
   type CommandContext,
@@ -17,6 +18,7 @@ import { renderAction } from '#conductor/cli/render-action.ts';
 import { concludeAction, renderActionReport } from '#conductor/cli/render-action-report.ts';
 import { actionsPath, getAction, listActionNodes, watchAction } from '#conductor/cli/watch-action.ts';
 import type { ActionAnswer } from '#conductor/sites/actions/action-answer.ts';
+import type { TeardownNodeView } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const waitOptions = {
@@ -50,7 +52,10 @@ async function create(context: CommandContext, input: CommandInput): Promise<voi
     const warnings = (made['validations'] as readonly { readonly level: string; readonly message: string }[])
       .filter(({ level }) => level === 'Warning')
       .map(({ message }) => `Warning ${message}\n`);
-    const text = table([['group', '', 'nodes'], ...rows]) + warnings.join('');
+    const nodes = made['nodes'] as readonly TeardownNodeView[] | undefined;
+    const text = nodes
+      ? teardownPlanLines({ ...made, nodes }).join('\n') + '\n' + warnings.join('')
+      : table([['group', '', 'nodes'], ...rows]) + warnings.join('');
     print(context, input, { json: made, text });
     return;
   }
@@ -168,10 +173,12 @@ export const actionCommands: readonly Command[] = [
     options: {
       param: { value: 'NAME=VALUE', repeats: true, meaning: 'a parameter of the action: target_nodes=n1,n2' },
       'allow-intermediate-commits': { meaning: 'although commits lie between the last site action and this one' },
-      'dry-run': { meaning: 'only say which groups would be deployed, in which order, with which nodes' },
+      'dry-run': {
+        meaning: 'only say which groups would be deployed with which nodes, or all that a teardown does to each node',
+      },
       ...waitOptions,
     },
-    meaning: 'start an action on the site: deploy_site, update_site, relabel_nodes, verify_site',
+    meaning: 'start an action: deploy_site, update_site, redeploy_server, teardown_server, relabel_nodes, verify_site',
     details:
       'It works from the committed documents; one action runs at a time. With --wait it ends with 0 when the action is\n' +
       'complete: no critical group has failed. A bar has █ deployed, ▒ prepared, x failed, ░ nothing yet.',

@@ -1,3 +1,4 @@
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { siteActions } from '#conductor/db/schema/site-action.ts';
@@ -56,9 +57,80 @@ describe('an action is refused', () => {
     expect((await start('relabel_nodes', { target_nodes: [] })).fault).toContain('at least one');
     expect((await start('relabel_nodes', { target_nodes: [7] })).fault).toContain('target_nodes');
     expect((await start('relabel_nodes', { target_nodes: ['n1', 'n9'] })).fault).toContain('1: n9; there are n1, n2');
-    expect(await start('redeploy_server', { target_nodes: ['n1'] })).toMatchObject({
-      status: 400,
-      fault: expect.stringContaining('can not do yet') as unknown,
+    expect(await list()).toEqual([]);
+  });
+
+  test('of a teardown: without the revision that it is to go back to, or for a node that it must not touch', async () => {
+    await commit(twoNodes);
+    const redeploy = (more: Record<string, unknown> = {}) =>
+      start('redeploy_server', { target_nodes: ['n1'], ...more });
+    const missing = await redeploy();
+    expect(missing).toMatchObject({ status: 400, body: { reason: 'MissingPrecondition' } });
+    expect(missing.fault).toContain('no revision of successful-site-action: no site action has succeeded yet');
+    expect((await redeploy({ 'target-revision': 'last-site-action' })).fault).toContain('no revision of last-site');
+    expect((await redeploy({ 'target-revision': 'buffer' })).fault).toContain('must be committed, successful-site');
+    const grace = await redeploy({ 'drain-node-timeout': '60', 'drain-node-grace-period': 60 });
+    expect(grace.fault).toContain('must be less than drain-node-timeout, which is 60 s');
+    expect((await start('redeploy_server', { 'server-name': 'n9', 'target-revision': 'committed' })).fault).toContain(
+      'not in the documents of revision 1: n9',
+    );
+    const { db } = api.context;
+    const uuid = await addAvailableNode(db, 'n1');
+    const committed = { 'target-revision': 'committed' };
+    for (const [change, why] of [
+      [{ owner: 'team-a' }, 'n1: it belongs to team-a'],
+      [{ instanceUuid: uuid }, `n1: it has instance ${uuid}, which is not the site's`],
+      [{ protected: true, protectedReason: 'ledger' }, 'n1: it is protected: ledger'],
+      [{ retired: true }, 'n1: it is retired'],
+      [{ maintenance: true, maintenanceReason: 'fan' }, 'n1: it is in maintenance: fan'],
+    ] as const) {
+      const none = { owner: null, instanceUuid: null, protected: false, retired: false, maintenance: false };
+      await db
+        .update(nodes)
+        .set({ ...none, ...change })
+        .where(eq(nodes.uuid, uuid));
+      const refused = await redeploy(committed);
+      expect([refused.status, refused.body['reason'], refused.fault]).toEqual([
+        409,
+        'NodesNotForTeardown',
+        expect.stringContaining(why),
+      ]);
+    }
+    expect((await start('teardown_server', { target_nodes: 'n2' })).fault).toContain('n2: it is not enrolled');
+    expect(await list()).toEqual([]);
+  });
+
+  test('never, when it is only asked what a teardown would do', async () => {
+    await commit(twoNodes);
+    await addAvailableNode(api.context.db, 'n1');
+    const { status, body } = await start('redeploy_server', {
+      target_nodes: 'n1,n2',
+      'target-revision': 'committed',
+      'preserve-local-storage': 'true',
+      dry_run: true,
+    });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      dry_run: true,
+      committed_rev_id: 1,
+      groups: [
+        { name: 'n1', critical: true, depends_on: [], members: ['n1'] },
+        { name: 'n2', critical: true, depends_on: ['n1'], members: ['n2'] },
+      ],
+      nodes: [
+        {
+          name: 'n1',
+          provision_state: 'available',
+          refused: null,
+          steps: [
+            { step: 'wipe', does: expect.stringContaining('the OS disk alone') as unknown },
+            { step: 'prepare' },
+            { step: 'deploy' },
+          ],
+        },
+        { name: 'n2', provision_state: null },
+      ],
+      remarks: [expect.stringContaining('no BATON_KUBECONFIG'), expect.stringContaining('no promenade/EtcdClusters')],
     });
     expect(await list()).toEqual([]);
   });

@@ -8,10 +8,12 @@ import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { readActionLog } from '#conductor/sites/actions/action-logs.ts';
 import { getAction, listActions } from '#conductor/sites/actions/action-store.ts';
+import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
 import { getNote } from '#conductor/sites/actions/note-store.ts';
 import { readSiteStatuses } from '#conductor/sites/actions/site-statuses.ts';
+import { viewTeardownPlan } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
 import {
   viewActionInFull,
   viewActionStep,
@@ -53,10 +55,14 @@ const create = createRoute({
   method: 'post',
   path,
   tags,
-  summary: 'Start a site action: deploy_site, update_site, relabel_nodes, verify_site',
+  summary:
+    'Start a site action: deploy_site, update_site, redeploy_server, teardown_server, relabel_nodes, verify_site',
   request: { body: jsonBody(ActionRequest), query: airshipQuery({ 'allow-intermediate-commits': queryFlag }) },
   responses: {
-    ...answers(200, 'dry_run: the groups in their order, with their nodes; nothing is started'),
+    ...answers(
+      200,
+      'dry_run: the groups in their order with their nodes, of a teardown each step and disk; nothing is started',
+    ),
     ...answers(201, 'the action, and its address in Location'),
   },
 });
@@ -175,7 +181,11 @@ export function actionRoutes(context: ConductorContext): ApiApp {
       ...(marker !== undefined && isUuid(marker) ? { contextMarker: marker } : {}),
       caller: c.get('caller'),
     });
-    if ('plan' in made) return c.json(viewPlan(made.plan), 200);
+    if ('plan' in made) {
+      const isTeardown = actionTable[made.plan.name].teardown !== undefined;
+      const more = isTeardown ? await viewTeardownPlan(context, made.plan) : {};
+      return c.json({ ...viewPlan(made.plan), ...more }, 200);
+    }
     c.header('Location', `${originOf(c)}${path}/${made.action.id}`);
     return c.json(await viewActionInFull(context, made.action, { verbosity: 1 }), 201);
   });

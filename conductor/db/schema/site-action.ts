@@ -15,7 +15,13 @@ import type { JsonObject } from '#conductor/db/schema/node.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/sites/strategy/site-run.ts';
 
-export type ActionName = 'deploy_site' | 'update_site' | 'redeploy_server' | 'relabel_nodes' | 'verify_site';
+export type ActionName =
+  | 'deploy_site'
+  | 'update_site'
+  | 'redeploy_server'
+  | 'teardown_server'
+  | 'relabel_nodes'
+  | 'verify_site';
 export type ActionState = 'pending' | 'running' | 'paused' | 'stopping' | 'stopped' | 'complete' | 'failed';
 export type ActionStepState = 'pending' | 'running' | 'done' | 'failed' | 'skipped';
 
@@ -34,7 +40,7 @@ export const siteActions = pgTable(
     pausedAt: timestamp({ withTimezone: true, precision: 3 }),
     /** Of its strategy; null = it has none, or is not validated yet. */
     maxParallelGroups: integer(),
-    /** The committed revision that it works from; chosen when it is created. */
+    /** The revision that it works from; chosen when it is created. */
     revisionId: integer().notNull(),
     user: text(),
     contextMarker: text().notNull(),

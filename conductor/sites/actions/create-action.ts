@@ -10,20 +10,19 @@ import {
   siteActions,
 } from '#conductor/db/schema/site-action.ts';
 import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
+import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
 import { findOpenAction, tellRunners } from '#conductor/sites/actions/action-store.ts';
-import {
-  type ActionParameters,
-  actionTable,
-  readActionName,
-  readActionParameters,
-} from '#conductor/sites/actions/action-table.ts';
+import { actionTable, readActionName, readActionParameters } from '#conductor/sites/actions/action-table.ts';
+import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
+import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
+import { refuseTeardown } from '#conductor/sites/actions/refuse-teardown.ts';
 import { tellOfAction } from '#conductor/sites/actions/tell-of-action.ts';
 import { newUlid } from '#conductor/sites/actions/ulid.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
-import { findRevisionByRole, listTaggedRevisions } from '#conductor/sites/revisions/revision-store.ts';
+import { listTaggedRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
@@ -42,7 +41,9 @@ export interface ActionRequest {
 /** What a dry run answers: nothing was made. */
 export interface ActionPlan {
   readonly name: ActionName;
+  readonly parameters: ActionParameters;
   readonly revisionId: number;
+  readonly site: Site;
   readonly faults: readonly SiteFault[];
   readonly run: SiteRun;
 }
@@ -62,8 +63,8 @@ interface Checked {
 
 /**
  * Makes a site action, once all that can be said against it has been looked at (airship.md §4.1); whoever is free runs it.
- * @throws AppError `invalid_argument` (name, parameters, no committed documents, faults of documents), `conflict` (another
- * action is under way, commits that nobody has looked at lie between), `not_supported`.
+ * @throws AppError `invalid_argument` (name, parameters, no such revision, faults of documents), `conflict` (another
+ * action is under way, commits that nobody has looked at lie between, a node that must not be torn down).
  */
 export async function createAction(
   context: CreateContext,
@@ -71,8 +72,13 @@ export async function createAction(
   check: typeof checkRevision = checkRevision,
 ): Promise<{ readonly action: SiteActionRow } | { readonly plan: ActionPlan }> {
   const checked = await checkRequest(context, request, check);
-  const { name, revisionId, site, faults } = checked;
-  if (checked.parameters.dry_run) return { plan: { name, revisionId, faults, run: planSite(site) } };
+  const { name, parameters, revisionId, site, faults } = checked;
+  const isTeardown = actionTable[name].teardown !== undefined;
+  if (parameters.dry_run) {
+    const run = isTeardown ? planTeardownRun(site, parameters) : planSite(site);
+    return { plan: { name, parameters, revisionId, site, faults, run } };
+  }
+  if (isTeardown) await refuseTeardown(context, { name, parameters, site });
   const action = await insertAction(context, request, checked);
   context.log.info({ action: action.id, name, revision: revisionId, user: action.user }, 'site action created');
   return { action };
@@ -85,31 +91,25 @@ async function checkRequest(
 ): Promise<Checked> {
   const { db } = context;
   const name = readActionName(request.name);
-  const { unbuilt, isTrueUp } = actionTable[name];
-  if (unbuilt !== undefined) throw new AppError('not_supported', unbuilt);
+  const { isTrueUp } = actionTable[name];
   const parameters = readActionParameters(name, request.parameters);
   if (!parameters.dry_run) {
     const open = await findOpenAction(db);
     if (open) throw anotherIsOpen(name, open);
   }
-  const committed = await findRevisionByRole(db, 'committed');
-  if (!committed) {
-    throw new AppError('invalid_argument', 'No committed configdocs: upload documents and commit them first', {
-      details: { reason: 'NoCommittedConfigdocs' },
-    });
-  }
-  const between = intermediateCommits(await listTaggedRevisions(db), committed.id);
+  const revisionId = await findTargetRevision(db, { name, parameters });
+  const between = intermediateCommits(await listTaggedRevisions(db), revisionId);
   const allowIntermediateCommits =
     request.allowIntermediateCommits === true || parameters['allow-intermediate-commits'] === true;
-  if (isTrueUp && between.length > 0 && !allowIntermediateCommits) throw commitsBetween(between, committed.id);
-  const { site, faults } = await check(context, committed.id);
+  if (isTrueUp && between.length > 0 && !allowIntermediateCommits) throw commitsBetween(between, revisionId);
+  const { site, faults } = await check(context, revisionId);
   if (!site) {
     const errors = faults.filter(({ level }) => level === 'Error').length;
-    const message = `The documents of revision ${committed.id} have faults: ${errors}`;
+    const message = `The documents of revision ${revisionId} have faults: ${errors}`;
     throw new AppError('invalid_argument', message, { details: { reason: 'InvalidConfigurationDocuments', faults } });
   }
-  refuseUnknownNodes(site, parameters, committed.id);
-  return { name, parameters, allowIntermediateCommits, revisionId: committed.id, between, site, faults };
+  refuseUnknownNodes(site, parameters, revisionId);
+  return { name, parameters, allowIntermediateCommits, revisionId, between, site, faults };
 }
 
 function anotherIsOpen(name: ActionName, open: Pick<SiteActionRow, 'id' | 'name' | 'state'>): AppError {
@@ -177,11 +177,13 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
   }
 }
 
-function firstNotes({ revisionId, between, name }: Checked): Note[] {
-  const notes: Note[] = [{ verbosity: 1, text: `Configdoc revision ${revisionId}` }];
+function firstNotes({ revisionId, between, name, parameters }: Checked): Note[] {
+  const role = parameters['target-revision'] ?? actionTable[name].revision;
+  const text = `Configdoc revision ${revisionId}${role === undefined ? '' : ` (${role})`}`;
+  const notes: Note[] = [{ verbosity: 1, text }];
   if (between.length > 0 && actionTable[name].isTrueUp) {
-    const text = `the check for intermediate commits is skipped, as asked; there are: revision ${between.join(', ')}`;
-    notes.push({ verbosity: 1, text });
+    const skipped = `the check for intermediate commits is skipped, as asked; there are: revision ${between.join(', ')}`;
+    notes.push({ verbosity: 1, text: skipped });
   }
   return notes;
 }

@@ -1,5 +1,7 @@
-import { eq, sql } from 'drizzle-orm';
+import { desc, eq, sql } from 'drizzle-orm';
 import type { Transaction } from '#conductor/db/open.ts';
+import { flows } from '#conductor/db/schema/flow.ts';
+import { nodes } from '#conductor/db/schema/node.ts';
 import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
 import { listActionSteps, recordStep } from '#conductor/sites/actions/action-store.ts';
 import { actionTable } from '#conductor/sites/actions/action-table.ts';
@@ -69,9 +71,24 @@ async function tagIts(
   await tagRevision(tx, {
     revisionId,
     tag,
-    data: { action: id, dag_id: `${dagId(action)}.${id}` },
+    data: { action: id, dag_id: `${dagId(action)}.${id}`, ...(await flowReference(tx, action)) },
     user: user ?? undefined,
   });
   await recordStep(tx, step, { state: 'done' });
   return tag;
+}
+
+/** Of each node that was torn down and made anew the action's last flow: its deploy, or what has failed. */
+async function flowReference(
+  tx: Transaction,
+  { id, name }: Pick<SiteActionRow, 'id' | 'name'>,
+): Promise<{ readonly flow?: Readonly<Record<string, string>> }> {
+  if (actionTable[name].teardown === undefined) return {};
+  const rows = await tx
+    .selectDistinctOn([flows.nodeUuid], { node: nodes.name, nodeUuid: flows.nodeUuid, flow: flows.uuid })
+    .from(flows)
+    .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
+    .where(eq(flows.actionId, id))
+    .orderBy(flows.nodeUuid, desc(flows.startedAt));
+  return { flow: Object.fromEntries(rows.map(({ node, nodeUuid, flow }) => [node ?? nodeUuid, flow])) };
 }

@@ -1,9 +1,11 @@
 import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { removeNode } from '#conductor/nodes/remove-node.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
@@ -14,6 +16,7 @@ import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { findRevision, recordDeploys } from '#conductor/sites/nodes/record-deploys.ts';
 import { reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import { requestDecommission, requestLeaveCluster } from '#conductor/teardown/request-decommission.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A node that something is to be done about, with what that is decided from. */
@@ -55,6 +58,7 @@ export async function actOnNode(
   if (act.kind === 'put into maintenance') {
     return setMaintenance(context, node.uuid, { on: true, reason: act.reason }, caller);
   }
+  if (act.kind === 'remove') return removeNode(context, node.uuid, caller);
   if (act.kind === 'reserve') return reserveNode(context, { action, wanted, nodeUuid: node.uuid });
   const row = design?.row ?? (await getNode(context.db, node.uuid));
   if (act.kind === 'verb') {
@@ -62,12 +66,31 @@ export async function actOnNode(
     // its own flow it may stop, whosever the node is by now
     const isUnowned = act.verb !== 'abort';
     const { id: actionId, token: actionToken } = action;
-    return requestProvision(context, row, { verb: act.verb, isUnowned, steps, caller, actionId, actionToken });
+    const wipe =
+      act.wipes && order.teardown ? { preserveLocalStorage: order.teardown.preserveLocalStorage } : undefined;
+    return requestProvision(context, row, { verb: act.verb, isUnowned, steps, wipe, caller, actionId, actionToken });
   }
+  if (act.kind === 'decommission' || act.kind === 'leave cluster') return leaveClusters(context, work, order, row, act);
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
   if (act.kind === 'renew access') return renewAccess(context, action, design);
   if (act.kind === 'align') return alignNode(context, action, { wanted, design });
   return deployNode(context, { action, wanted, design, steps: await work.pluginSteps(wanted.tags) });
+}
+
+/** Out of the clusters that the documents of the action's revision speak of. */
+function leaveClusters(
+  context: ConductorContext,
+  { action }: BeatWork,
+  { teardown, node: { name } }: NodeOrder,
+  row: NodeRow,
+  { kind }: NodeAct,
+): Promise<void> {
+  if (!teardown) throw new AppError('internal', `${kind} ${name}, which nobody wants torn down`);
+  const { id: actionId, token: actionToken, revisionId } = action;
+  const { notInClusterOk, timeouts } = teardown;
+  const request = { notInClusterOk, caller: siteCaller(action), actionId, actionToken };
+  if (kind === 'leave cluster') return requestLeaveCluster(context, row, request);
+  return requestDecommission(context, row, { ...request, revisionId, timeouts });
 }
 
 async function record(

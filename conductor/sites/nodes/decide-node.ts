@@ -2,6 +2,7 @@ import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { legalVerbs } from '#conductor/nodes/provision-states.ts';
 import { decideDeploy } from '#conductor/sites/nodes/decide-deploy.ts';
 import { decidePrepare } from '#conductor/sites/nodes/decide-prepare.ts';
+import { decideTeardown } from '#conductor/sites/nodes/decide-teardown.ts';
 import { describeFailure, describeFlow } from '#conductor/sites/nodes/describe-work.ts';
 import {
   act,
@@ -12,10 +13,12 @@ import {
   type NodeCase,
   type NodeDecision,
   ownFailure,
+  staysWhereItIs,
   whyForeign,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
 import type { FlowStanding, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** How long a node that is broken off may take to come to rest; then nothing more is done to it. */
 export const patienceMs = 10 * 60_000;
@@ -28,10 +31,9 @@ export function decideNode(given: NodeCase): NodeDecision {
   const { order, facts } = given;
   const { node, flow } = facts;
   if (order.cancel !== undefined) return breakOff(given, order.cancel);
-  if (!node) {
-    if (order.phase === 'prepare') return act({ kind: 'enrol' }, 'enrolling');
-    return failed(`${order.node.name} is no longer enrolled`);
-  }
+  const teardown = order.phase === 'prepare' ? order.teardown : undefined;
+  if (order.phase === 'deploy' && order.teardown !== undefined && order.teardown.afterwards !== 'deploy') return done();
+  if (!node) return decideUnknown(order);
   if (flow?.isOpen && flow.actionId === given.actionId) return working(describeFlow(flow));
   const foreign = whyForeign(given, node);
   if (foreign !== undefined) return failed(foreign);
@@ -43,8 +45,17 @@ export function decideNode(given: NodeCase): NodeDecision {
     if (order.phase === 'prepare')
       return act({ kind: 'end maintenance' }, 'ending the maintenance of a failed cleaning');
   }
-  if (node.maintenance && node.provisionState !== 'active') return failed(whyMaintained(node));
+  // a person, or a dead BMC, keeps it from being taken apart; what is deployed already may stay as it is
+  if (node.maintenance && (node.provisionState !== 'active' || teardown)) return failed(whyMaintained(node));
+  if (teardown) return decideTeardown(given, node, teardown);
   return order.phase === 'prepare' ? decidePrepare(given, node) : decideDeploy(given, node);
+}
+
+function decideUnknown({ phase, teardown, node: { name } }: NodeOrder): NodeDecision {
+  if (phase === 'deploy') return failed(`${name} is no longer enrolled`);
+  if (teardown === undefined || teardown.afterwards === 'deploy') return act({ kind: 'enrol' }, 'enrolling');
+  if (teardown.afterwards === 'remove') return done('it is not enrolled');
+  return failed('it is not enrolled: there is nothing to tear down');
 }
 
 function whyMaintained({ maintenanceReason }: NodeStanding): string {
@@ -55,7 +66,8 @@ function whyMaintained({ maintenanceReason }: NodeStanding): string {
 function beside(given: NodeCase, flow: FlowStanding): NodeDecision {
   const whose = flow.actionId === null ? (flow.requestedBy ?? 'somebody') : `site action ${flow.actionId}`;
   const what = `${describeFlow(flow)} (${whose})`;
-  if (isSites(given) === 'deployed') return done(`it was deployed already; now: ${what}`);
+  const isTornDown = given.order.teardown !== undefined && given.order.phase === 'prepare';
+  if (isSites(given) === 'deployed' && !isTornDown) return done(`it was deployed already; now: ${what}`);
   // another action's deploy of the same site is on its way out, or done in a moment
   if (flow.kind === 'deploy' && flow.actionId === null) return failed(`${whose} deploys it`);
   return working(`waiting for what is under way: ${what}`);
@@ -69,7 +81,7 @@ function breakOff(given: NodeCase, reason: string): NodeDecision {
     const doing = describeFlow(flow);
     if (isCleaningUp(flow.state)) return working(`breaking off: ${doing}`);
     if (flow.abortRequested !== null) return working(`breaking off when it has ended: ${doing}`);
-    if (legalVerbs(node.provisionState).includes('abort')) {
+    if (staysWhereItIs(flow) || legalVerbs(node.provisionState).includes('abort')) {
       return act({ kind: 'verb', verb: 'abort' }, `breaking off: ${doing}`);
     }
     return working(`breaking off when it has ended: ${doing}`);

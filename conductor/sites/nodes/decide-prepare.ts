@@ -61,7 +61,8 @@ function align({ facts }: NodeCase): NodeDecision | undefined {
   return differs.length > 0 ? act({ kind: 'align' }, `bringing in line: ${differs.join(', ')}`) : undefined;
 }
 
-function whyRetired({ retiredReason }: NodeStanding): string {
+/** Pure. */
+export function whyRetired({ retiredReason }: NodeStanding): string {
   return `it is retired${retiredReason ? `: ${retiredReason}` : ''}`;
 }
 
@@ -128,8 +129,8 @@ function alreadyActive(given: NodeCase, node: NodeStanding): NodeDecision {
   return renewAccess(given) ?? done(alreadyThere(given));
 }
 
-/** A BMC's new password, or address: without it nobody reaches a node in service. Nothing else of it is changed. */
-function renewAccess({ facts }: NodeCase): NodeDecision | undefined {
+/** A BMC's new password, or address: without it nobody reaches a node in service. Nothing else of it is changed. Pure. */
+export function renewAccess({ facts }: Pick<NodeCase, 'facts'>): NodeDecision | undefined {
   const differs = facts.rest?.differs ?? [];
   if (!differs.includes('driver_info') || differs.includes('driver')) return undefined;
   return act({ kind: 'renew access' }, 'bringing in line: driver_info');

@@ -24,12 +24,16 @@ export type NodeAct =
         | 'reserve'
         | 'forget reservation'
         | 'deploy'
-        | 'record';
+        | 'record'
+        | 'decommission'
+        | 'leave cluster'
+        | 'remove';
     }
-  /** With the RAID and BIOS steps when it is `clean`. */
+  /** With the RAID and BIOS steps when it is `clean`. `wipes`: what the order to tear it down says of its disks. */
   | {
       readonly kind: 'verb';
       readonly verb: Extract<ProvisionVerb, 'manage' | 'inspect' | 'clean' | 'provide' | 'deleted' | 'abort'>;
+      readonly wipes?: true;
     }
   | { readonly kind: 'put into maintenance'; readonly reason: string };
 
@@ -58,6 +62,7 @@ const restsIn: Readonly<Partial<Record<FlowKindName, ProvisionState>>> = {
   clean: 'clean failed',
   manual_clean: 'clean failed',
   deploy: 'deploy failed',
+  wipe: 'clean failed',
   teardown: 'error',
 };
 
@@ -65,7 +70,7 @@ const restsIn: Readonly<Partial<Record<FlowKindName, ProvisionState>>> = {
 export function ownFailure({ facts, actionId }: NodeCase, node: NodeStanding): FlowStanding | undefined {
   const { flow } = facts;
   if (flow?.actionId !== actionId || (flow.state !== 'failed' && flow.state !== 'aborted')) return undefined;
-  return restsIn[flow.kind] === node.provisionState ? flow : undefined;
+  return staysWhereItIs(flow) || restsIn[flow.kind] === node.provisionState ? flow : undefined;
 }
 
 /** What the node's instance is to the site: deployed by it, reserved by it, or nothing. Pure. */
@@ -84,14 +89,30 @@ export function isActionsDeploy({ facts }: Pick<NodeCase, 'facts'>, node: NodeSt
   return isDeploy && node.provisionState === 'active' && isSites({ facts }) === 'reserved';
 }
 
-/** Why the site keeps its hands off: whose the node is. Pure. */
-export function whyForeign(given: Pick<NodeCase, 'facts'>, node: NodeStanding): string | undefined {
+/** Whose the node is, when it is not the site's. Pure. */
+export function whoseElse(given: Pick<NodeCase, 'facts'>, node: NodeStanding): string | undefined {
   if (node.owner !== null) return `it belongs to ${node.owner}`;
   if (node.lessee !== null) return `it is leased to ${node.lessee}`;
   if (node.instanceUuid !== null && isSites(given) === undefined) {
     return `it has instance ${node.instanceUuid}, which is not the site's`;
   }
-  return given.facts.rest?.impossible;
+  return undefined;
+}
+
+/** Why the site keeps its hands off. Pure. */
+export function whyForeign(
+  given: Pick<NodeCase, 'facts'> & Partial<Pick<NodeCase, 'order'>>,
+  node: NodeStanding,
+): string | undefined {
+  const teardown = given.order?.teardown;
+  // who only wants to be rid of it needs no document that holds for it
+  const isRemade = teardown === undefined || teardown.afterwards === 'deploy';
+  return whoseElse(given, node) ?? (isRemade ? given.facts.rest?.impossible : undefined);
+}
+
+/** Flows that leave their node in whatever state it is, well or not. Pure. */
+export function staysWhereItIs({ kind }: Pick<FlowStanding, 'kind'>): boolean {
+  return kind === 'decommission' || kind === 'leave_cluster';
 }
 
 /** Whether more has to be read than the node and its open flow. Pure. */

@@ -1,12 +1,30 @@
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
+import type { DecommissionTimeouts } from '#conductor/teardown/plan-decommission.ts';
 
 /** What an action wants of a node. Given again and again until it has ended; each time all that is known is in the database. */
 export interface NodeOrder {
   readonly node: SiteNode;
   readonly phase: NodePhase;
+  /** The node is taken apart first, whatever is on it; the same of all nodes of an action. */
+  readonly teardown?: TeardownOrder;
   /** Break off what this action has begun, and leave the node in a known state; it ends as `failed` with this reason. */
   readonly cancel?: string;
+}
+
+/** How a node is torn down (`decide-teardown.ts`), and what becomes of it then. */
+export interface TeardownOrder {
+  /** Only the OS disk is wiped. */
+  readonly preserveLocalStorage: boolean;
+  /** Seconds for each step of the decommission. */
+  readonly timeouts: DecommissionTimeouts;
+  /** A node in service that the cluster does not have is no mistake. */
+  readonly notInClusterOk: boolean;
+  /** Whether this conductor has a Kubernetes cluster, and the documents etcd clusters, that nodes are taken out of. */
+  readonly kubernetes: boolean;
+  readonly etcd: boolean;
+  /** `keep`: it stays enrolled, wiped and off. `remove`: Baton forgets it. */
+  readonly afterwards: 'deploy' | 'keep' | 'remove';
 }
 
 export type NodeOutcome =

@@ -1,4 +1,5 @@
 import { readWish } from '#conductor/sites/actions/action-lease.ts';
+import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
@@ -10,7 +11,8 @@ import {
   stopReason,
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
-import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
+import type { NodeOrder, NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { reportSite } from '#conductor/sites/strategy/report.ts';
@@ -53,7 +55,8 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
   const { context, action, bell, signal } = work;
   const { siteBeatMs } = context.config;
   const site = await work.site();
-  const run = await loadRun(context.db, action.id, site.strategy.max_parallel_groups);
+  const isTeardown = actionTable[action.name].teardown !== undefined;
+  const run = await loadRun(context.db, action.id, isTeardown ? 1 : site.strategy.max_parallel_groups);
   if (!run) throw new AppError('internal', `site action ${action.id} has no groups`);
   let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map() };
   for (;;) {
@@ -102,7 +105,7 @@ interface Beat {
 async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise<Beat> {
   const { context, lease, action, hands } = work;
   const wish = await readWish(context.db, lease);
-  const orders = ordersOf(state.run, site);
+  const orders = ordersOf(state.run, site, teardownOrder(action, site, context.config));
   const outcomes: ReadonlyMap<string, NodeOutcome> =
     orders.length === 0 ? new Map() : await hands.advanceNodes(context, { action, site, orders });
   context.checkpoint('acted');
@@ -148,12 +151,17 @@ async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise
   });
 }
 
-function ordersOf(run: SiteRun, site: Site): NodeOrder[] {
+function ordersOf(run: SiteRun, site: Site, teardown: TeardownOrder | undefined): NodeOrder[] {
   return workingNodes(run).map(([name, { work }]) => {
     const node = site.nodes.get(name);
     if (!node) throw new AppError('internal', `node ${name} is at work and not in the action's documents`);
     const { phase, cancelling } = work;
-    return { node, phase, ...(cancelling === undefined ? {} : { cancel: cancelling }) };
+    return {
+      node,
+      phase,
+      ...(teardown ? { teardown } : {}),
+      ...(cancelling === undefined ? {} : { cancel: cancelling }),
+    };
   });
 }
 

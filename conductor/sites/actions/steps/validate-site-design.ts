@@ -1,9 +1,11 @@
 import { eq } from 'drizzle-orm';
-import { siteActions } from '#conductor/db/schema/site-action.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import { type ActionName, type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes } from '#conductor/sites/actions/note-changes.ts';
+import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
 import { insertRun } from '#conductor/sites/actions/run-store.ts';
+import type { Site } from '#conductor/sites/site.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
@@ -27,8 +29,8 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
       },
     };
   }
-  const run = actionTable[action.name].steps.includes('baremetal_nodes') ? planSite(site) : undefined;
-  const text = run ? noteRun(site.strategy.name, run) : `${countNodes(site.nodes.size)} in the documents`;
+  const run = planRun(action, site);
+  const text = run ? noteRun(action.name, site.strategy.name, run) : `${countNodes(site.nodes.size)} in the documents`;
   return {
     state: 'done',
     notes: [{ step, verbosity: 1, text }],
@@ -43,8 +45,17 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
   };
 }
 
-function noteRun(strategy: string, { groups, nodes }: SiteRun): string {
-  if (groups.length === 0) return `deployment strategy ${strategy} has no groups: nothing is deployed`;
+function planRun({ name, parameters }: Pick<SiteActionRow, 'name' | 'parameters'>, site: Site): SiteRun | undefined {
+  const { steps, teardown } = actionTable[name];
+  if (!steps.includes('baremetal_nodes')) return undefined;
+  return teardown === undefined ? planSite(site) : planTeardownRun(site, readActionParameters(name, parameters));
+}
+
+function noteRun(action: ActionName, strategy: string, { groups, nodes }: SiteRun): string {
   const names = groups.map(({ definition }) => definition.name).join(', ');
+  if (actionTable[action].teardown !== undefined) {
+    return `${countNodes(nodes.size)}, one after another: ${names}`;
+  }
+  if (groups.length === 0) return `deployment strategy ${strategy} has no groups: nothing is deployed`;
   return `deployment strategy ${strategy}: ${countNodes(nodes.size)} in groups ${names}`;
 }

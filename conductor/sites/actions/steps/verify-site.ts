@@ -30,7 +30,7 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
     const error = `no conductor that is alive works on any of ${countNodes(left.length)}: ${nameNodes(left.map(({ name }) => name))}`;
     return { state: 'failed', error, notes };
   }
-  if (actionTable[action.name].isTrueUp) return { state: 'done', notes };
+  if (actionTable[action.name].asksNodes !== true) return { state: 'done', notes };
   const verified = await workOnNodes(work, { step, does: hands.verifyNodes });
   const leftBehind = await tellLeftBehind(context.db, new Set(nodes.keys()));
   const told = leftBehind === undefined ? [] : [{ step, verbosity: 1, text: leftBehind } as const];

@@ -9,6 +9,7 @@ import type {
   NodeStanding,
   RestingFacts,
 } from '#conductor/sites/nodes/node-facts.ts';
+import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
 
@@ -89,6 +90,35 @@ export function nodeCase(facts: NodeFacts, more: Partial<NodeCase> & { readonly 
   return { order: { node: siteNode, phase }, actionId: thisAction, designHash: () => 'now', facts, ...given };
 }
 
+/** As `redeploy_server` gives it, with Kubernetes and etcd. */
+export const teardownOrder: TeardownOrder = {
+  preserveLocalStorage: false,
+  timeouts: {
+    drainTimeout: 3600,
+    drainGracePeriod: 1800,
+    clearLabelsTimeout: 1800,
+    removeEtcdTimeout: 1800,
+    etcdReadyTimeout: 600,
+  },
+  notInClusterOk: false,
+  kubernetes: true,
+  etcd: true,
+  afterwards: 'deploy',
+};
+
+/** A node that is to be torn down, with the kinds of flows that the action has behind it. */
+export function teardownCase(
+  facts: NodeFacts,
+  {
+    teardown = {},
+    succeeded = [],
+  }: { readonly teardown?: Partial<TeardownOrder>; readonly succeeded?: readonly FlowKindName[] } = {},
+): NodeCase {
+  const rest = { ...(facts.rest ?? inLine), succeeded: new Set(succeeded) };
+  const order = { node: siteNode, phase: 'prepare' as const, teardown: { ...teardownOrder, ...teardown } };
+  return nodeCase({ ...facts, rest }, { order });
+}
+
 /** Whose a node's instance is. */
 export const standings = {
   'no instance': {},
@@ -126,5 +156,6 @@ export function nameDecision(given: NodeCase): string {
   const decision = decideNode(given);
   if (decision.kind === 'outcome') return decision.outcome.state === 'working' ? 'waits' : decision.outcome.state;
   const { act } = decision;
-  return act.kind === 'verb' ? act.verb : act.kind;
+  if (act.kind !== 'verb') return act.kind;
+  return act.wipes ? `${act.verb}, wiping` : act.verb;
 }

@@ -1,0 +1,59 @@
+import { formatBytes } from '#conductor/cli/render-flow.ts';
+import type { PlannedDiskView } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
+import type { TeardownNodeView } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
+
+/** The plan of a teardown as its operator reads it before: node by node, step by step. Pure. */
+export function teardownPlanLines(plan: {
+  readonly [field: string]: unknown;
+  readonly nodes: readonly TeardownNodeView[];
+}): string[] {
+  const remarks = Array.isArray(plan['remarks']) ? (plan['remarks'] as readonly string[]) : [];
+  const head = `${String(plan['name'])} from revision ${String(plan['committed_rev_id'])}; nothing has been started`;
+  return [head, ...remarks.map((remark) => `  ${remark}`), ...plan.nodes.flatMap(nodeLines)];
+}
+
+function nodeLines(node: TeardownNodeView, index: number): string[] {
+  const { disks } = node;
+  const seen = node.disks_seen_at === null ? '' : `, as seen ${node.disks_seen_at}`;
+  return [
+    '',
+    `${index + 1}. ${node.name} (${node.provision_state ?? 'not enrolled'})`,
+    ...(node.refused === null ? [] : [`   REFUSED: ${node.refused}`]),
+    ...node.wrong.map((text) => `   now wrong: ${text}`),
+    ...(node.kubernetes ? [`   Kubernetes: ${describeKubernetes(node.kubernetes)}`] : []),
+    ...node.etcd.map(({ cluster, members }) => `   etcd ${cluster}: ${describeMembers(members)}`),
+    ...(disks.wiped.length > 0 ? [`   wiped${seen}:`, ...disks.wiped.map(diskLine)] : []),
+    ...(disks.kept.length > 0 ? ['   kept:', ...disks.kept.map(diskLine)] : []),
+    ...disks.remarks.map((text) => `   disks: ${text}`),
+    ...node.steps.flatMap(({ step, does, timeout, on_failure: onFailure }) => [
+      `   ${step}${timeout === null ? '' : ` (at most ${timeout} s)`}: ${does}`,
+      `     if it fails: ${onFailure}`,
+    ]),
+  ];
+}
+
+function describeKubernetes({
+  is_member: isMember,
+  ready,
+  cordoned,
+  pods,
+}: NonNullable<TeardownNodeView['kubernetes']>) {
+  if (isMember === null) return 'could not be asked';
+  if (!isMember) return 'has no such node';
+  return [ready ? 'ready' : 'not ready', ...(cordoned ? ['cordoned'] : []), `${pods ?? 0} pods`].join(', ');
+}
+
+function describeMembers(members: readonly string[] | null): string {
+  if (members === null) return 'could not be asked';
+  return members.length === 0 ? 'no member on it' : `member ${members.join(', ')}`;
+}
+
+function diskLine({ name, serial, model, size_bytes: size, holds_os: holdsOs, kept }: PlannedDiskView): string {
+  const parts = [
+    `serial ${serial ?? 'unknown'}`,
+    ...(model === null ? [] : [model]),
+    ...(size === null ? [] : [formatBytes(size)]),
+  ];
+  const why = [...(holdsOs ? ['operating system'] : []), ...(kept === null ? [] : [kept])];
+  return `     ${name}: ${parts.join(', ')}${why.length === 0 ? '' : ` (${why.join('; ')})`}`;
+}

@@ -1,0 +1,84 @@
+import { inArray } from 'drizzle-orm';
+import type { ConductorContext } from '#conductor/context.ts';
+import { nodes } from '#conductor/db/schema/node.ts';
+import type { ActionName } from '#conductor/db/schema/site-action.ts';
+import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
+import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
+import { readDeployed, readReservations, readStandings } from '#conductor/sites/nodes/read-standing.ts';
+import type { Site } from '#conductor/sites/site.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+interface Request {
+  readonly name: ActionName;
+  readonly parameters: ActionParameters;
+  readonly site: Pick<Site, 'nodes'>;
+}
+
+/**
+ * Before anything is begun: is there a node that is certain to be refused when its turn comes, maybe days later?
+ * What may mend itself (a cluster that can't be reached, a BMC that is silent) refuses nothing: the steps wait for it.
+ * @throws AppError `conflict` naming each with its reason
+ */
+export async function refuseTeardown({ db }: Pick<ConductorContext, 'db'>, request: Request): Promise<void> {
+  const wrong = await findObstacles(db, request);
+  if (wrong.size === 0) return;
+  const each = [...wrong].map(([node, why]) => `${node}: ${why}`);
+  throw new AppError('conflict', `${request.name} not started: ${each.join('; ')}`, {
+    details: { reason: 'NodesNotForTeardown', nodes: Object.fromEntries(wrong) },
+  });
+}
+
+/** Why nodes must not be torn down, by name; those that may be are absent. */
+export async function findObstacles(
+  db: ConductorContext['db'],
+  { name, parameters }: Request,
+): Promise<ReadonlyMap<string, string>> {
+  const names = parameters.target_nodes ?? [];
+  const standings = await readStandings(db, names);
+  const uuids = [...standings.values()].map(({ node }) => node.uuid);
+  const [allocations, deployed, rows] = await Promise.all([
+    readReservations(db, uuids),
+    readDeployed(db, names),
+    db
+      .select({ uuid: nodes.uuid, isProtected: nodes.protected, reason: nodes.protectedReason })
+      .from(nodes)
+      .where(inArray(nodes.uuid, uuids)),
+  ]);
+  const protection = new Map(rows.map((row) => [row.uuid, row]));
+  const obstacles = names.flatMap((each): [string, string][] => {
+    const { node } = standings.get(each) ?? {};
+    if (!node) return actionTable[name].teardown === 'then keeps' ? [[each, 'it is not enrolled']] : [];
+    const allocation = allocations.get(node.uuid);
+    const before = deployed.get(each);
+    const facts = { node, ...(allocation ? { allocation } : {}), ...(before ? { deployed: before } : {}) };
+    const why =
+      whoseElse({ facts }, node) ??
+      whyProtected(protection.get(node.uuid)) ??
+      whyOutOfService(node, actionTable[name].teardown === 'then deploys');
+    return why === undefined ? [] : [[each, why]];
+  });
+  return new Map(obstacles);
+}
+
+function whyProtected(
+  row: { readonly isProtected: boolean; readonly reason: string | null } | undefined,
+): string | undefined {
+  if (row?.isProtected !== true) return undefined;
+  return `it is protected${row.reason ? `: ${row.reason}` : ''}; end its protection first`;
+}
+
+function whyOutOfService(
+  node: {
+    readonly retired: boolean;
+    readonly retiredReason: string | null;
+    readonly maintenance: boolean;
+    readonly maintenanceReason: string | null;
+    readonly fault: string | null;
+  },
+  isRedeployed: boolean,
+): string | undefined {
+  if (node.retired && isRedeployed) return `it is retired${node.retiredReason ? `: ${node.retiredReason}` : ''}`;
+  if (!node.maintenance || node.fault === 'clean failure') return undefined;
+  return `it is in maintenance${node.maintenanceReason ? `: ${node.maintenanceReason}` : ''}`;
+}

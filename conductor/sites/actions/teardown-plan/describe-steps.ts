@@ -1,0 +1,136 @@
+import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { nodeStepDefaults } from '#conductor/teardown/kubernetes/node-steps.ts';
+
+/** One step of a node's teardown, as an operator reads it before. */
+export interface TeardownStepView {
+  /** `cluster.drain`; of the last ones the kind of flow: `prepare`, `deploy`. */
+  readonly step: string;
+  readonly does: string;
+  /** Seconds; null = its steps have their own, and nothing cuts them. */
+  readonly timeout: number | null;
+  /** What its failure means, and what is to be done then. */
+  readonly on_failure: string;
+}
+
+interface StepWork {
+  readonly node: string;
+  readonly teardown: TeardownOrder;
+  /** Names of the documents' etcd clusters. */
+  readonly etcdClusters: readonly string[];
+  readonly revisionId: number;
+  /** Nothing is on it that has to be released first. */
+  readonly isFree: boolean;
+}
+
+/** All that is done to a node, in order, with what each failure leaves behind. Pure. */
+export function describeSteps(work: StepWork): TeardownStepView[] {
+  const { kubernetes, etcd } = work.teardown;
+  const kubelet = kubernetes ? [shutdownKubelet(work)] : [];
+  return [
+    ...(kubernetes ? drainAndLabels(work) : []),
+    ...(etcd ? leaveEtcd(work) : []),
+    ...kubelet,
+    ...destroy(work),
+    ...(kubernetes ? [leaveCluster(work)] : []),
+    ...afterwards(work),
+  ];
+}
+
+const again = 'mend what stands in the way and start the action again: it finds done what is done';
+
+function drainAndLabels({ node, teardown: { timeouts } }: StepWork): TeardownStepView[] {
+  const { drainTimeout, drainGracePeriod, clearLabelsTimeout } = timeouts;
+  return [
+    {
+      step: 'cluster.drain',
+      does: `cordons ${node} and evicts its pods, which get ${drainGracePeriod} s each; disruption budgets are honoured`,
+      timeout: drainTimeout,
+      on_failure: `the action ends; ${node} stays cordoned and in service, nothing was destroyed; ${again}, or: kubectl uncordon ${node}`,
+    },
+    {
+      step: 'cluster.clear_labels',
+      does: `takes away all labels but the kubelet's own, and waits for pods to settle`,
+      timeout: clearLabelsTimeout,
+      on_failure: `the action ends; ${node} stays cordoned and in service, without the labels that its report lists with their values; ${again}, or put them back and uncordon it`,
+    },
+  ];
+}
+
+function leaveEtcd({ node, teardown: { timeouts }, etcdClusters }: StepWork): TeardownStepView[] {
+  return [
+    {
+      step: 'cluster.remove_etcd',
+      does: `has members on ${node} leave ${etcdClusters.join(', ')}, leaders moved first; refused where a quorum or minimum_members would be lost`,
+      timeout: timeouts.removeEtcdTimeout,
+      on_failure: `the action ends; ${node} stays cordoned and in service, its data untouched; members that have left already are in the report: they come back only as new members, with an empty data directory`,
+    },
+    {
+      step: 'cluster.wait_for_etcd',
+      does: `waits until ${etcdClusters.join(', ')} ${etcdClusters.length === 1 ? 'is' : 'are'} well without ${node}, asked every 30 s`,
+      timeout: timeouts.etcdReadyTimeout,
+      on_failure: `the action ends; ${node} stays cordoned and in service, without its part in etcd; mend etcd, then start the action again`,
+    },
+  ];
+}
+
+function shutdownKubelet({ node }: StepWork): TeardownStepView {
+  return {
+    step: 'cluster.shutdown_kubelet',
+    does: `labels ${node} promenade-decomission=enabled, upon which the daemon set stops its kubelet`,
+    timeout: nodeStepDefaults.shutdownKubeletTimeout,
+    on_failure: 'is told, and holds nothing up: the machine is powered off next',
+  };
+}
+
+function destroy({ node, teardown, isFree }: StepWork): TeardownStepView[] {
+  const release: TeardownStepView = {
+    step: 'deleted',
+    does: 'powers it off, takes its ports off the tenant network, releases its instance and reservation',
+    timeout: null,
+    on_failure: `the action ends; ${node} is in 'error', out of its clusters, its disks not wiped; ${again}`,
+  };
+  const wipe: TeardownStepView = {
+    step: 'wipe',
+    does: `boots the ramdisk on the cleaning network and erases ${teardown.preserveLocalStorage ? 'the OS disk alone' : 'all local storage'}, read back as proof; powers it off; signs a receipt`,
+    timeout: null,
+    on_failure: `the action ends; ${node} is in 'clean failed' and in maintenance, never available; some of its disks may hold data still, which the report and the node's logs tell; ${again}`,
+  };
+  return isFree ? [wipe] : [release, wipe];
+}
+
+function leaveCluster({ node }: StepWork): TeardownStepView {
+  return {
+    step: 'cluster.remove_node',
+    does: `removes ${node} from the Kubernetes cluster, once it is drained, cordoned and free of labels`,
+    timeout: nodeStepDefaults.removeFromClusterTimeout,
+    on_failure: `the action ends; ${node} is wiped and off, and still in the cluster's list, not ready; by hand: kubectl delete node ${node}`,
+  };
+}
+
+function afterwards({ node, teardown, revisionId }: StepWork): TeardownStepView[] {
+  if (teardown.afterwards === 'keep') return [];
+  if (teardown.afterwards === 'remove') {
+    return [
+      {
+        step: 'remove',
+        does: 'has Baton forget it, with its ports, history and logs; the machine stays off',
+        timeout: null,
+        on_failure: `the action ends; ${node} is wiped, off and 'available'; by hand: baton node delete ${node}`,
+      },
+    ];
+  }
+  return [
+    {
+      step: 'prepare',
+      does: `brings it in line with revision ${revisionId}, sets up RAID and BIOS where they differ, inspects it where it never was, reserves it`,
+      timeout: null,
+      on_failure: `the action ends; ${node} is wiped, off and out of its clusters; ${again}: it wipes it once more, or update_site, which does not`,
+    },
+    {
+      step: 'deploy',
+      does: `deploys what revision ${revisionId} says`,
+      timeout: null,
+      on_failure: `the action ends; ${node} is in 'deploy failed', reserved for the site; update_site deploys it without another wipe`,
+    },
+  ];
+}

@@ -1,0 +1,81 @@
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
+
+export interface PlannedDiskView {
+  readonly name: string;
+  readonly serial: string | null;
+  readonly wwn: string | null;
+  readonly model: string | null;
+  readonly size_bytes: number | null;
+  readonly holds_os: boolean;
+  /** Why it is kept; null = it is wiped. */
+  readonly kept: string | null;
+}
+
+export interface WipePlan {
+  readonly wiped: readonly PlannedDiskView[];
+  readonly kept: readonly PlannedDiskView[];
+  /** What can't be told, and why. */
+  readonly remarks: readonly string[];
+}
+
+interface Machine {
+  /** Of the last inventory; `undefined` = there was none. */
+  readonly disks: readonly KnownDisk[] | undefined;
+  /** `null` = unknown. */
+  readonly osDisk: OsDisk | null;
+  readonly properties: JsonObject;
+}
+
+/** Which disks a wipe erases, by the last inventory; the agent decides by what it finds then. Pure. */
+export function describeWipe({ disks, osDisk, properties }: Machine, preserve: boolean): WipePlan {
+  const unknownOs =
+    preserve && osDisk === null
+      ? ['which disk holds the operating system is not recorded: a wipe that preserves local storage may be refused']
+      : [];
+  if (disks === undefined) return { wiped: [], kept: [], remarks: [...unknownOs, 'the node was never inspected'] };
+  const skip = skipListOf(properties);
+  const views = disks
+    .filter(({ type }) => type === 'disk')
+    .map((disk): PlannedDiskView => {
+      const { name, serial, wwn, model, sizeBytes } = disk;
+      const holdsOs = osDisk?.disks.some((each) => isSame(each, disk)) === true;
+      const kept = skip.isSkipped(disk)
+        ? 'it is on the skip list'
+        : preserve && !holdsOs
+          ? 'local storage is preserved'
+          : null;
+      return { name, serial, wwn, model, size_bytes: sizeBytes || null, holds_os: holdsOs, kept };
+    });
+  const missing = (osDisk?.disks ?? []).filter((each) => !disks.some((disk) => isSame(each, disk)));
+  return {
+    wiped: views.filter(({ kept }) => kept === null),
+    kept: views.filter(({ kept }) => kept !== null),
+    remarks: [
+      ...unknownOs,
+      ...skip.remarks,
+      ...missing.map(
+        ({ name, serial }) => `the last inventory does not have the OS disk ${name} (serial ${serial ?? 'unknown'})`,
+      ),
+    ],
+  };
+}
+
+function skipListOf(properties: JsonObject) {
+  try {
+    return { isSkipped: readSkipList(properties), remarks: [] };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { isSkipped: () => false, remarks: [`the wipe will be refused: ${errorChain(error)}`] };
+  }
+}
+
+/** By what is known of both; names change from boot to boot. */
+function isSame(recorded: DiskIdentity, disk: KnownDisk): boolean {
+  if (recorded.serial !== null && disk.serial !== null) return recorded.serial === disk.serial;
+  if (recorded.wwn !== null && disk.wwn !== null) return recorded.wwn === disk.wwn;
+  return recorded.name === disk.name;
+}

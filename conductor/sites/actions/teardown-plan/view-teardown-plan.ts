@@ -1,0 +1,100 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import { latestInventory } from '#conductor/inspection/inventory-store.ts';
+import { findNode } from '#conductor/nodes/node-store.ts';
+import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
+import { findObstacles } from '#conductor/sites/actions/refuse-teardown.ts';
+import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
+import { describeSteps, type TeardownStepView } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
+import { describeWipe, type WipePlan } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
+import {
+  type EtcdLook,
+  type KubernetesLook,
+  lookAtEtcd,
+  lookAtKubernetes,
+} from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
+import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** `dry_run` of an action that tears nodes down: all that will be done to one, and what is known to be wrong now. */
+export interface TeardownNodeView {
+  readonly name: string;
+  /** null = it is not enrolled. */
+  readonly provision_state: string | null;
+  /** What the action would be refused for. */
+  readonly refused: string | null;
+  /** What stands in the way now, and may have passed by then. */
+  readonly wrong: readonly string[];
+  /** null = this conductor knows no cluster. */
+  readonly kubernetes: KubernetesLook | null;
+  readonly etcd: readonly EtcdLook[];
+  /** When a ramdisk looked at the disks last. */
+  readonly disks_seen_at: string | null;
+  readonly disks: WipePlan;
+  readonly steps: readonly TeardownStepView[];
+}
+
+type Context = Pick<ConductorContext, 'db' | 'secrets' | 'config'>;
+
+/** What an operator reads before, of each node in the order in which they are torn down; nothing is touched. */
+export async function viewTeardownPlan(
+  context: Context,
+  plan: ActionPlan,
+): Promise<{ readonly nodes: TeardownNodeView[]; readonly remarks: string[] }> {
+  const { name, parameters, site } = plan;
+  const teardown = teardownOrder(plan, site, context.config);
+  if (!teardown) throw new AppError('internal', `${name} tears nothing down`);
+  const obstacles = await findObstacles(context.db, { name, parameters, site });
+  const nodes: TeardownNodeView[] = [];
+  for (const node of parameters.target_nodes ?? []) {
+    nodes.push(await viewNode(context, { plan, teardown, node, refused: obstacles.get(node) ?? null }));
+  }
+  const remarks = [
+    ...(teardown.kubernetes
+      ? []
+      : ['this conductor has no BATON_KUBECONFIG: nothing is drained, and no node leaves a cluster']),
+    ...(teardown.etcd ? [] : [`revision ${plan.revisionId} has no promenade/EtcdClusters/v1: nothing leaves etcd`]),
+  ];
+  return { nodes, remarks };
+}
+
+async function viewNode(
+  context: Context,
+  {
+    plan,
+    teardown,
+    node,
+    refused,
+  }: {
+    readonly plan: ActionPlan;
+    readonly teardown: TeardownOrder;
+    readonly node: string;
+    readonly refused: string | null;
+  },
+): Promise<TeardownNodeView> {
+  const { site, revisionId } = plan;
+  const row = await findNode(context.db, node);
+  const inventory = row && (await latestInventory(context.db, row.uuid));
+  const [kubernetes, etcd] = await Promise.all([
+    teardown.kubernetes ? lookAtKubernetes(context, node, teardown) : undefined,
+    lookAtEtcd(context, site, node),
+  ]);
+  const machine = { disks: inventory?.disks, osDisk: row?.osDisk ?? null, properties: row?.properties ?? {} };
+  const state = row?.provisionState ?? null;
+  return {
+    name: node,
+    provision_state: state,
+    refused,
+    wrong: [...(kubernetes?.wrong ?? []), ...etcd.wrong],
+    kubernetes: kubernetes?.found ?? null,
+    etcd: etcd.found,
+    disks_seen_at: inventory?.collectedAt.toISOString() ?? null,
+    disks: describeWipe(machine, teardown.preserveLocalStorage),
+    steps: describeSteps({
+      node,
+      teardown,
+      revisionId,
+      etcdClusters: site.etcdClusters.map(({ name }) => name),
+      isFree: state === null || state === 'enroll' || state === 'manageable' || state === 'available',
+    }),
+  };
+}
