@@ -23,6 +23,7 @@ export interface LabNodeOptions {
   readonly firmware: Firmware;
   readonly bmc: 'redfish' | 'ipmi';
   readonly memoryMib?: number;
+  readonly cpus?: number;
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
 }
 

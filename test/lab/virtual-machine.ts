@@ -20,6 +20,7 @@ export interface VirtualMachineOptions {
   readonly firmware: Firmware;
   readonly accelerator: 'kvm' | 'tcg';
   readonly memoryMib?: number;
+  /** Default 1 without KVM: two processors have no common time stamp counter there, and a boot costs a sixth more. */
   readonly cpus?: number;
   /** One disk each; default one virtio disk of 6 GiB. */
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
@@ -158,7 +159,7 @@ function prepareFiles(lab: LabDirectory, options: VirtualMachineOptions): QemuMa
     firmware: options.firmware,
     accelerator: options.accelerator,
     memoryMib: options.memoryMib ?? 2048,
-    cpus: options.cpus ?? 2,
+    cpus: options.cpus ?? (options.accelerator === 'kvm' ? 2 : 1),
     disks,
     mac: options.mac,
     tap: options.name,

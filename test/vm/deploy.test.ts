@@ -9,7 +9,8 @@ import { readGpt } from '#test/lab/proofs/read-gpt.ts';
 
 /** Whole deploys in QEMU, at the same time on one switch and one conductor. */
 const machines: readonly (LabNodeOptions & { readonly name: string })[] = [
-  { name: 'node0', firmware: 'uefi', bmc: 'redfish' },
+  // the other tests' machines have one processor
+  { name: 'node0', firmware: 'uefi', bmc: 'redfish', cpus: 2 },
   { name: 'node1', firmware: 'bios', bmc: 'ipmi' },
 ];
 
