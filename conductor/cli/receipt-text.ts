@@ -42,7 +42,8 @@ function identify({ device, model, serial, wwn, size_bytes: size }: Disk): strin
 }
 
 function proofText({ canaries, samples, reads }: WipeReceipt['disks_wiped'][number]['proof']): string {
-  return `read back: ${canaries} canaries gone, ${samples} samples, ${reads}`;
+  const as = reads === 'changed' ? 'something else than before' : reads;
+  return `read back: ${canaries} canaries gone, ${samples} samples, all read as ${as}`;
 }
 
 function switchPortText({ mac, switch_id: id, port_id: port, switch_info: info, ...rest }: SwitchPort): string {

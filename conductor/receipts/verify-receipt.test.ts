@@ -5,6 +5,7 @@ import { preAuthEncoding, sealEnvelope } from '#conductor/receipts/envelope.ts';
 import { fingerprintOf, readPublicKeys } from '#conductor/receipts/key-text.ts';
 import { receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
 import { verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const other = generateKeyPairSync('ed25519').publicKey;
@@ -22,20 +23,25 @@ test('a receipt is verified by its key, also among others, and however its JSON 
 
 test('no byte of the file may be another', () => {
   const bytes = Buffer.from(file);
-  const accepted: number[] = [];
+  const answers = new Map<string, number[]>();
   for (let at = 0; at < bytes.length - 1; at += 1) {
     const changed = Buffer.from(bytes);
-    // another letter of base64 too, for most letters
     changed[at] = (changed[at] ?? 0) ^ (at % 2 === 0 ? 1 : 2);
-    try {
-      verifyReceipt(changed.toString('latin1'), [publicKey]);
-      accepted.push(at);
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'invalid_argument' });
-    }
+    const answer = answerTo(changed.toString('latin1'));
+    answers.set(answer, [...(answers.get(answer) ?? []), at]);
   }
-  expect(accepted).toEqual([]);
+  expect([...answers.keys()]).toEqual(['invalid_argument']);
+  expect(answerTo(file)).toBe('verified');
 });
+
+function answerTo(text: string): string {
+  try {
+    verifyReceipt(text, [publicKey]);
+    return 'verified';
+  } catch (error) {
+    return errorCode(error);
+  }
+}
 
 test('what is signed may not be put under another signature, type or key', () => {
   const envelope = JSON.parse(file) as { signatures: object[]; payloadType: string; payload: string };

@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest';
+import type { ApiClient, CallOptions } from '#conductor/cli/api-client.ts';
+import { runCommand } from '#conductor/cli/commands.ts';
+import { systemClock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const statusOf = (more: object, messageList: readonly object[] = []) => ({
+  kind: 'Status',
+  status: 'Success',
+  reason: 'Success',
+  message: 'Node n1 is decommissioned',
+  details: { errorCount: 0, messageList },
+  ...more,
+});
+
+interface Seat {
+  readonly answer?: (options?: CallOptions) => Promise<object>;
+  readonly isTerminal?: boolean;
+  readonly interrupt?: AbortSignal;
+}
+
+async function baton(args: readonly string[], { answer, isTerminal = false, interrupt }: Seat = {}) {
+  const asked: unknown[][] = [];
+  let output = '';
+  const given = answer ?? (() => Promise.resolve(statusOf({})));
+  const client: ApiClient = {
+    call: async (method, path, body, options) => {
+      asked.push([method, path, ...(body === undefined ? [] : [body])]);
+      expect(options?.until).toBeInstanceOf(AbortSignal);
+      return (await given(options)) as Record<string, unknown>;
+    },
+    download: async (path) => {
+      asked.push(['GET', path]);
+      return { content: Buffer.from(JSON.stringify(await given())), fileName: 'x' };
+    },
+  };
+  const screen = {
+    write: (text: string | Uint8Array) => void (output += String(text)),
+    isTerminal,
+    size: () => ({ columns: 80, rows: 24 }),
+  };
+  const connect = () => ({ client, openConsole: () => Promise.resolve() });
+  const seat = { screen, clock: systemClock, connect, ...(interrupt ? { onInterrupt: () => interrupt } : {}) };
+  const failure = await runCommand(seat, args).then(
+    () => undefined,
+    (error: unknown) => (error instanceof AppError ? error : new AppError('internal', String(error))),
+  );
+  return { asked, output, failure };
+}
+
+const design = (href: string) => ({ rel: 'design', href, type: 'application/x-yaml' });
+const nodes = '/api/v1.0/nodes';
+
+test.each([
+  ['drain n1', ['POST', `${nodes}/n1/drain`]],
+  ['drain n1 --timeout 60 --grace-period 0', ['POST', `${nodes}/n1/drain?timeout=60&grace-period=0`]],
+  ['clear-labels n1 --timeout 9', ['POST', `${nodes}/n1/clear-labels?timeout=9`]],
+  ['remove-etcd n1 --design committed', ['POST', `${nodes}/n1/remove-etcd`, design('committed')]],
+  [
+    'shutdown-kubelet n1 --apply-daemon-set --daemon-set-image r/busybox:1',
+    ['POST', `${nodes}/n1/shutdown-kubelet?apply-daemon-set=true&daemon-set-image=r%2Fbusybox%3A1`],
+  ],
+  ['remove-from-cluster n1', ['POST', `${nodes}/n1/remove-from-cluster`]],
+  [
+    'decommission n1 --design 7 --drain-node-timeout 60 --etcd-ready-timeout 5',
+    ['POST', `${nodes}/n1/decommission?drain-node-timeout=60&etcd-ready-timeout=5`, design('7')],
+  ],
+  ['etcd-health --design 7', ['GET', '/api/v1.0/etcd-cluster-health-statuses?design_ref=7']],
+])('baton %s', async (words, request) => {
+  const { asked, failure, output } = await baton(words.split(' '));
+  expect([failure, asked, output]).toEqual([undefined, [request], 'Node n1 is decommissioned\n']);
+});
+
+test('what a teardown did and met is told, each once, by name', async () => {
+  const answer = () =>
+    Promise.resolve(
+      statusOf({}, [
+        { message: 'drain: pod web/x was evicted', error: false, kind: 'Pod', name: 'web/x' },
+        { message: 'shutdown-kubelet: it can not run', error: true, kind: 'Pod', name: 'kube/y' },
+        { message: 'Node n1 is decommissioned', error: false, kind: 'SimpleMessage' },
+      ]),
+    );
+  const { output, failure } = await baton(['decommission', 'n1', '--design', 'committed'], { answer });
+  expect([failure, output.split('\n')]).toEqual([
+    undefined,
+    [
+      'Node n1 is decommissioned',
+      '  drain: pod web/x was evicted',
+      '  Error Pod kube/y: shutdown-kubelet: it can not run',
+      '',
+    ],
+  ]);
+});
+
+test('it ends well only where the conductor says Success, and etcd is healthy', async () => {
+  const failed = () => Promise.resolve(statusOf({ status: 'Failure', message: 'drain of n1 has not ended' }));
+  expect((await baton(['drain', 'n1'], { answer: failed })).failure).toMatchObject({
+    code: 'command_failed',
+    message: 'drain of n1 has not ended',
+  });
+  const stranger = () => Promise.resolve({ hello: 'world' });
+  expect((await baton(['drain', 'n1'], { answer: stranger })).failure?.message).toContain('it is no Status object');
+  const health = [
+    { message: 'Healthy', error: false, kind: 'HealthMessage', name: 'kubernetes' },
+    { message: 'Unhealthy', error: false, kind: 'HealthMessage', name: 'calico' },
+  ];
+  const ill = await baton(['etcd-health', '--design', '7'], {
+    answer: () => Promise.resolve(statusOf({ message: '1 of 2 etcd clusters are healthy' }, health)),
+  });
+  expect(ill.output).toBe('1 of 2 etcd clusters are healthy\n  kubernetes: Healthy\n  calico: Unhealthy\n');
+  expect(ill.failure).toMatchObject({ code: 'command_failed', message: 'not healthy: calico' });
+});
+
+test('Ctrl-C says what stands as it is, and how to go on', async () => {
+  const interrupt = new AbortController();
+  const answer = async (options?: CallOptions) => {
+    interrupt.abort();
+    expect(options?.until?.aborted).toBe(true);
+    throw new AppError('aborted', 'stopped waiting for the conductor');
+  };
+  const { failure, output } = await baton(['drain', 'n1'], { answer, isTerminal: true, interrupt: interrupt.signal });
+  expect(output).toBe('drain of n1 goes on until it is done; Ctrl-C stops it\n');
+  expect(failure?.message.split('\n')).toEqual([
+    'drain of n1 was stopped: the conductor begins nothing more of it',
+    '→ n1 stays cordoned, and what was evicted goes: kubectl uncordon n1 gives it back to the cluster',
+    '→ baton drain n1 goes on from there',
+  ]);
+});
+
+test.each([
+  ['remove-etcd n1', '--design must be given'],
+  ['etcd-health', '--design must be given'],
+  ['drain n1 --timeout 0', '--timeout: it must be a whole number, 1 or more'],
+  ['drain', 'it takes NODE'],
+])('baton %s is refused before anything is sent', async (words, message) => {
+  const { asked, failure } = await baton(words.split(' '));
+  expect([asked, failure?.details['usage']]).toEqual([[], true]);
+  expect(failure?.message).toContain(message);
+});
