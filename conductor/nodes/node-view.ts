@@ -65,7 +65,7 @@ const fieldValues: Readonly<
   description: (node) => node.description,
   driver: (node) => node.driver,
   driver_info: (node) => maskDocument(node.driverInfo),
-  driver_internal_info: (_, { agent }) => internalInfo(agent),
+  driver_internal_info: (node, { agent }) => ({ ...internalInfo(agent), ...osDiskInfo(node) }),
   extra: (node) => node.extra,
   fault: (node) => node.fault,
   firmware_interface: (node) => interfaceOf(node, 'firmware'),
@@ -119,6 +119,11 @@ function stepOf(current: NodeSurroundings['currentStep'], kind: FlowKindName): J
   if (current?.kind !== kind) return {};
   const { interface: stepInterface, step, args, priority } = current;
   return { interface: stepInterface, step, args: maskDocument(args), priority };
+}
+
+/** Baton's own: what a wipe that preserves local storage erases. */
+function osDiskInfo({ osDisk }: NodeRow): JsonObject {
+  return osDisk ? { baton_os_disk: osDisk } : {};
 }
 
 /** The keys that clients read; the rest of Ironic's is private to it. */

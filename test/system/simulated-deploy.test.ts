@@ -76,6 +76,10 @@ test('undeploy powers off, cleans when asked to and forgets the instance', async
 
   const node = await operator.waitForState(name, 'available');
   expect(node['instance_info']).toEqual({});
+  // a wipe after the release still has to know which disk the image was written to
+  expect(node['driver_internal_info']).toMatchObject({
+    baton_os_disk: { array_uuid: null, disks: [{ name: '/dev/sda', serial: `disk-of-${machine.mac}` }] },
+  });
   expect(machine.disk.at(-1)).toBe('erase_devices_metadata');
   expect(machine.state()).toEqual({ power: 'off', runs: 'nothing' });
 });

@@ -139,7 +139,10 @@ test.each([
   for (const preserve of [false, true]) {
     const { run, sent } = contextWith({ preserve, argsinfo });
     await expect(run()).rejects.toThrow(why);
-    await expect(run()).rejects.toMatchObject({ code: 'agent_error', message: expect.stringMatching(/^nothing was touched/) });
+    await expect(run()).rejects.toMatchObject({
+      code: 'agent_error',
+      message: expect.stringMatching(/^nothing was touched/),
+    });
     expect(sent).toEqual([]);
   }
 });

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
 import { type HardwareManager, hardwareSupport, type OfferedStep } from '#agent/hardware/hardware-manager.ts';
+import type { DiskInfo } from '#agent/hardware/inventory.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
+import { EraseArgs, type EraseResult, eraseStep, skipReasons } from '#shared/wire/erase-result.ts';
 import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/plugin-task.ts';
 
 /** What a test may make go wrong. */
@@ -21,6 +23,8 @@ export interface NodeFaults {
   hardwareVersion?: string;
   /** Why the agent can't tell what the machine is made of. */
   noInventory?: string;
+  /** Disks are erased without proof, as ironic-python-agent does it. */
+  provesNoErase?: boolean;
   /** The ramdisk never comes up. */
   bootsNothing?: boolean;
 }
@@ -36,7 +40,7 @@ export interface SimulatedHardwareOptions {
   readonly stepMs?: number;
   /** In-band deploy steps beside write_image, name → priority. */
   readonly deploySteps?: Readonly<Record<string, number>>;
-  /** In-band clean and service steps; default one clean step, `erase_devices_metadata`. */
+  /** In-band clean and service steps; default one clean step, `erase_devices_metadata`. `erase_devices` is always there. */
   readonly cleanSteps?: readonly SimulatedStep[];
   readonly serviceSteps?: readonly SimulatedStep[];
   /** It has the step that runs plugins' tasks: these are recorded, with the files that came with them. */
@@ -56,6 +60,9 @@ export interface StepRecord {
   readonly stepTimes: StepTime[];
 }
 
+/** The machine's disks, where steps have to know them. */
+type Disks = readonly Pick<DiskInfo, 'name' | 'serial' | 'wwn' | 'model' | 'size'>[];
+
 const standardSteps = { prepare_disks: 90, tune_image: 70 };
 
 /** A hardware manager whose steps do nothing but what the faults say, and are recorded. */
@@ -64,8 +71,14 @@ export function simulatedHardware(
   faults: NodeFaults,
   record: StepRecord,
   death: AbortController,
+  disks: Disks = [],
 ): HardwareManager {
-  const act = async (context: AgentContext, step: string, entry: string): Promise<StepOutcome> => {
+  const act = async (
+    context: AgentContext,
+    step: string,
+    entry: string,
+    output: unknown = null,
+  ): Promise<StepOutcome> => {
     const startedAt = performance.now();
     if (faults.dieInStep === step) {
       if (!faults.diesAgain) delete faults.dieInStep;
@@ -85,7 +98,7 @@ export function simulatedHardware(
     context.reportProgress({ phase: step, done_bytes: 1, total_bytes: 1 });
     record.disk.push(entry);
     record.stepTimes.push({ step, startedAt, endedAt: performance.now() });
-    return { kind: 'done', output: null };
+    return { kind: 'done', output };
   };
   const writeImage = defineStep({
     interface: 'deploy',
@@ -94,7 +107,26 @@ export function simulatedHardware(
     description: 'pretends to write an image',
     args: z.object({ image_info: z.looseObject({ id: z.string() }), configdrive: z.string().nullish() }),
     run: (context: AgentContext, args) =>
-      act(context, 'write_image', `write_image ${args.image_info.id}${args.configdrive ? ' with config drive' : ''}`),
+      act(
+        context,
+        'write_image',
+        `write_image ${args.image_info.id}${args.configdrive ? ' with config drive' : ''}`,
+        `image (${args.image_info.id}) written to device ${disks[0]?.name ?? '/dev/sda'} root_uuid=None`,
+      ),
+  });
+  const eraseDevices = defineStep<AgentContext, EraseArgs>({
+    ...eraseStep,
+    priority: 0,
+    description: 'pretends to erase disks, and to have proved it',
+    abortable: true,
+    args: EraseArgs,
+    run: (context, { only }) => {
+      const wanted = disks.filter(({ serial }) => !only || only.disks.some((disk) => disk.serial === serial));
+      if (only && wanted.length < only.disks.length)
+        throw new AppError('storage_error', 'a disk is not in this machine');
+      const output = eraseOutput(disks, wanted, faults.provesNoErase === true);
+      return act(context, eraseStep.step, `erase_devices ${wanted.map(({ serial }) => serial).join(', ')}`, output);
+    },
   });
   const plain = ({ step, priority = 0, ...more }: SimulatedStep): OfferedStep => ({
     priority,
@@ -131,8 +163,34 @@ export function simulatedHardware(
         ...(options.runsPluginTasks ? [{ step: runPluginTask, priority: 0 }] : []),
         ...Object.entries(options.deploySteps ?? standardSteps).map(([step, priority]) => plain({ step, priority })),
       ],
-      clean: (options.cleanSteps ?? [{ step: 'erase_devices_metadata', priority: 99 }]).map(plain),
+      clean: [
+        ...(options.cleanSteps ?? [{ step: 'erase_devices_metadata', priority: 99 }])
+          .filter(({ step }) => step !== eraseStep.step)
+          .map(plain),
+        { step: eraseDevices, priority: cleanPriority(options, eraseStep.step) },
+      ],
       service: (options.serviceSteps ?? []).map(plain),
     },
   };
+}
+
+function cleanPriority({ cleanSteps = [] }: SimulatedHardwareOptions, name: string): number {
+  return cleanSteps.find(({ step }) => step === name)?.priority ?? 0;
+}
+
+function eraseOutput(disks: Disks, wanted: Disks, provesNothing: boolean): unknown {
+  if (provesNothing) return { GenericHardwareManager: null };
+  const identify = ({ name: device, serial, wwn, model }: Disks[number]) => ({ device, serial, wwn, model });
+  return {
+    erased: wanted.map((disk) => ({
+      ...identify(disk),
+      method: 'discard',
+      bytes: disk.size,
+      seconds: 0.1,
+      proof: { canaries: 64, samples: 192, reads: 'zeros' },
+    })),
+    skipped: disks
+      .filter((disk) => !wanted.includes(disk))
+      .map((disk) => ({ ...identify(disk), reason: skipReasons.preserved })),
+  } satisfies EraseResult;
 }

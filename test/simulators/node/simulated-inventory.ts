@@ -14,15 +14,10 @@ export interface SimulatedSwitchPort {
 /** A disk beside the one that every simulated machine has; empty, and else like that one. */
 export type SimulatedDisk = Partial<DiskInfo> & Pick<DiskInfo, 'name' | 'serial'>;
 
-/** What a simulated machine is made of: one NIC, one disk with an old system on it, eight processors. */
-export function simulatedInventory(
-  mac: string,
-  switchPort: SimulatedSwitchPort | undefined,
-  /** Why the machine can't be looked at, as long as there is a reason. */
-  fault: () => string | undefined,
-  moreDisks: readonly SimulatedDisk[] = [],
-): typeof openInventory {
-  const gib = 1024 ** 3;
+const gib = 1024 ** 3;
+
+/** Its disks: one with an old system on it, and what else a test wants. */
+export function simulatedDisks(mac: string, moreDisks: readonly SimulatedDisk[] = []): readonly DiskInfo[] {
   const disk: DiskInfo = {
     name: '/dev/sda',
     model: 'SIMULATED',
@@ -44,6 +39,17 @@ export function simulatedInventory(
       { name: '/dev/sda1', size: 99 * gib, type: 'ext4', label: 'old-system' },
     ],
   };
+  return [disk, ...moreDisks.map((more) => ({ ...disk, baton_contents: [], ...more }))];
+}
+
+/** What a simulated machine is made of: one NIC, one disk with an old system on it, eight processors. */
+export function simulatedInventory(
+  mac: string,
+  switchPort: SimulatedSwitchPort | undefined,
+  /** Why the machine can't be looked at, as long as there is a reason. */
+  fault: () => string | undefined,
+  moreDisks: readonly SimulatedDisk[] = [],
+): typeof openInventory {
   const inventory: Inventory = {
     interfaces: [
       {
@@ -63,7 +69,7 @@ export function simulatedInventory(
       },
     ],
     cpu: { model_name: 'Simulated', frequency: '', count: 8, architecture: 'x86_64', flags: [], socket_count: 1 },
-    disks: [disk, ...moreDisks.map((more) => ({ ...disk, baton_contents: [], ...more }))],
+    disks: simulatedDisks(mac, moreDisks),
     memory: { total: 16 * gib, physical_mb: 16_384 },
     bmc_address: null,
     bmc_v6address: null,

@@ -23,6 +23,7 @@ import {
 import {
   type SimulatedDisk,
   type SimulatedSwitchPort,
+  simulatedDisks,
   simulatedInventory,
 } from '#test/simulators/node/simulated-inventory.ts';
 import {
@@ -179,7 +180,7 @@ async function ramdisk(
       const end = await agentProcess(
         options,
         { stateDir, port, faults, proxyPort: proxy?.port },
-        simulatedHardware(options, faults, record, death),
+        simulatedHardware(options, faults, record, death, simulatedDisks(options.mac, options.moreDisks)),
         signal,
       );
       if (end === 'stood aside' && !powerOff.aborted) await once(powerOff, 'abort');
