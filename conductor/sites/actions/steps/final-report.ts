@@ -1,7 +1,9 @@
+import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import { loadRun } from '#conductor/sites/actions/run-store.ts';
+import { reportTeardown } from '#conductor/sites/actions/steps/report-teardown.ts';
 import { tellAllOutdated } from '#conductor/sites/nodes/outdated.ts';
 import { reportSite, type SiteReport } from '#conductor/sites/strategy/report.ts';
 
@@ -11,10 +13,12 @@ const step = 'final_report';
 export async function finalReport({ context, action }: ActionWork): Promise<StepEnd> {
   const run = await loadRun(context.db, action.id, 1);
   if (!run) return { state: 'skipped' };
+  const isTeardown = actionTable[action.name].teardown !== undefined;
+  const torn = isTeardown ? await reportTeardown(context.db, action.id, run.nodes) : [];
   const outdated = tellAllOutdated([...run.nodes].map(([name, node]) => ({ name, ...node })));
   return {
     state: 'done',
-    notes: [...noteReport(reportSite(run)), ...outdated.map((text): Note => ({ step, verbosity: 1, text }))],
+    notes: [...noteReport(reportSite(run)), ...torn, ...outdated.map((text): Note => ({ step, verbosity: 1, text }))],
   };
 }
 

@@ -1,0 +1,70 @@
+import { and, asc, eq, inArray } from 'drizzle-orm';
+import type { Queryable } from '#conductor/db/open.ts';
+import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
+import { nodes } from '#conductor/db/schema/node.ts';
+import type { Note } from '#conductor/sites/actions/note-store.ts';
+import type { NodeRun } from '#conductor/sites/strategy/site-run.ts';
+import { type ToldFlow, whatRemains } from '#conductor/teardown/what-remains.ts';
+
+const step = 'final_report';
+
+/** Of each node of a teardown what was done to it, what was not, and what a person has to do now: a note each. */
+export async function reportTeardown(
+  db: Queryable,
+  actionId: string,
+  run: ReadonlyMap<string, Pick<NodeRun, 'status' | 'reason'>>,
+): Promise<Note[]> {
+  const told = await readToldFlows(db, actionId, [...run.keys()]);
+  return [...run].map(([name, node]) => noteNode(name, node, told.get(name) ?? []));
+}
+
+/** Pure. */
+export function noteNode(
+  name: string,
+  { status, reason }: Pick<NodeRun, 'status' | 'reason'>,
+  its: readonly ToldFlow[],
+): Note {
+  const { done, failed, notBegun, byHand } = whatRemains(name, its);
+  const part = (title: string, lines: readonly string[]): string[] => lines.map((line) => `${title}: ${line}`);
+  if (status === 'success') {
+    const text = ['all was done', ...part('done', done)].join('\n');
+    return { step, subject: name, verbosity: 2, text };
+  }
+  const untouched = its.length === 0;
+  const head = untouched
+    ? 'not begun: nothing was done to it'
+    : `not finished${reason === undefined ? '' : `: ${reason}`}`;
+  const byHandLines = byHand.length === 0 && !untouched ? ['nothing, before the action is started again'] : byHand;
+  const lines = [
+    head,
+    ...part('done', done),
+    ...part('failed', failed),
+    ...part('not begun', notBegun),
+    ...part('by hand', byHandLines),
+  ];
+  return { step, subject: name, verbosity: 1, text: lines.join('\n') };
+}
+
+/** The action's flows on these nodes with their steps, by name, in the order in which they ran. */
+async function readToldFlows(
+  db: Queryable,
+  actionId: string,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, ToldFlow[]>> {
+  const rows = await db
+    .select({ name: nodes.name, flow: flows })
+    .from(flows)
+    .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
+    .where(and(eq(flows.actionId, actionId), inArray(nodes.name, [...names])))
+    .orderBy(asc(flows.startedAt));
+  const uuids = rows.map(({ flow }) => flow.uuid);
+  const steps =
+    uuids.length === 0
+      ? []
+      : await db.select().from(flowSteps).where(inArray(flowSteps.flowUuid, uuids)).orderBy(asc(flowSteps.position));
+  const byFlow = Map.groupBy(steps, ({ flowUuid }) => flowUuid);
+  const byName = Map.groupBy(rows, ({ name }) => name ?? '');
+  return new Map(
+    [...byName].map(([name, its]) => [name, its.map(({ flow }) => ({ flow, steps: byFlow.get(flow.uuid) ?? [] }))]),
+  );
+}
