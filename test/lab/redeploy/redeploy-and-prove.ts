@@ -11,10 +11,11 @@ import { proveDisks } from '#test/lab/redeploy/prove-disks.ts';
 import { proveReceipt } from '#test/lab/redeploy/prove-receipt.ts';
 import { proveNewInstance, provePort } from '#test/lab/redeploy/prove-redeploy.ts';
 import { proveTeardown } from '#test/lab/redeploy/prove-teardown.ts';
+import { showSteps } from '#test/lab/redeploy/show-steps.ts';
 import { watchDisks } from '#test/lab/redeploy/watch-disks.ts';
 import { type PortChange, watchPort } from '#test/lab/redeploy/watch-port.ts';
-import { commitSite, nodeValues, profileDocument } from '#test/lab/site/commit-site.ts';
-import type { SiteHooks, SiteProofs } from '#test/lab/site/deploy-site.ts';
+import { type CommandHooks, commitSite, nodeValues, profileDocument } from '#test/lab/site/commit-site.ts';
+import type { SiteProofs } from '#test/lab/site/deploy-site.ts';
 import { fillDocument } from '#test/lab/site/fill-document.ts';
 import { actionCommand, runAction } from '#test/lab/site/site-action.ts';
 
@@ -56,14 +57,14 @@ export function redeployLab(machine: Pick<LabNodeOptions, 'firmware' | 'bmc'>) {
 export async function redeployAndProve(
   lab: Lab,
   image: DemoImage,
-  { cluster, ...hooks }: SiteHooks & { readonly cluster: NodeCluster },
+  { cluster, ...hooks }: CommandHooks & { readonly cluster: NodeCluster },
 ): Promise<SiteProofs[]> {
   const [node] = lab.nodes;
   if (!node) throw new AppError('not_found', 'the lab has no machine');
   const port = watchPort(lab, node);
   const content = { plugins: [join(here, 'plugins', 'lab-storage')], documents: siteDocuments(lab, image, cluster) };
   await commitSite(lab, content, hooks);
-  await act({ lab, hooks }, 'deploy_site', {});
+  await act({ lab, node, hooks }, 'deploy_site', {});
   const first = await lookAtInstance(lab, node);
   hooks.report(`${first.storage.array}: a file of ${first.storage.file.slice(0, 17)}…`);
   const story = { lab, node, port, cluster, hooks };
@@ -80,7 +81,7 @@ interface Story {
   readonly node: LabNode;
   readonly port: readonly PortChange[];
   readonly cluster: NodeCluster;
-  readonly hooks: SiteHooks;
+  readonly hooks: CommandHooks;
 }
 
 async function redeploy(
@@ -114,13 +115,14 @@ async function redeploy(
 
 /** @throws AppError `agent_error` when the action is no success */
 async function act(
-  { lab, hooks }: Pick<Story, 'lab' | 'hooks'>,
+  { lab, node, hooks }: Pick<Story, 'lab' | 'node' | 'hooks'>,
   name: 'deploy_site' | 'redeploy_server',
   parameters: Readonly<Record<string, string>>,
 ): Promise<void> {
   hooks.report(`baton ${actionCommand(name, parameters).join(' ')} --wait`);
-  const show = hooks.onTerminal === true ? undefined : hooks.show;
-  const { action, exitCode } = await runAction(lab, name, { parameters, show, timeoutMs: actionLimitMs });
+  const { show } = hooks;
+  const work = () => runAction(lab, name, { parameters, show, timeoutMs: actionLimitMs });
+  const { action, exitCode } = await showSteps(lab, node, { work, show });
   if (exitCode === 0 && action.action_lifecycle === 'Complete') return;
   throw new AppError('agent_error', `${name} is ${action.action_lifecycle}, and its command's exit code ${exitCode}`);
 }
