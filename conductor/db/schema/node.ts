@@ -4,6 +4,7 @@ import { chassis } from '#conductor/db/schema/chassis.ts';
 import type { BootMode } from '#conductor/drivers/interfaces.ts';
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import type { SparedDisk } from '#conductor/nodes/spared-disks.ts';
 import type { OsDisk } from '#shared/wire/erase-result.ts';
 
 export type JsonObject = Record<string, unknown>;
@@ -54,6 +55,8 @@ export const nodes = pgTable(
      * erases it and nothing else. null = unknown: adopted, or deployed by an older release.
      */
     osDisk: jsonb().$type<OsDisk>(),
+    /** What a wipe has preserved for the next instance: no deploy may touch it. null = nothing. */
+    sparedDisks: jsonb().$type<readonly SparedDisk[]>(),
     /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not tell. */
     bootMode: text().$type<BootMode>(),
     secureBoot: boolean(),

@@ -1,0 +1,1 @@
+ALTER TABLE "nodes" ADD COLUMN "spared_disks" jsonb;
