@@ -57,6 +57,7 @@ export async function signWipe(context: SignContext): Promise<ReceiptRow> {
       signedAt,
       envelope: sealEnvelope(Buffer.from(JSON.stringify(receipt)), key),
     });
+    if (row.uuid !== receipt.id) return row;
     await addHistory(tx, {
       nodeUuid: node.uuid,
       severity: 'INFO',
