@@ -12,7 +12,11 @@ export interface LoadBalancer {
 /** It asks each server so often whether it is ready. */
 export const checkMs = 300;
 
-/** HAProxy in front of conductors, as conductor/conductors/README.md shows it: in turn, to those that `/readyz` says are. */
+/**
+ * HAProxy in front of conductors, as conductor/conductors/README.md shows it: in turn, to those that `/readyz` says are.
+ * `timeout server` is how long what was sent to a conductor that is paused just then hangs; an answer takes seconds when a
+ * node is locked (three tries a second apart) or the machine is busy, and must not become a 504.
+ */
 export async function startLoadBalancer(port: number, servers: readonly string[]): Promise<LoadBalancer> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-haproxy-'));
   const file = join(directory, 'haproxy.cfg');
@@ -24,7 +28,7 @@ defaults
   timeout connect 5s
   timeout check 3s
   timeout client 60s
-  timeout server 4s
+  timeout server 20s
   option redispatch
   retries 3
 frontend api

@@ -1,3 +1,4 @@
+import { systemClock } from '#shared/clock.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 type Json = Record<string, unknown>;
@@ -7,6 +8,8 @@ export interface Operator {
   /** @throws Error with status and body for anything but 2xx. Answers `undefined` for an empty body. */
   call(method: string, path: string, body?: unknown): Promise<Json>;
   node(ident: string): Promise<Json>;
+  /** How often a 409 or 503 has been tried again. */
+  retries(): number;
   provision(ident: string, target: string, more?: Json): Promise<void>;
   /**
    * Waits until the node rests, and fails with the whole node when that is in another state. A conductor that is down
@@ -15,15 +18,32 @@ export interface Operator {
   waitForState(ident: string, state: string, timeoutMs?: number): Promise<Json>;
 }
 
-const microversion = '1.96';
+export interface OperatorOptions {
+  /**
+   * Tries 409 (a conductor is at the node) and 503 again, as clients do by themselves: `baremetal` five times, two seconds
+   * apart (ironic-api.md §1.3).
+   */
+  readonly retries?: number;
+}
 
-export function createOperator(url: string): Operator {
-  const call = async (method: string, path: string, body?: unknown): Promise<Json> => {
+const microversion = '1.96';
+const retryEveryMs = 2_000;
+
+export function createOperator(url: string, { retries = 0 }: OperatorOptions = {}): Operator {
+  const state = { retries: 0 };
+  const send = async (method: string, path: string, body: unknown, left: number): Promise<Response> => {
     const answer = await fetch(`${url}${path}`, {
       method,
       headers: { 'X-OpenStack-Ironic-API-Version': microversion, 'Content-Type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+    if (left === 0 || ![409, 503].includes(answer.status)) return answer;
+    state.retries += 1;
+    await systemClock.sleep(retryEveryMs);
+    return send(method, path, body, left - 1);
+  };
+  const call = async (method: string, path: string, body?: unknown): Promise<Json> => {
+    const answer = await send(method, path, body, retries);
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
     return text === '' ? {} : (JSON.parse(text) as Json);
@@ -32,6 +52,7 @@ export function createOperator(url: string): Operator {
   return {
     call,
     node,
+    retries: () => state.retries,
     provision: async (ident, target, more = {}) => {
       await call('PUT', `/v1/nodes/${ident}/states/provision`, { target, ...more });
     },
