@@ -1,9 +1,10 @@
-import { and, isNull, notExists, sql } from 'drizzle-orm';
+import { and, isNull, notExists, notInArray, sql } from 'drizzle-orm';
 import { responsibleConductor } from '#conductor/conductors/responsible.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
-import { flows } from '#conductor/db/schema/flow.ts';
+import { type FlowRow, flows } from '#conductor/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { ofGroup } from '#conductor/nodes/node-lease.ts';
@@ -17,6 +18,9 @@ import { inParallel } from '#shared/in-parallel.ts';
 const failuresUntilMaintenance = 3;
 const concurrentReads = 8;
 const powerFault = 'power failure';
+
+/** Flows that leave the machine to its instance, for hours. */
+const leavesMachine: readonly FlowKindName[] = ['decommission', 'leave_cluster'];
 
 /**
  * Reads the power state of every resting node that is this conductor's, and records what it finds: the hardware is
@@ -38,7 +42,13 @@ export async function syncPower(context: ConductorContext, signal: AbortSignal):
           context.db
             .select({ one: sql`1` })
             .from(flows)
-            .where(and(sql`${flows.nodeUuid} = ${nodes.uuid}`, isNull(flows.endedAt))),
+            .where(
+              and(
+                sql`${flows.nodeUuid} = ${nodes.uuid}`,
+                isNull(flows.endedAt),
+                notInArray(flows.kind, [...leavesMachine]),
+              ),
+            ),
         ),
       ),
     );
@@ -81,6 +91,10 @@ async function syncOne(context: ConductorContext, nodeUuid: string, signal: Abor
   );
 }
 
+function isAtWork(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
+  return flow !== undefined && !leavesMachine.includes(flow.kind);
+}
+
 /** What was read is worth nothing once anybody has acted on the node meanwhile; the next period reads again. */
 async function recordIfUntouched(
   context: ConductorContext,
@@ -96,7 +110,7 @@ async function recordIfUntouched(
         now.powerState === node.powerState &&
         now.targetPowerState === null &&
         now.updatedAt?.getTime() === node.updatedAt?.getTime() &&
-        !(await findOpenFlow(tx, node.uuid));
+        !isAtWork(await findOpenFlow(tx, node.uuid));
       if (untouched) await record(tx);
     });
   } catch (error) {

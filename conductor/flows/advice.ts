@@ -16,6 +16,8 @@ export interface AdviceFacts {
   readonly step: AdviceStep | undefined;
   /** The agent's logs of this flow are kept. */
   readonly hasLogs: boolean;
+  /** What is left to be done by hand of what it has done to the node's clusters. */
+  readonly byHand?: readonly string[];
 }
 
 export interface AdviceStep {
@@ -110,7 +112,7 @@ const ways: Readonly<
   teardown: { restsIn: 'error', next: (node) => `\`baton undeploy ${node}\` tries again`, inMaintenance: true },
   decommission: {
     restsIn: 'any',
-    next: (node) => `the action of \`baton watch ${node}\` can be asked for again, which goes on where this has ended`,
+    next: () => 'ask for it again: it goes on where this has ended',
   },
   wipe: {
     restsIn: 'clean failed',
@@ -118,7 +120,7 @@ const ways: Readonly<
   },
   leave_cluster: {
     restsIn: 'any',
-    next: (node) => `the action of \`baton watch ${node}\` can be asked for again, which goes on where this has ended`,
+    next: () => 'ask for it again: it goes on where this has ended',
   },
 };
 
@@ -128,11 +130,14 @@ function afterTheEnd(facts: AdviceFacts): string | null {
   if (way.restsIn !== 'any' && facts.provisionState !== way.restsIn) return null;
   const leave =
     facts.inMaintenance && !way.inMaintenance ? `Take it out of maintenance: \`baton maintenance off ${node}\`.` : '';
-  const next = `${facts.state === 'failed' ? 'Then ' : ''}${way.next(node)}.`;
+  const onward = way.next(node);
+  const next = facts.state === 'failed' ? `Then ${onward}.` : `${onward.charAt(0).toUpperCase()}${onward.slice(1)}.`;
+  const { byHand = [] } = facts;
   return [
     facts.state === 'failed' ? (lookFor(step?.name, step?.error) ?? 'Put right what the step says.') : '',
     leave,
     next,
+    byHand.length === 0 ? '' : `Or by hand, for nothing is undone by itself: ${byHand.join('; ')}.`,
     facts.hasLogs ? `\`baton logs ${node}\` has the agent's logs.` : '',
   ]
     .filter((sentence) => sentence !== '')

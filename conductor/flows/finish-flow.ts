@@ -16,6 +16,7 @@ import { addHistory } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
+import { whatRemains } from '#conductor/teardown/what-remains.ts';
 import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -160,9 +161,9 @@ async function followWith(
 ): Promise<void> {
   const isFake = fakesFlow(kind, node);
   const why = isFake ? { isFake, withoutAgent: 'its deploy interface is fake' } : {};
-  const steps = planSteps(flowKinds[kind], { requested: [], ...why });
-  const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };
   const wipe = kind === 'wipe' ? (flow.wipe ?? undefined) : undefined;
+  const steps = planSteps(flowKinds[kind], { requested: [], wipe, ...why });
+  const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };
   await insertFlow(tx, { nodeUuid: node.uuid, kind, ...asked, wipe, steps });
 }
 
@@ -179,12 +180,16 @@ async function endInFailure(
   const { node, flow, steps } = work;
   const kind = flowKinds[flow.kind];
   const cleanup = steps.filter((step) => step.phase === 'cleanup' && step.state === 'failed');
+  const aborted = flow.state === 'aborting';
+  const state = aborted ? 'aborted' : 'failed';
+  const { byHand } = whatRemains(node.name ?? node.uuid, [{ flow: { ...flow, state }, steps }]);
+  const remains = byHand.length === 0 ? '' : `. Nothing of it is undone by itself: ${byHand.join('; ')}`;
+  const error = `${flow.error ?? 'unknown failure'}${remains}`;
   const lastError = [
-    flow.error ?? 'unknown failure',
+    error,
     ...cleanup.map((step) => `clean-up step ${stepTitle(step)} failed too: ${step.error ?? ''}`),
   ].join('; ');
-  const aborted = flow.state === 'aborting';
-  await endFlow(context, tx, flow, { state: aborted ? 'aborted' : 'failed' });
+  await endFlow(context, tx, flow, { state, ...(remains ? { error } : {}) });
   const { fail } = kind.events;
   if (fail) await applyEvent(tx, node, fail, { conductor: context.config.conductorName, target: null, lastError });
   else await updateNode(tx, node.uuid, { lastError });

@@ -5,6 +5,7 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { type PluginTaskRef, stepTitle } from '#conductor/flows/planned-step.ts';
+import { whatRemains } from '#conductor/teardown/what-remains.ts';
 
 /** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. Times are ISO 8601. */
 export interface FlowView {
@@ -92,6 +93,7 @@ function advise(node: NodeRow, flow: FlowRow, steps: readonly FlowStepRow[], now
     onHold: flow.onHold,
     abortRequested: flow.abortRequested,
     step: step && adviceStep(step, now),
+    byHand: whatRemains(node.name ?? node.uuid, [{ flow, steps }]).byHand,
     hasLogs: steps.some((each) => each.step === 'collect_logs' && hasCollected(each.output)),
   });
 }

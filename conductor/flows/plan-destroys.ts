@@ -1,12 +1,15 @@
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { type PlannedStep, stepKey, stepTitle } from '#conductor/flows/planned-step.ts';
 import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
+import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+import { findOsDisks } from '#shared/disks/find-os-disks.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { chooseRaidDisks, isRaidCandidate } from '#shared/raid/choose-raid-disks.ts';
 import { isSoftwareRaid } from '#shared/raid/software-raid.ts';
 import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+import type { OsDisk } from '#shared/wire/erase-result.ts';
 import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
 
 /** A disk whose contents the plan ends, as the inventory knows it. */
@@ -27,6 +30,8 @@ interface NodeFields {
   readonly properties: JsonObject;
   readonly instanceInfo: JsonObject;
   readonly targetRaidConfig: JsonObject;
+  /** Where the operating system was written to, as the deploy has recorded it. */
+  readonly osDisk?: OsDisk | null;
 }
 
 /** The machine at one point of the plan. */
@@ -47,6 +52,7 @@ type Destroyer = (step: PlannedStep, before: Situation, node: NodeFields) => Rea
 
 /** What each of the agent's steps overwrites. */
 const destroyers: Readonly<Record<string, Destroyer>> = {
+  'deploy.wipe_disks': wipeDisks,
   'deploy.write_image': writeImage,
   'deploy.erase_devices': eraseAll,
   'deploy.erase_devices_express': eraseAll,
@@ -162,6 +168,13 @@ function eraseAll(_step: PlannedStep, before: Situation, node: NodeFields): Reac
     before,
     before.disks.filter((disk) => disk.type === 'disk' && !disk.removable && !isSkipped(disk)),
   );
+}
+
+/** All disks but the skip list, or those of the operating system alone. */
+function wipeDisks(step: PlannedStep, before: Situation, node: NodeFields): Reach {
+  if (step.args['preserve_local_storage'] !== true) return eraseAll(step, before, node);
+  const osDisk = node.osDisk ?? osDiskByHints(before.disks, node.properties);
+  return destroy(before, findOsDisks(before.disks, osDisk));
 }
 
 function deleteRaid(_step: PlannedStep, before: Situation, node: NodeFields): Reach {

@@ -26,9 +26,15 @@ export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
   const plan = [
     ...kind.opening.map((step) => plannedCore(step)),
     ...main.flatMap((step) => (step.rebootRequested ? [step, rebootAfter(step)] : [step])),
-    ...kind.closing.map((step) => plannedCore(step)),
+    ...kind.closing.map((step) => withWish(plannedCore(step), facts)),
   ];
   return facts.withoutAgent === undefined ? plan : withoutAgent(plan, facts.withoutAgent, facts.isFake);
+}
+
+/** What is wiped is a step's business, which operators should see in it. */
+function withWish(step: PlannedStep, { wipe }: PlanFacts): PlannedStep {
+  if (wipe === undefined || stepKey(step) !== 'deploy.wipe_disks') return step;
+  return { ...step, args: { preserve_local_storage: wipe.preserveLocalStorage } };
 }
 
 export function planCleanup(kind: FlowKind): PlannedStep[] {
@@ -130,7 +136,15 @@ function unknownStep(step: RequestedStep, { advertised = [], drivers = [] }: Pla
   );
 }
 
-const needsAgent = new Set(['boot_ramdisk', 'reboot_ramdisk', 'write_image', 'tear_down_agent']);
+const needsAgent = new Set([
+  'boot_ramdisk',
+  'reboot_ramdisk',
+  'write_image',
+  'tear_down_agent',
+  'wipe_disks',
+  // of what was not wiped there is nothing to sign
+  'sign_receipt',
+]);
 
 /** The same plan for a machine that boots no ramdisk: in-band steps are refused, the core ones left out. */
 function withoutAgent(plan: readonly PlannedStep[], why: string, isFake = false): PlannedStep[] {

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import type { CoreStep } from '#conductor/flows/flow-kinds.ts';
 import type { FlowStepOrigin } from '#conductor/flows/flow-log.ts';
+import type { WipeWish } from '#conductor/flows/flow-states.ts';
 import type { AdvertisedStep, StepInterface } from '#shared/wire/step.ts';
 
 /** One row of a plan, in the order in which it will run. */
@@ -85,6 +86,8 @@ export interface PlanFacts {
   /** Those whose names are among the instance's traits, by name. */
   readonly templates?: readonly { readonly name: string; readonly steps: readonly RequestedStep[] }[];
   readonly requested: readonly RequestedStep[];
+  /** Of a wipe: which disks. */
+  readonly wipe?: WipeWish | undefined;
   /** No ramdisk is booted, and why: the node boots from a volume, the operator wants none. */
   readonly withoutAgent?: string | undefined;
   /** Nothing is done at the machine but what its fake BMC does: `withoutAgent` says why. */

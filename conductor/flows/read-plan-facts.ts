@@ -6,7 +6,7 @@ import { listTemplatesNamed } from '#conductor/deploy-templates/template-store.t
 import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/flows/planned-step.ts';
 import { isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/trait-store.ts';
@@ -20,6 +20,8 @@ export interface PlanRequest {
   readonly requested: readonly RequestedStep[];
   /** The operator wants only what needs no agent. */
   readonly disableRamdisk?: boolean | undefined;
+  /** With the kind `wipe`. */
+  readonly wipe?: WipeWish | undefined;
 }
 
 /**
@@ -47,6 +49,7 @@ export async function readPlanFacts(
       ...step,
       args: openStepArgs(context.secrets, node.uuid, step.args),
     })),
+    wipe: request.wipe,
     withoutAgent: await reasonForNoAgent(context, node, request),
     isFake: fakesFlow(request.kind, node),
   };

@@ -78,7 +78,7 @@ export async function requestProvision(
   const stopped = `stopped by the operator's '${request.verb}'`;
   // such a flow leaves the node in a state in which there is nothing to abort
   if (event === 'abort' && (await abortTeardown(context, node.uuid, stopped))) return;
-  refuseForeignWipe(node, request);
+  refuseForeignWipe(request);
   // what is at work may end where the verb is possible: clients try again on 409 and give up on 400
   if (!isPossible(node, request.verb)) await refuseReserved(context.db, node.uuid);
   refuseImpossible(node, request.verb);
@@ -196,7 +196,7 @@ async function startWork(
   }
   const wipe = await wipeOf(tx, node, work);
   const kind = kindToStart(node, work.event, wipe);
-  const plan = kind ? await planRequested({ ...context, db: tx }, node, kind, work) : undefined;
+  const plan = kind ? await planRequested({ ...context, db: tx }, node, kind, { ...work, wipe }) : undefined;
   const moved = await applyEvent(tx, node, work.event, {
     ...options,
     target: kind ? flowKinds[kind].target : null,
@@ -227,7 +227,12 @@ function planRequested(
   kind: FlowKindName,
   work: ProvisionRequest,
 ): Promise<Plan> {
-  return readPlan(context, node, { kind, requested: work.steps ?? [], disableRamdisk: work.disableRamdisk });
+  return readPlan(context, node, {
+    kind,
+    requested: work.steps ?? [],
+    disableRamdisk: work.disableRamdisk,
+    wipe: work.wipe,
+  });
 }
 
 /** @throws AppError `conflict` when the node as it is now has another plan than the operator's, or none that is whole. */

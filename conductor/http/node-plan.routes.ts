@@ -34,6 +34,10 @@ const PlanBody = z.strictObject({
     )
     .nullish(),
   ...stepLists,
+  wipe: z
+    .strictObject({ preserve_local_storage: z.boolean().default(false) })
+    .describe('with provide: what comes in place of cleaning, also after a release of the instance')
+    .nullish(),
 });
 
 const plan = createRoute({
@@ -60,12 +64,15 @@ export function nodePlanRoutes(context: ConductorContext): ApiApp {
     if ((list === 'clean_steps' || list === 'service_steps') && !body[list]) {
       throw new AppError('invalid_argument', `${list}: it must be given with target '${body.target}'.`);
     }
+    if (body.wipe && body.target !== 'provide') {
+      throw new AppError('invalid_argument', `wipe: it does not go with target '${body.target}', but with provide.`);
+    }
     const stored = await getNode(context.db, c.req.valid('param').node);
     const node = body.instance_info ? withInstance(context, stored, body.instance_info) : stored;
     const requested = requestedSteps(body);
-    return c.json(
-      await viewPlan(context, node, { kind, requested, disableRamdisk: body.disable_ramdisk ?? undefined }),
-    );
+    const disableRamdisk = body.disable_ramdisk ?? undefined;
+    const wipe = body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined;
+    return c.json(await viewPlan(context, node, { kind: wipe ? 'wipe' : kind, requested, disableRamdisk, wipe }));
   });
   return app;
 }

@@ -56,6 +56,8 @@ const ProvisionBody = z.strictObject({
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be the 64 hex digits that the plan has as its hash')
     .nullish(),
+  /** Baton's own: the disks are wiped, with proof, in place of automated cleaning. */
+  wipe: z.strictObject({ preserve_local_storage: z.boolean().default(false) }).nullish(),
   runbook: z.unknown().optional(),
 });
 type ProvisionBody = z.infer<typeof ProvisionBody>;
@@ -79,6 +81,7 @@ const provisionKeys: Readonly<
   service_steps: { since: 87, verbs: ['service'] },
   rescue_password: { since: 38, verbs: ['rescue'] },
   disable_ramdisk: { since: 70, verbs: ['clean', 'service'] },
+  wipe: { since: 1, verbs: ['deleted', 'undeploy', 'provide'] },
   plan_hash: { since: 1, verbs: ['active', 'deploy', 'rebuild', 'clean', 'service'] },
 };
 const unbuiltKeys = ['runbook'] as const;
@@ -188,6 +191,7 @@ export function nodeStateRoutes(context: ConductorContext): ApiApp {
       disableRamdisk: body.disable_ramdisk ?? undefined,
       planHash: body.plan_hash ?? undefined,
       rescuePassword: body.rescue_password ?? undefined,
+      wipe: body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined,
     });
     c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
     return c.body(null, 202);

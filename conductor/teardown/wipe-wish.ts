@@ -2,7 +2,6 @@ import { and, desc, eq, inArray } from 'drizzle-orm';
 import type { Transaction } from '#conductor/db/open.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { WipeWish } from '#conductor/flows/flow-states.ts';
 import { type ProvisionVerb, provisionVerbs } from '#conductor/nodes/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -13,19 +12,11 @@ interface Wish {
 }
 
 /** @throws AppError `invalid_argument` for a wipe with a verb that it does not go with */
-export function refuseForeignWipe(node: Pick<NodeRow, 'uuid'>, { verb, wipe }: Wish): void {
+export function refuseForeignWipe({ verb, wipe }: Wish): void {
   if (!wipe) return;
   const { event } = provisionVerbs[verb];
-  if (event !== 'delete' && event !== 'provide') {
-    throw new AppError('invalid_argument', `wipe: it goes with deleted, undeploy and provide, not with '${verb}'.`);
-  }
-  // without its step the flow would succeed with nothing wiped
-  if (!flowKinds.wipe.closing.some(({ step }) => step === 'wipe_disks')) {
-    throw new AppError(
-      'not_supported',
-      `wipe of node ${node.uuid}: this release of Baton has no step that wipes disks`,
-    );
-  }
+  if (event === 'delete' || event === 'provide') return;
+  throw new AppError('invalid_argument', `wipe: it goes with deleted, undeploy and provide, not with '${verb}'.`);
 }
 
 /**

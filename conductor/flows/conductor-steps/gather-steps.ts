@@ -25,7 +25,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   else if (others.length > 0 && flow.kind !== 'inspect') await rememberInventory(context);
   if (!kind.inBand) return { kind: 'done' };
   const { advertised, version } = await rememberSteps(context, kind.inBand.kind);
-  const request = { kind: flow.kind, requested: flow.requestedSteps };
+  const request = { kind: flow.kind, requested: flow.requestedSteps, wipe: flow.wipe ?? undefined };
   const plan = await context.ask(readPlan(context, node, request, advertised));
   refuseOtherPlan(plan, flow.planHash, { disksAreNew: true });
   return {

@@ -13,7 +13,7 @@ export interface Gateway {
 
 export interface GatewayState {
   /** Names; ids are 1, 2, 3 … and the first is the one that answers, and leads. */
-  members: { ID: string; name: string }[];
+  members: { ID: string; name: string; isLearner?: boolean }[];
   /** Text that `/health` answers. */
   health: string;
   /** User and password that it wants. */

@@ -1,0 +1,102 @@
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import { stepTitle } from '#conductor/flows/planned-step.ts';
+import { type KeptDeed, readReport } from '#conductor/teardown/deeds.ts';
+import { decommissionLabel } from '#conductor/teardown/kubernetes/node-labels.ts';
+import { EraseResult } from '#shared/wire/erase-result.ts';
+
+/** A flow of a teardown, as far as it is told of. */
+export interface ToldFlow {
+  readonly flow: Pick<FlowRow, 'kind' | 'state'>;
+  readonly steps: readonly Pick<
+    FlowStepRow,
+    'interface' | 'step' | 'plugin' | 'phase' | 'state' | 'output' | 'error' | 'waitingFor'
+  >[];
+}
+
+/** Sentences for people, each list in the order of things. */
+export interface WhatRemains {
+  readonly done: readonly string[];
+  /** What stood in the way of a step that has ended in failure. */
+  readonly failed: readonly string[];
+  readonly notBegun: readonly string[];
+  /** What nobody but a person does, to have the node back as it was or to finish what was begun. */
+  readonly byHand: readonly string[];
+}
+
+/**
+ * What a teardown of a node has come to, from its flows in the order in which they ran: `decommission`, `teardown`,
+ * `wipe`, `leave_cluster`. Nothing of it is undone by itself. Pure.
+ */
+export function whatRemains(node: string, flows: readonly ToldFlow[]): WhatRemains {
+  const steps = flows.flatMap(({ flow, steps: own }) =>
+    own.filter(({ phase }) => phase === 'main').map((step) => ({ ...step, kind: flow.kind, ended: hasEnded(flow) })),
+  );
+  const deeds = steps.filter(isOfClusters).flatMap(({ output }) => readReport(output).deeds);
+  const wiped = steps.filter(({ step }) => step === 'wipe_disks').flatMap(({ output }) => wipedDisks(output));
+  const over = steps.filter(({ state }) => state === 'succeeded').map((step) => `${stepTitle(step)} is done`);
+  const begun = steps.filter(({ state, ended }) => state === 'failed' || (ended && state === 'running'));
+  return {
+    done: [...over, ...deeds.map(tell), ...wiped],
+    failed: begun.map((step) => `${stepTitle(step)} failed: ${step.error ?? 'it was broken off'}`),
+    notBegun: steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not begun`),
+    byHand: [...forClusters(node, deeds), ...forDisks(node, flows)],
+  };
+}
+
+function hasEnded({ state }: ToldFlow['flow']): boolean {
+  return state === 'failed' || state === 'aborted' || state === 'succeeded';
+}
+
+function isOfClusters(step: { readonly interface: string }): boolean {
+  return step.interface === 'cluster';
+}
+
+function tell({ message, sure }: KeptDeed): string {
+  return sure ? message : `${message}: this was begun, and nobody has looked since whether it was done`;
+}
+
+function wipedDisks(output: unknown): string[] {
+  const parsed = EraseResult.safeParse(output);
+  if (!parsed.success) return [];
+  return parsed.data.erased.map(({ device, serial, method }) => `disk ${serial ?? device} was wiped (${method})`);
+}
+
+/** What brings the node back into its clusters, or out of them to the end. */
+function forClusters(node: string, deeds: readonly KeptDeed[]): string[] {
+  const of = (kind: KeptDeed['kind']): KeptDeed[] => deeds.filter((deed) => deed.kind === kind);
+  const labels = of('label').map(({ name, value = '' }) => `${name}=${value}`);
+  const pods = of('pod').filter(({ message }) => message.includes('for good'));
+  const isRemoved = of('node').some(({ sure }) => sure);
+  const [kubelet] = of('kubelet');
+  return [
+    ...(isRemoved
+      ? [`${node} is no longer in its Kubernetes cluster: it comes back by joining it again`]
+      : [
+          ...(kubelet
+            ? [
+                `to have its kubelet back: \`kubectl label node ${node} ${decommissionLabel}-\`, then on ${node} ` +
+                  '`systemctl enable --now kubelet`',
+              ]
+            : []),
+          ...(of('cordon').length > 0 ? [`to let pods onto it again: \`kubectl uncordon ${node}\``] : []),
+        ]),
+    ...(labels.length > 0 ? [`to give it its labels back: \`kubectl label node ${node} ${labels.join(' ')}\``] : []),
+    ...(pods.length > 0
+      ? [`pods that no controller makes anew have to be created again: ${pods.map(({ name }) => name).join(', ')}`]
+      : []),
+    ...of('etcd member').map(
+      ({ name, value, of: cluster }) =>
+        `to have ${name} back in etcd cluster ${cluster ?? ''}: empty its data directory, and \`etcdctl member add ` +
+        `${name}${value ? ` --peer-urls=${value.replaceAll(', ', ',')}` : ''}\``,
+    ),
+  ];
+}
+
+function forDisks(node: string, flows: readonly ToldFlow[]): string[] {
+  const last = flows.findLast(({ flow }) => flow.kind === 'wipe');
+  if (!last || (last.flow.state !== 'failed' && last.flow.state !== 'aborted')) return [];
+  const wipe = last.steps.find(({ step }) => step === 'wipe_disks');
+  if (wipe?.state === 'succeeded') return [];
+  const touched = wipe?.state === 'skipped' || wipe?.state === 'pending' ? 'were not touched' : 'may still be readable';
+  return [`the disks of ${node} ${touched}: they count as wiped only when a wipe has succeeded`];
+}
