@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '#shared/errors/app-error.ts';
+import { baton } from '#test/lab/baton-command.ts';
 import type { Lab, LabNode, LabNodeOptions, LabSite } from '#test/lab/lab.ts';
 import type { DemoImage } from '#test/lab/operator.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
@@ -96,7 +97,9 @@ async function redeploy(
   const firstChange = port.length;
   const teardown = cluster.watch();
   const disks = watchDisks(node.machine, [before.storage.mark, before.storage.file]);
-  await act(story, 'redeploy_server', { target_nodes: node.name, 'preserve-local-storage': String(preserve) });
+  const parameters = { target_nodes: node.name, 'preserve-local-storage': String(preserve) };
+  if (preserve) await showPlan(lab, parameters, hooks);
+  await act(story, 'redeploy_server', parameters);
   const after = await lookAtInstance(lab, node, before.beacon.bootId);
   disks.end();
   teardown.end();
@@ -111,6 +114,17 @@ async function redeploy(
     ...(await proveReceipt(lab, node, { preserve, count: number, show: hooks.show })),
   ];
   return { after, proofs };
+}
+
+/** What an operator reads before. */
+async function showPlan(
+  lab: Lab,
+  parameters: Readonly<Record<string, string>>,
+  { report, show }: CommandHooks,
+): Promise<void> {
+  const args = [...actionCommand('redeploy_server', parameters), '--dry-run'];
+  report(`baton ${args.join(' ')}`);
+  await baton(lab, args, { onLine: show });
 }
 
 /** @throws AppError `agent_error` when the action is no success */
