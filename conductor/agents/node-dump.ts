@@ -1,6 +1,7 @@
 import { agentInstanceInfo, agentSettings } from '#conductor/agents/agent-settings.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
+import { isDeploying, sparing } from '#conductor/nodes/spared-disks.ts';
 import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
 
@@ -13,6 +14,8 @@ export function dumpNode(
   node: NodeRow,
   hardwareManagerVersion: Record<string, string> | null,
 ): Record<string, unknown> {
+  // files that the node's properties inject are for the agent alone
+  const properties = openNodeDocument(secrets, node, 'properties');
   return {
     uuid: node.uuid,
     name: node.name,
@@ -32,8 +35,7 @@ export function dumpNode(
       hardware_manager_version: hardwareManagerVersion ?? {},
     },
     instance_info: agentInstanceInfo(node.instanceInfo),
-    // files that the node's properties inject are for the agent alone
-    properties: openNodeDocument(secrets, node, 'properties'),
+    properties: isDeploying(node) ? sparing(properties, node) : properties,
     extra: node.extra,
     provision_state: node.provisionState,
     resource_class: node.resourceClass,

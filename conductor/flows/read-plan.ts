@@ -10,6 +10,7 @@ import { type PlanRequest, readPlanFacts } from '#conductor/flows/read-plan-fact
 import { sealSteps } from '#conductor/flows/seal-steps.ts';
 import { latestInventory } from '#conductor/inspection/inventory-store.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
+import { sparing } from '#conductor/nodes/spared-disks.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
@@ -46,7 +47,8 @@ export async function readPlan(
   const steps = planSteps(kind, facts);
   await checkPlannedSettings(context.db, node.uuid, steps);
   const inventory = steps.some((step) => step.inBand) ? await latestInventory(context.db, node.uuid) : undefined;
-  const destroys = planDestroys(steps, { disks: inventory?.disks, node });
+  const properties = request.kind === 'deploy' ? sparing(node.properties, node) : node.properties;
+  const destroys = planDestroys(steps, { disks: inventory?.disks, node: { ...node, properties } });
   const isComplete = !kind.inBand || facts.withoutAgent !== undefined || facts.advertised !== undefined;
   const subject = await readSubject(context, node, request);
   const { digest } = secrets;
@@ -77,6 +79,7 @@ async function readSubject(
     kind: request.kind,
     target_raid_config: node.targetRaidConfig,
     skip_block_devices: node.properties['skip_block_devices'] ?? null,
+    ...(node.sparedDisks === null ? {} : { spared_disks: node.sparedDisks }),
   };
   if (request.kind !== 'deploy') return subject;
   const { hashed_rescue_password: _, ...instance } = openNodeDocument(secrets, node, 'instanceInfo');

@@ -35,6 +35,7 @@ const row: NodeRow = {
   networkData: {},
   targetRaidConfig: {},
   osDisk: null,
+  sparedDisks: null,
   raidConfig: {},
   bootMode: null,
   targetBootMode: null,

@@ -121,9 +121,12 @@ function stepOf(current: NodeSurroundings['currentStep'], kind: FlowKindName): J
   return { interface: stepInterface, step, args: maskDocument(args), priority };
 }
 
-/** Baton's own: what a wipe that preserves local storage erases. */
-function osDiskInfo({ osDisk }: NodeRow): JsonObject {
-  return osDisk ? { baton_os_disk: osDisk } : {};
+/** Baton's own: what a wipe that preserves local storage erases, and what the last one has preserved. */
+function osDiskInfo({ osDisk, sparedDisks }: NodeRow): JsonObject {
+  return {
+    ...(osDisk ? { baton_os_disk: osDisk } : {}),
+    ...(sparedDisks ? { baton_spared_disks: sparedDisks } : {}),
+  };
 }
 
 /** The keys that clients read; the rest of Ironic's is private to it. */

@@ -21,10 +21,7 @@ export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDis
  * The node's properties with what a wipe has preserved on the skip list (agent-protocol.md §6.6): without it the next
  * deploy could take such a disk for the root device or for an array, when names or sizes are alike. Pure.
  */
-export function sparing(
-  properties: JsonObject,
-  { sparedDisks: spared }: Pick<NodeRow, 'sparedDisks'>,
-): JsonObject {
+export function sparing(properties: JsonObject, { sparedDisks: spared }: Pick<NodeRow, 'sparedDisks'>): JsonObject {
   const listed = properties['skip_block_devices'] ?? [];
   // one that can't be understood stops every step that goes by it
   if (spared === null || spared.length === 0 || !Array.isArray(listed)) return properties;

@@ -86,14 +86,15 @@ export async function bootBareMachine(
         driver_info: options.driverInfo ?? {},
       };
       const asked = { step, interface: options.interface ?? 'deploy', args: options.args ?? {} };
-      const result = await post('clean.execute_clean_step', { step: asked, node: body, ports: [] });
+      const result = await post('clean.execute_clean_step', { step: asked, node: body, ports: [] }, true);
       if (result['command_status'] !== 'SUCCEEDED') {
         throw new Error(`${step}: ${JSON.stringify(result)}\n${lastLines()}`);
       }
       return (result['command_result'] as { clean_result: Record<string, unknown> }).clean_result;
     },
     powerOff: async () => {
-      await post('standby.power_off', {});
+      // it ends before it could answer that it has
+      await post('standby.power_off', {}, false);
       await end();
     },
     kill,
@@ -102,10 +103,13 @@ export async function bootBareMachine(
 
 type Answer = Readonly<Record<string, unknown>>;
 
-/** Has the agent run a command, and waits for its end. */
-function commandPoster(port: number, dispatcher: Agent): (name: string, params: object) => Promise<Answer> {
-  return async (name, params) => {
-    const answer = await fetch(`https://127.0.0.1:${port}/v1/commands/?wait=true&agent_token=${fakeToken}`, {
+/** Has the agent run a command. */
+function commandPoster(
+  port: number,
+  dispatcher: Agent,
+): (name: string, params: object, wait: boolean) => Promise<Answer> {
+  return async (name, params, wait) => {
+    const answer = await fetch(`https://127.0.0.1:${port}/v1/commands/?wait=${wait}&agent_token=${fakeToken}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ name, params }),

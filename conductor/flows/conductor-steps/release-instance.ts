@@ -17,6 +17,8 @@ export const releaseInstance: ConductorStep = {
         instanceUuid: null,
         allocationUuid: null,
         instanceName: null,
+        // what an earlier wipe has preserved was for this instance; the one that follows may preserve it anew
+        sparedDisks: null,
       });
       if (node.allocationUuid !== null) {
         const caller = { user: flow.requestedBy ?? undefined };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Transaction } from '#conductor/db/open.ts';
 import { readProved, wipeDisks } from '#conductor/flows/conductor-steps/wipe-disks.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
@@ -31,6 +32,8 @@ interface Situation {
 function contextWith({ preserve = false, argsinfo = { only: {} }, ...situation }: Situation) {
   const sent: CommandRequest[] = [];
   const recorded: unknown[] = [];
+  const set = (change: object) => ({ where: () => Promise.resolve(recorded.push(change)) });
+  const tx = { update: () => ({ set }) } as unknown as Transaction;
   const answer = (name: string, result: unknown): CommandResult => ({
     id: uuid,
     command_name: name,
@@ -70,10 +73,7 @@ function contextWith({ preserve = false, argsinfo = { only: {} }, ...situation }
       osDisk: situation.osDisk === undefined ? osDisk : situation.osDisk,
     },
     ask: <T>(wanted: Promise<T>) => wanted,
-    record: (write: unknown) => {
-      recorded.push(write);
-      return Promise.resolve();
-    },
+    record: (write: (to: Transaction) => Promise<void>) => write(tx),
     ports: () => Promise.resolve([]),
     signal: new AbortController().signal,
     config: { stepTimeoutMs: Infinity, callbackTimeoutMs: 60_000 },
@@ -90,7 +90,7 @@ describe('all disks', () => {
     expect(sent).toMatchObject([
       { params: { step: { interface: 'deploy', step: 'erase_devices', args: {}, baton_command_id: uuid } } },
     ]);
-    expect(recorded).toHaveLength(1);
+    expect(recorded).toMatchObject([{ osDisk: null, sparedDisks: null }]);
   });
 
   test('an agent that has the command already is not sent another', async () => {
@@ -108,11 +108,12 @@ describe('all disks', () => {
 describe("the operating system's alone", () => {
   const result = { erased: [erased('a')], skipped: [disk('b', { reason: preserved })] };
 
-  test('as recorded by the deploy, which stays recorded', async () => {
+  test('as recorded by the deploy, which stays recorded, as does what the next deploy must spare', async () => {
     const { run, sent, recorded } = contextWith({ preserve: true, result });
     expect(await run()).toEqual({ kind: 'done', output: result });
     expect(sent).toMatchObject([{ params: { step: { args: { only: osDisk } } } }]);
-    expect(recorded).toEqual([]);
+    expect(recorded).toMatchObject([{ sparedDisks: [{ serial: 'B', wwn: null }] }]);
+    expect(recorded[0]).not.toHaveProperty('osDisk');
   });
 
   test('as hints name it where none was recorded; nothing is sent where they name none', async () => {

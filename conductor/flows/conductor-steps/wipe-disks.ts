@@ -6,6 +6,7 @@ import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
 import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
+import { sparedDisks } from '#conductor/nodes/spared-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseResult, eraseStep, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
@@ -64,7 +65,8 @@ async function demandProof(context: StepContext, outcome: ConductorStepOutcome):
   if (outcome.kind !== 'done') return outcome;
   const result = readProved(outcome.output, preserves(context));
   if (preserves(context)) refuseOthersErased(result, context.node.osDisk);
-  else await context.record((tx) => updateNode(tx, context.node.uuid, { osDisk: null }));
+  const known = preserves(context) ? { sparedDisks: sparedDisks(result.skipped) } : { osDisk: null, sparedDisks: null };
+  await context.record((tx) => updateNode(tx, context.node.uuid, known));
   return { kind: 'done', output: result };
 }
 
