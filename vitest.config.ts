@@ -37,9 +37,7 @@ export default defineConfig({
           include: ['test/interop/**/*.test.ts'],
           testTimeout: 900_000,
           hookTimeout: 900_000,
-          // after all others, and one at a time: two cores have to boot a machine and a whole Ironic
-          maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+          maxWorkers: 2,
         },
       },
     ],

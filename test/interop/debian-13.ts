@@ -51,11 +51,24 @@ const hostSuite = 'bookworm';
 const unwanted = ['doc', 'info', 'locale', 'man'].map((folder) => `--dpkgopt=path-exclude=/usr/share/${folder}/*`);
 
 /**
- * Debian 13 with the real ironic-python-agent and the real Ironic, unpacked below `build/cache`, made once.
+ * Debian 13 with the real ironic-python-agent and the real Ironic, unpacked below `build/cache`, made once. Waits for
+ * whoever is making it: the other test, or `set-up.sh counterparts`.
  * @returns its path
+ * @throws AppError `command_failed` when the mirror can't be had or has other versions
+ */
+export async function debian13(): Promise<string> {
+  const program = join(import.meta.dirname, 'debian-13-process.ts');
+  const { stdout } = await run('flock', ['build/.counterparts.lock', process.execPath, program], {
+    timeoutMs: 20 * 60_000,
+  });
+  return stdout.trim();
+}
+
+/**
+ * The same in this process; two at once would run into each other.
  * @throws AppError `command_failed` when the mirror can't be had, `internal` when it has other versions
  */
-export async function debian13(say: (line: string) => void): Promise<string> {
+export async function unpackDebian13(say: (line: string) => void): Promise<string> {
   const context: BuildContext = { run, say, force: false, refresh: false };
   const tree = await packageTree(context, {
     name: 'interop',

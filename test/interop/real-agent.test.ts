@@ -39,7 +39,7 @@ let lab: Lab;
 let machine: AgentMachine;
 
 beforeAll(async () => {
-  const tree = await debian13(say);
+  const tree = await debian13();
   // there is no disk to wait for
   const conductorSettings = {
     BATON_HEARTBEAT_TIMEOUT: '30',

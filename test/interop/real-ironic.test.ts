@@ -26,7 +26,7 @@ let ironic: Ironic;
 let node: LabNode;
 
 beforeAll(async () => {
-  const tree = await debian13(say);
+  const tree = await debian13();
   site = await startSite({ nodes: [{ firmware: 'uefi', bmc: 'redfish' }], report: say, bootUrl: ironicBootUrl });
   ironic = await startIronic(site, tree);
   node = site.nodes[0] as LabNode;

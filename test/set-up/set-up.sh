@@ -1,7 +1,7 @@
 #!/bin/bash
 # Makes a fresh Debian 12 machine (root, git, Node >= 20, npm) ready for the lab and the tests: npm packages, Debian
 # packages, the ramdisk, the demo image. Each part is skipped when it is there already, so a second run takes seconds.
-# With arguments only those parts: npm, debian, images.
+# With arguments only those parts: npm, debian, images, and counterparts, which only the interop tests need: real Ironic.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mkdir -p build
@@ -98,7 +98,8 @@ for part in "${parts[@]}"; do
       node image-build/main.ts ramdisk >&2
       node image-build/main.ts os >&2
       ;;
-    *) say "no part of it is called $part: npm, debian, images"; exit 2 ;;
+    counterparts) flock build/.counterparts.lock node test/interop/debian-13-process.ts >&2 ;;
+    *) say "no part of it is called $part: npm, debian, images, counterparts"; exit 2 ;;
   esac
 done
 say "${parts[*]} ready after $SECONDS s"
