@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { run, start } from '#shared/process/run.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
+import { stopSeconds } from '#test/simulators/kubernetes/world.ts';
+import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { nodeDocument } from '#test/support/site-documents.ts';
+import { createSiteOperator } from '#test/support/site-operator.ts';
+
+/** `baton drain` and its siblings as programs, against a conductor as it ships and the simulated Kubernetes. */
+
+const main = new URL('../../conductor/cli/main.ts', import.meta.url).pathname;
+let small: SmallCluster;
+let conductor: ConductorProcess;
+
+beforeAll(async () => {
+  small = await startSmallCluster();
+  conductor = await prepareConductor({ BATON_KUBECONFIG: small.kubeconfigFile });
+  await conductor.start();
+  await createSiteOperator(conductor.url).commit('site', nodeDocument('n1'));
+});
+afterAll(async () => {
+  await conductor.close();
+  await small.close();
+});
+
+const baton = (...args: string[]) =>
+  run(process.execPath, [main, ...args], { env: { BATON_URL: conductor.url }, okExitCodes: [0, 1, 2] });
+
+test('a drain is interrupted, says what stands as it is, and goes on with the same command', async () => {
+  await small.addSet('web', 3, { [stopSeconds]: '1' });
+  small.addPod({ name: 'slow', node: 'n1', annotations: { [stopSeconds]: '6' } });
+  await small.settle();
+  const child = start(process.execPath, [main, 'drain', 'n1', '--timeout', '60', '--grace-period', '8'], {
+    env: { BATON_URL: conductor.url },
+  });
+  let told = '';
+  child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString('utf8')));
+  const evictions = (): number => small.simulator.requests.filter(({ path }) => path.endsWith('/eviction')).length;
+  await waitUntil('an eviction', () => evictions() > 0 || undefined, { timeoutMs: 30_000, everyMs: 20 });
+  child.kill('SIGINT');
+  expect(await child.exited).toBe(1);
+  expect(told).toContain('drain of n1 was stopped: the conductor begins nothing more of it\n→ n1 stays cordoned');
+  expect(small.node('n1')?.spec).toMatchObject({ unschedulable: true });
+
+  const drained = await baton('drain', 'n1', '--timeout', '60', '--grace-period', '2');
+  expect([drained.exitCode, drained.stderr]).toEqual([0, '']);
+  expect(drained.stdout).toContain('n1');
+  expect(small.podsOn('n1')).toEqual([]);
+});
+
+test('refusals are told as the conductor has them, with exit code 1', async () => {
+  const times = await baton('drain', 'n1', '--timeout', '5', '--grace-period', '5');
+  expect([times.exitCode, times.stdout]).toEqual([1, '']);
+  expect(times.stderr).toMatch(/grace-period/);
+  const stranger = await baton('clear-labels', 'n9');
+  expect([stranger.exitCode, stranger.stderr]).toEqual([1, expect.stringContaining('n9')]);
+  const design = await baton('remove-etcd', 'n1', '--design', '99');
+  expect([design.exitCode, design.stderr]).toEqual([1, expect.stringContaining('Revision 99 could not be found')]);
+  const etcd = await baton('etcd-health', '--design', 'committed');
+  expect([etcd.exitCode, etcd.stderr]).toEqual([1, expect.stringContaining('has no promenade/EtcdClusters/v1')]);
+});
+
+test('a node is taken out of its cluster step by step', async () => {
+  const early = await baton('remove-from-cluster', 'n2');
+  expect([early.exitCode, early.stderr]).toEqual([1, expect.stringContaining('n2')]);
+  const decommissioned = await baton('decommission', 'n1', '--design', 'committed', '--apply-daemon-set');
+  expect([decommissioned.exitCode, decommissioned.stderr]).toEqual([0, '']);
+  expect(decommissioned.stdout).toContain('Node n1 is decommissioned');
+  const removed = await baton('remove-from-cluster', 'n1', '-o', 'json');
+  expect(JSON.parse(removed.stdout)).toMatchObject({ kind: 'Status', status: 'Success' });
+  expect(small.node('n1')).toBeUndefined();
+});
