@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
-import type { FlowView } from '#conductor/flows/flow-view.ts';
-import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
+import { deployAndProve } from '#test/lab/deploy-and-prove.ts';
+import { type DeployOutcomes, deployOnEach, reportOf } from '#test/lab/deploy-on-each.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabNodeOptions, startLab } from '#test/lab/lab.ts';
 import { provision, readDemoImage, waitForState } from '#test/lab/operator.ts';
 import { readGpt } from '#test/lab/proofs/read-gpt.ts';
+import { say } from '#test/support/say.ts';
 
 /** Whole deploys in QEMU, at the same time on one switch and one conductor. */
 const machines: readonly (LabNodeOptions & { readonly name: string })[] = [
@@ -15,32 +15,20 @@ const machines: readonly (LabNodeOptions & { readonly name: string })[] = [
 ];
 
 let lab: Lab | undefined;
-let outcomes: ReadonlyMap<string, PromiseSettledResult<DeployReport>> = new Map();
+let outcomes: DeployOutcomes = new Map();
 
 beforeAll(async () => {
   const image = await readDemoImage();
   lab = await startLab({ nodes: machines, report: say });
-  const { nodes } = lab;
   const running = lab;
-  const settled = await Promise.allSettled(
-    nodes.map((node) => {
-      let seen: FlowView | undefined;
-      const onFlow = (flow: FlowView): void => {
-        for (const line of describeFlowChanges(seen, flow, new Date())) say(`${node.name}: ${line}`);
-        seen = flow;
-      };
-      return deployAndProve(running, node, image, { onFlow, report: say });
-    }),
-  );
-  outcomes = new Map(nodes.map((node, index) => [node.name, settled[index] as PromiseSettledResult<DeployReport>]));
-  if (settled.some(({ status }) => status === 'rejected')) say(labDiagnostics(lab, 60));
+  outcomes = await deployOnEach(running, (node, telling) => deployAndProve(running, node, image, telling), say);
 });
 
 afterAll(() => lab?.close());
 
 describe.each(machines)('a machine with $firmware firmware behind $bmc', ({ name }) => {
   test('becomes active, each step of the deploy in its turn', () => {
-    const { flow } = report(name);
+    const { flow } = reportOf(outcomes, name);
     expect(flow.state).toBe('succeeded');
     expect(flow.steps.map(({ step, priority, state }) => `${priority} ${step} ${state}`)).toEqual([
       '100 deploy succeeded',
@@ -53,7 +41,7 @@ describe.each(machines)('a machine with $firmware firmware behind $bmc', ({ name
   });
 
   test('every proof holds: disk, identity, network', () => {
-    const { proofs } = report(name);
+    const { proofs } = reportOf(outcomes, name);
     expect(proofs.filter((proof) => !proof.holds)).toEqual([]);
     expect(proofs).toHaveLength(8);
   });
@@ -77,13 +65,3 @@ test('an undeployed machine is off, without its partition table, and available a
   expect(node.machine.getPower()).toBe('off');
   expect(() => readGpt(disk)).toThrow('has no GUID partition table');
 });
-
-function report(name: string): DeployReport {
-  const outcome = outcomes.get(name);
-  if (outcome?.status !== 'fulfilled') throw outcome?.reason ?? new Error(`${name} was not deployed`);
-  return outcome.value;
-}
-
-function say(line: string): void {
-  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
-}

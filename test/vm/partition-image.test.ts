@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
-import type { FlowView } from '#conductor/flows/flow-view.ts';
-import { type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
-import { labDiagnostics } from '#test/lab/diagnostics.ts';
+import { deployAndProve } from '#test/lab/deploy-and-prove.ts';
+import { type DeployOutcomes, deployOnEach, reportOf } from '#test/lab/deploy-on-each.ts';
 import { type Lab, type LabNodeOptions, startLab } from '#test/lab/lab.ts';
 import { readDemoRootImage } from '#test/lab/operator.ts';
+import { say } from '#test/support/say.ts';
 
 /** A root file system image, as qcow2, deployed and booted by the GRUB that is installed for it. */
 const machines: readonly (LabNodeOptions & { readonly name: string })[] = [
@@ -14,42 +13,23 @@ const machines: readonly (LabNodeOptions & { readonly name: string })[] = [
 const rootGb = 3;
 
 let lab: Lab | undefined;
-let outcomes: ReadonlyMap<string, PromiseSettledResult<DeployReport>> = new Map();
+let outcomes: DeployOutcomes = new Map();
 
 beforeAll(async () => {
   const image = await readDemoRootImage(rootGb);
   lab = await startLab({ nodes: machines, report: say });
   const running = lab;
-  const settled = await Promise.allSettled(
-    running.nodes.map((node) => {
-      let seen: FlowView | undefined;
-      const onFlow = (flow: FlowView): void => {
-        for (const line of describeFlowChanges(seen, flow, new Date())) say(`${node.name}: ${line}`);
-        seen = flow;
-      };
-      return deployAndProve(running, node, image, { onFlow, report: say });
-    }),
-  );
-  outcomes = new Map(
-    running.nodes.map((node, index) => [node.name, settled[index] as PromiseSettledResult<DeployReport>]),
-  );
-  if (settled.some(({ status }) => status === 'rejected')) say(labDiagnostics(running, 60));
+  outcomes = await deployOnEach(running, (node, telling) => deployAndProve(running, node, image, telling), say);
 });
 
 afterAll(() => lab?.close());
 
 describe.each(machines)('$firmware', ({ name }) => {
   test('the system boots, and is the one that was meant', () => {
-    const outcome = outcomes.get(name);
-    if (outcome?.status !== 'fulfilled') throw outcome?.reason ?? new Error(`${name} was not deployed`);
-    const { flow, proofs } = outcome.value;
+    const { flow, proofs } = reportOf(outcomes, name);
     expect(flow.state).toBe('succeeded');
     expect(proofs.filter((proof) => !proof.holds)).toEqual([]);
     // host name and UUID from the config drive's partition, and the network's three
     expect(proofs).toHaveLength(5);
   });
 });
-
-function say(line: string): void {
-  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
-}

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
-import type { FlowView } from '#conductor/flows/flow-view.ts';
 import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';
-import type { DeployReport } from '#test/lab/deploy-and-prove.ts';
+import { type DeployOutcomes, deployOnEach, reportOf } from '#test/lab/deploy-on-each.ts';
 import { customSteps, deployOntoRaid1, raid1Disks } from '#test/lab/deploy-onto-raid1.ts';
-import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabNodeOptions, startLab } from '#test/lab/lab.ts';
 import { readDemoImage } from '#test/lab/operator.ts';
+import { say } from '#test/support/say.ts';
 
 /** Deploys onto software RAID 1 over two disks as `npm run lab -- --raid1` does, and boots that with either disk pulled. */
 const machines: readonly (LabNodeOptions & { readonly name: string })[] = [
@@ -15,27 +13,14 @@ const machines: readonly (LabNodeOptions & { readonly name: string })[] = [
 ];
 
 let lab: Lab | undefined;
-let outcomes: ReadonlyMap<string, PromiseSettledResult<DeployReport>> = new Map();
+let outcomes: DeployOutcomes = new Map();
 
 beforeAll(async () => {
   const image = await readDemoImage();
   const ramdiskDirectory = await buildCustomRamdisk('ramdisk-raid1', [customSteps], say);
   lab = await startLab({ nodes: machines, report: say, ramdiskDirectory });
   const running = lab;
-  const settled = await Promise.allSettled(
-    running.nodes.map((node) => {
-      let seen: FlowView | undefined;
-      const onFlow = (flow: FlowView): void => {
-        for (const line of describeFlowChanges(seen, flow, new Date())) say(`${node.name}: ${line}`);
-        seen = flow;
-      };
-      return deployOntoRaid1(running, node, image, { onFlow, report: say });
-    }),
-  );
-  outcomes = new Map(
-    running.nodes.map((node, index) => [node.name, settled[index] as PromiseSettledResult<DeployReport>]),
-  );
-  if (settled.some(({ status }) => status === 'rejected')) say(labDiagnostics(running, 60));
+  outcomes = await deployOnEach(running, (node, telling) => deployOntoRaid1(running, node, image, telling), say);
   // four systems boot one after the other on each machine
 }, 30 * 60_000);
 
@@ -45,7 +30,7 @@ describe.each(machines)('$firmware', ({ name, bmc }) => {
   const biosSteps = bmc === 'redfish' ? ['110 apply_configuration succeeded'] : [];
 
   test('each step in its turn: BIOS settings where there are any, the array, the custom step', () => {
-    const { flow } = report(name);
+    const { flow } = reportOf(outcomes, name);
     expect(flow.steps.map(({ step, priority, state }) => `${priority} ${step} ${state}`)).toEqual([
       ...biosSteps,
       '100 deploy succeeded',
@@ -60,7 +45,7 @@ describe.each(machines)('$firmware', ({ name, bmc }) => {
   });
 
   test('every proof holds: both disks, identity, network, BIOS settings, boots with either disk pulled', () => {
-    const { proofs } = report(name);
+    const { proofs } = reportOf(outcomes, name);
     expect(proofs.filter((proof) => !proof.holds)).toEqual([]);
     expect(proofs).toHaveLength(10 + biosSteps.length);
   });
@@ -76,13 +61,3 @@ describe.each(machines)('$firmware', ({ name, bmc }) => {
     expect(node?.properties.root_device).toEqual({ wwn: expect.stringMatching(/^[0-9a-f]{8}(:[0-9a-f]{8}){3}$/) });
   });
 });
-
-function report(name: string): DeployReport {
-  const settled = outcomes.get(name);
-  if (settled?.status !== 'fulfilled') throw settled?.reason ?? new Error(`${name} was not deployed`);
-  return settled.value;
-}
-
-function say(line: string): void {
-  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
-}

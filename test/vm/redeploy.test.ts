@@ -4,6 +4,7 @@ import { type Lab, startLab } from '#test/lab/lab.ts';
 import { readDemoImage } from '#test/lab/operator.ts';
 import { redeployAndProve, redeployLab } from '#test/lab/redeploy/redeploy-and-prove.ts';
 import type { SiteProofs } from '#test/lab/site/deploy-site.ts';
+import { say } from '#test/support/say.ts';
 
 /** A machine leaves its clusters and is redeployed, with its local storage and then without, as `npm run lab -- --redeploy` does it. */
 let lab: Lab | undefined;
@@ -31,7 +32,3 @@ test('every proof holds: clusters, switch port, disks, the new instance, receipt
   // of the first deploy, of each redeploy
   expect(proofs).toHaveLength(1 + 2 * 18);
 });
-
-function say(line: string): void {
-  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
-}

@@ -3,6 +3,7 @@ import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, startLab } from '#test/lab/lab.ts';
 import { readDemoImage } from '#test/lab/operator.ts';
 import { deploySite, type SiteReport, siteLab } from '#test/lab/site/deploy-site.ts';
+import { say } from '#test/support/say.ts';
 
 /** A control node and then two workers by documents and two plugins, as `npm run lab -- --site` does it. */
 let lab: Lab | undefined;
@@ -28,7 +29,3 @@ test('every proof holds: order of the groups, plugins on the disks, identity, ne
   // of the deploy, of three machines, of the update
   expect(proofs).toHaveLength(3 + 3 * 8 + 2);
 });
-
-function say(line: string): void {
-  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
-}

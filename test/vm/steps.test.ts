@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
 import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';
 import { deployEnrolled } from '#test/lab/deploy-and-prove.ts';
+import { tellSteps } from '#test/lab/deploy-on-each.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabNode, startLab } from '#test/lab/lab.ts';
 import {
@@ -18,6 +18,7 @@ import {
   requestDeploy,
   waitForState,
 } from '#test/lab/operator.ts';
+import { say } from '#test/support/say.ts';
 
 /** A machine whose deploy fails at a step, and which is then deployed with a step that asks for a reboot. */
 const words = 'the firmware of the left fan is too old';
@@ -80,11 +81,7 @@ test('a step that fails: the reason is told, the machine is off and isolated, it
 test('a step that asks for a reboot: the ramdisk comes back, and the deploy goes on', async () => {
   const { running, node } = rig();
   const boots = node.machine.boots.length;
-  let seen: FlowView | undefined;
-  const onFlow = (flow: FlowView): void => {
-    for (const line of describeFlowChanges(seen, flow, new Date())) say(`${node.name}: ${line}`);
-    seen = flow;
-  };
+  const onFlow = tellSteps(node.name, say);
   // after the image: what the agent knew of it has gone with the ramdisk
   const deploySteps = [scriptStep('ask_for_reboot', 75), scriptStep('check_rebooted', 70)];
   const { flow, proofs } = await orDiagnosed(
@@ -124,8 +121,4 @@ async function orDiagnosed<T>(work: Promise<T>): Promise<T> {
     say(labDiagnostics(rig().running, 60));
     throw error;
   }
-}
-
-function say(line: string): void {
-  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
 }
