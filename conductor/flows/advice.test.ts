@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { type AdviceFacts, type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
 import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { legalVerbs, nextProvisionState, type ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { workingStates } from '#conductor/flows/testing/working-states.ts';
+import { legalVerbs, nextProvisionState } from '#conductor/nodes/provision-states.ts';
 
 const step = (more: Partial<AdviceStep> = {}): AdviceStep => ({
   name: 'deploy.deploy',
@@ -35,22 +36,6 @@ const failed = (error: string, more: Partial<AdviceFacts> = {}) =>
       ...more,
     }),
   );
-
-/** Of those that move the node. */
-const workingStates: Readonly<Partial<Record<FlowKindName, ProvisionState>>> = {
-  verify: 'verifying',
-  inspect: 'inspecting',
-  clean: 'cleaning',
-  manual_clean: 'cleaning',
-  deploy: 'deploying',
-  service: 'servicing',
-  restore: 'servicing',
-  rescue: 'rescuing',
-  unrescue: 'unrescuing',
-  adopt: 'adopting',
-  teardown: 'deleting',
-  wipe: 'cleaning',
-};
 
 const moving = (Object.keys(flowKinds) as FlowKindName[]).filter((kind) => !isBesideStates(flowKinds[kind]));
 

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import { workingStates } from '#conductor/flows/testing/working-states.ts';
 import {
   legalVerbs,
   nextProvisionState,
@@ -30,24 +32,11 @@ test.each([
 });
 
 test('each flow kind’s events lead on from the state that it works in', () => {
-  const workingStates = {
-    verify: 'verifying',
-    inspect: 'inspecting',
-    clean: 'cleaning',
-    manual_clean: 'cleaning',
-    deploy: 'deploying',
-    service: 'servicing',
-    restore: 'servicing',
-    rescue: 'rescuing',
-    unrescue: 'unrescuing',
-    adopt: 'adopting',
-    teardown: 'deleting',
-    wipe: 'cleaning',
-  } as const;
   const moving = Object.entries(flowKinds).filter(([, kind]) => !isBesideStates(kind));
   expect(moving.map(([kind]) => kind).toSorted()).toEqual(Object.keys(workingStates).toSorted());
   for (const [kind, { events }] of moving) {
-    const state = workingStates[kind as keyof typeof workingStates];
+    const state = workingStates[kind as FlowKindName];
+    if (!state) throw new Error(`nobody says where a ${kind} works`);
     for (const event of [events.done, events.fail]) {
       expect(event && nextProvisionState(state, event), `${kind} ${event}`).toBeDefined();
     }

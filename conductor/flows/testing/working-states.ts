@@ -1,0 +1,18 @@
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+
+/** Of the flows that move their node: the state in which it is meanwhile. */
+export const workingStates: Readonly<Partial<Record<FlowKindName, ProvisionState>>> = {
+  verify: 'verifying',
+  inspect: 'inspecting',
+  clean: 'cleaning',
+  manual_clean: 'cleaning',
+  deploy: 'deploying',
+  service: 'servicing',
+  restore: 'servicing',
+  rescue: 'rescuing',
+  unrescue: 'unrescuing',
+  adopt: 'adopting',
+  teardown: 'deleting',
+  wipe: 'cleaning',
+};
