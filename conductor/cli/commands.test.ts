@@ -386,3 +386,14 @@ test('bad usage is answered with what would be right', async () => {
   await expect(run('node', 'list', '-o', 'xml')).rejects.toThrow('it must be json, yaml or text');
   expect(calls).toEqual([]);
 });
+
+test('undeploy and provide wipe when asked to, and spare disks only then', async () => {
+  await run('undeploy', 'n1', '--wipe');
+  await run('provide', 'n1', '--wipe', '--preserve-local-storage');
+  const path = '/v1/nodes/n1/states/provision';
+  expect(calls).toEqual([
+    ['PUT', path, { target: 'deleted', wipe: { preserve_local_storage: false } }],
+    ['PUT', path, { target: 'provide', wipe: { preserve_local_storage: true } }],
+  ]);
+  await expect(run('undeploy', 'n1', '--preserve-local-storage')).rejects.toThrow('goes with --wipe');
+});

@@ -1,4 +1,12 @@
-import { type Command, type CommandOption, pathOperand, textOption, usageError } from '#conductor/cli/command.ts';
+import {
+  type Command,
+  type CommandInput,
+  type CommandOption,
+  flagOption,
+  pathOperand,
+  textOption,
+  usageError,
+} from '#conductor/cli/command.ts';
 import { provision, readTimeout, report, waitOptions } from '#conductor/cli/provision.ts';
 import { readInputFile, readSteps } from '#conductor/cli/read-input-file.ts';
 import { watchFlow } from '#conductor/cli/watch-flow.ts';
@@ -12,6 +20,34 @@ function verb(words: string, target: string, meaning: string): Command {
     meaning,
     run: (context, input) => provision(context, input, pathOperand(input), { target }),
   };
+}
+
+const wipeOptions = {
+  wipe: { meaning: 'wipe all disks, prove it, and sign a receipt, in place of the usual cleaning' },
+  'preserve-local-storage': {
+    meaning: 'with --wipe: only the disk with the operating system, every other stays as it is',
+  },
+} as const satisfies Record<string, CommandOption>;
+
+/** A verb that ends with cleaning, or with a wipe. */
+function wipingVerb(words: string, target: string, meaning: string): Command {
+  return {
+    words,
+    operands: ['NODE'],
+    options: { ...wipeOptions, ...waitOptions },
+    meaning,
+    details:
+      'After a wipe, baton receipt list --node NODE has its receipt. A wipe that fails leaves no node available.',
+    run: (context, input) => provision(context, input, pathOperand(input), { target, ...wipeOf(words, input) }),
+  };
+}
+
+/** @throws AppError `invalid_argument` for disks to be preserved from a wipe that nobody has asked for */
+function wipeOf(words: string, input: CommandInput): { readonly wipe?: object } {
+  const preserve = flagOption(input, 'preserve-local-storage');
+  if (flagOption(input, 'wipe')) return { wipe: { preserve_local_storage: preserve } };
+  if (preserve) throw usageError(`${words}: --preserve-local-storage goes with --wipe`);
+  return {};
 }
 
 /** A verb that runs a list of steps in its order. */
@@ -72,9 +108,9 @@ export const stateCommands: readonly Command[] = [
   verb('manage', 'manage', "check a node's BMC and take it under control"),
   verb('inspect', 'inspect', 'boot the ramdisk of a manageable node and store what it finds'),
   stepsVerb('clean', 'run steps on a manageable node'),
-  verb('provide', 'provide', 'clean a manageable node and make it available'),
+  wipingVerb('provide', 'provide', 'clean a manageable node and make it available'),
   stepsVerb('service', 'run steps on an active node'),
-  verb('undeploy', 'deleted', 'take the instance away and clean'),
+  wipingVerb('undeploy', 'deleted', 'take the instance away and clean'),
   verb('adopt', 'adopt', 'take a manageable node under control together with the instance that runs on it'),
   rescue,
   verb('unrescue', 'unrescue', 'boot the instance of a rescued node again'),

@@ -9,7 +9,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * signed can't say whose word it is.
  */
 
-export const receiptPayloadType = 'application/vnd.baton.wipe-receipt+json';
+const receiptPayloadType = 'application/vnd.baton.wipe-receipt+json';
 
 const Envelope = z.object({
   payload: z.string(),

@@ -27,8 +27,8 @@ export function parseReceipt(payload: string): WipeReceipt {
   if (kind !== receiptKind || version !== receiptVersion) {
     throw new AppError(
       'invalid_argument',
-      `its signature is right, but it is a ${kind} of version ${version}, and this Baton reads ${receiptKind} of version ` +
-        `${receiptVersion}: verify it with the Baton that has signed it, or a newer one`,
+      `it is a ${kind} of version ${version}, and this Baton reads ${receiptKind} of version ${receiptVersion}: use the ` +
+        'Baton that has signed it, or a newer one',
     );
   }
   const parsed = WipeReceipt.safeParse(document);

@@ -75,8 +75,9 @@ test('a wipe is signed once, though the conductor dies at every third checkpoint
   expect(machine.disk.filter((entry) => entry.startsWith('erase_devices'))).toHaveLength(1);
 
   await deploy();
-  await operator.provision(name, 'deleted', { wipe: {} });
-  await operator.waitForState(name, 'available', 60_000);
+  const undeployed = await baton(['undeploy', name, '--wipe', '--wait'], conductor.url);
+  expect([undeployed.exitCode, undeployed.stderr]).toEqual([0, '']);
+  expect(undeployed.stdout).toContain('sign_receipt');
   const [latest, ...earlier] = await receipts(`?node=${name}`);
   expect([latest, earlier.length]).toMatchObject([{ disks_wiped: 2, disks_left_alone: 0 }, 1]);
   expect(latest?.flow).not.toBe(earlier[0]?.flow);
