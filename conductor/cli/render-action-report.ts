@@ -1,3 +1,4 @@
+import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';
 import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { tellAllOutdated } from '#conductor/sites/nodes/outdated.ts';
@@ -26,11 +27,22 @@ export function renderActionReport(action: ActionAnswer, nodes: readonly ActionN
     ...failures.map(({ name, reason }) => `  failure: ${name}${reason === null ? '' : `: ${reason}`}`),
     ...(failures[0] && groups.length > 0 ? [`  → baton history ${failures[0].name} tells what was done to it`] : []),
     ...moreOf('failure', (byStatus.get('failure')?.length ?? 0) - failures.length, action.id),
+    ...leftToDo(action, nodes),
     ...namesOf('prepared', byStatus, action.id),
     ...namesOf('not_started', byStatus, action.id),
     ...tellAllOutdated(nodes),
     `${headline(action, now)}: ${concludeAction(action)}`,
   ];
+}
+
+/** Of nodes that were torn down half way: what was done, and what a person has to do. */
+function leftToDo({ steps }: ActionAnswer, nodes: readonly ActionNodeAnswer[]): string[] {
+  const names = new Set(nodes.map(({ name }) => name));
+  const notes = steps.filter(isReport).flatMap((step) => step.notes);
+  return notes
+    .filter(({ subject, verbosity }) => subject !== null && names.has(subject) && verbosity === 1)
+    .flatMap(noteLines)
+    .map((line) => `  ${line}`);
 }
 
 /** `success with some nodes/groups failed`, `failed due to critical group failed`, or why it came to no end of its own. */

@@ -7,6 +7,7 @@ import { stepKey } from '#conductor/flows/planned-step.ts';
 import { withCapability } from '#conductor/nodes/capabilities.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
 
 interface EndedStep {
   readonly node: NodeRow;
@@ -58,6 +59,10 @@ const forgetRaid: Hook = (node) => {
   return { raidConfig: {}, properties };
 };
 
+/** Arrays are gone with their members. What hardware RAID has built outlives what was on it. */
+const forgetWipedRaid: Hook = (node, ended) =>
+  ended.flow.wipe?.preserveLocalStorage !== true && hasSoftwareRaid(node.raidConfig) ? forgetRaid(node, ended) : {};
+
 /** By kind of list and step, as in Ironic; `apply_configuration` of a service too, which Ironic forgets. */
 const hooks: Readonly<Record<string, Hook>> = {
   'deploy raid.apply_configuration': rememberRaid,
@@ -66,6 +71,7 @@ const hooks: Readonly<Record<string, Hook>> = {
   'clean raid.create_configuration': rememberRaid,
   'clean raid.delete_configuration': forgetRaid,
   'service raid.delete_configuration': forgetRaid,
+  'wipe deploy.wipe_disks': forgetWipedRaid,
 };
 
 function hookOf({ flow, step }: Pick<EndedStep, 'flow' | 'step'>): Hook | undefined {

@@ -61,7 +61,11 @@ async function remains(id: string) {
 }
 
 /** Runs an action to its end; each conductor dies where it is told, and another one comes. */
-async function runWithDeaths(site: typeof small, dies: (life: number, checkpoint: number) => boolean) {
+async function runWithDeaths(
+  site: typeof small,
+  dies: (life: number, checkpoint: number) => boolean,
+  request: Parameters<typeof makeAction>[2] = { name: 'deploy_site' },
+) {
   const { context } = api;
   const fate = (node: string, phase: string) => ({
     looks: node === 'n1' ? 2 : 1,
@@ -69,7 +73,7 @@ async function runWithDeaths(site: typeof small, dies: (life: number, checkpoint
   });
   const world = createWorld(context.db, { site: () => site, fate });
   await context.db.delete(siteRevisionTags).where(like(siteRevisionTags.tag, 'site-action-%'));
-  const id = await makeAction(context, world.hands, { name: 'deploy_site' });
+  const id = await makeAction(context, world.hands, request);
   let lives = 0;
   let passed = 0;
   for (;;) {
@@ -104,6 +108,20 @@ describe('a conductor that dies', () => {
       expect({ place, ...pick(mended) }).toEqual({ place, ...pick(whole) });
       const told = 'conductor conductor-2 has taken it over from conductor-1, whose lease had run out';
       expect(mended.takeovers).toEqual(mended.lives === 1 ? [] : [told]);
+    }
+  }, 120_000);
+
+  test('of a redeploy, too: one node after another, and none of a chain that is broken', async () => {
+    await commitRevision(api.context);
+    const parameters = { target_nodes: ['n1', 'n2', 'n3'], 'target-revision': 'committed' };
+    const request = { name: 'redeploy_server', parameters };
+    const whole = await runWithDeaths(small, () => false, request);
+    expect(whole).toMatchObject({ state: 'failed', lives: 1, tags: ['committed', 'site-action-failure'] });
+    expect(whole.begun).toEqual(['deploy n1', 'deploy n2', 'prepare n1', 'prepare n2']);
+    expect(whole.report?.nodes).toMatchObject({ success: ['n1'], failure: ['n2'], not_started: ['n3'] });
+    for (let place = 2; place <= whole.passed; place += 3) {
+      const mended = await runWithDeaths(small, (life, at) => life === 1 && at === place, request);
+      expect({ place, ...pick(mended) }).toEqual({ place, ...pick(whole) });
     }
   }, 120_000);
 

@@ -1,7 +1,10 @@
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
+import type { Note } from '#conductor/sites/actions/note-store.ts';
 import { workOnNodes } from '#conductor/sites/actions/steps/work-on-nodes.ts';
+import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
+import { lookForObstacles } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import { tellLeftBehind } from '#conductor/sites/nodes/left-behind.ts';
 
 const step = 'verify_site';
@@ -30,9 +33,28 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
     const error = `no conductor that is alive works on any of ${countNodes(left.length)}: ${nameNodes(left.map(({ name }) => name))}`;
     return { state: 'failed', error, notes };
   }
-  if (actionTable[action.name].asksNodes !== true) return { state: 'done', notes };
+  if (actionTable[action.name].asksNodes !== true) {
+    return { state: 'done', notes: [...notes, ...(await noteObstacles(work))] };
+  }
   const verified = await workOnNodes(work, { step, does: hands.verifyNodes });
   const leftBehind = await tellLeftBehind(context.db, new Set(nodes.keys()));
   const told = leftBehind === undefined ? [] : [{ step, verbosity: 1, text: leftBehind } as const];
   return { ...verified, notes: [...notes, ...(verified.notes ?? []), ...told] };
+}
+
+/**
+ * What stands in the way of a teardown now: told at once, for whoever has started it is still there, and waited for by its
+ * steps, for it may mend itself.
+ */
+async function noteObstacles({ action, context, site }: ActionWork): Promise<Note[]> {
+  const documents = await site();
+  const teardown = teardownOrder(action, documents, context.config);
+  if (!teardown) return [];
+  const { target_nodes: names = [] } = readActionParameters(action.name, action.parameters);
+  const looks = await Promise.all(
+    names.map(async (name) => ({ name, wrong: await lookForObstacles(context, documents, name, teardown) })),
+  );
+  return looks.flatMap(({ name, wrong }) =>
+    wrong.map((text): Note => ({ step, subject: name, verbosity: 1, text: `in the way now: ${text}` })),
+  );
 }

@@ -79,6 +79,20 @@ export async function lookAtEtcd(
   return { found: looks.map(({ found }) => found), wrong: looks.flatMap(({ wrong }) => wrong) };
 }
 
+/** What stands in the way of taking a node out of its clusters now, a sentence each. */
+export async function lookForObstacles(
+  context: Pick<ConductorContext, 'db' | 'secrets' | 'config'>,
+  site: Pick<Site, 'nodes' | 'etcdClusters'>,
+  node: string,
+  teardown: Pick<TeardownOrder, 'kubernetes' | 'notInClusterOk'>,
+): Promise<readonly string[]> {
+  const [kubernetes, etcd] = await Promise.all([
+    teardown.kubernetes ? lookAtKubernetes(context, node, teardown) : undefined,
+    lookAtEtcd(context, site, node),
+  ]);
+  return [...(kubernetes?.wrong ?? []), ...etcd.wrong];
+}
+
 async function lookAtOne(
   context: Pick<ConductorContext, 'db' | 'secrets' | 'config'>,
   cluster: EtcdCluster,

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { addAvailableNode } from '#test/support/available-node.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+
+const software = { logical_disks: [{ size_gb: 10, raid_level: '1', controller: 'software' }] };
+const hardware = { logical_disks: [{ size_gb: 10, raid_level: '1' }] };
+const step = { interface: 'deploy', step: 'wipe_disks', inBand: true } as FlowStepRow;
+
+test.each([
+  [software, false, {}],
+  [software, true, software],
+  [hardware, false, hardware],
+])('a wipe takes arrays along with their members: %j, preserving %s', async (raidConfig, preserve, left) => {
+  const { db } = api.context;
+  const name = `n${crypto.randomUUID()}`;
+  const uuid = await addAvailableNode(db, name, { raidConfig, properties: { root_device: { wwn: 'array' } } });
+  const flow = { kind: 'wipe', wipe: { preserveLocalStorage: preserve } } as FlowRow;
+  await db.transaction(async (tx) => {
+    const node = await getNode(tx, uuid);
+    await applyPostStepHook(tx, { node, flow, step, output: {}, now: new Date() });
+  });
+  const node = await getNode(db, uuid);
+  expect(node.raidConfig).toEqual(left);
+  expect(node.properties['root_device']).toEqual(left === raidConfig ? { wwn: 'array' } : undefined);
+});
