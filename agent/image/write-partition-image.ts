@@ -2,9 +2,10 @@ import type { AgentContext } from '#agent/context.ts';
 import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { growFileSystem, makeEphemeral, makeEspFileSystem, makeSwap } from '#agent/image/fill-partitions.ts';
-import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
+import type { ImageInfo } from '#agent/image/image-info.ts';
 import { makeUnusable } from '#agent/image/make-unusable.ts';
 import type { PartitionWishes } from '#agent/image/partition-wishes.ts';
+import { transferOf } from '#agent/image/transfer-of.ts';
 import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
@@ -66,15 +67,8 @@ export async function writePartitionImage(
   const started = performance.now();
   try {
     const { head: _, ...figures } = await writeImage(root, prepareAndOpen, {
+      ...transferOf(context, info, checksum),
       ...tuning,
-      urls: info.urls,
-      headers: authorizationHeaders(info),
-      declaredFormat: info.disk_format,
-      checksum,
-      clock: context.clock,
-      log: context.log,
-      signal: context.signal,
-      reportProgress: context.reportProgress,
       checkHead: refuseWholeDisk,
     });
     const ms = Math.round(performance.now() - started);

@@ -1,7 +1,8 @@
 import type { AgentContext } from '#agent/context.ts';
 import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
-import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
+import type { ImageInfo } from '#agent/image/image-info.ts';
+import { transferOf } from '#agent/image/transfer-of.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
@@ -38,15 +39,8 @@ export async function writeWholeDisk(
   const started = performance.now();
   try {
     const written = await writeImage(device, wipeAndOpen, {
+      ...transferOf(context, info, checksum),
       ...tuning,
-      urls: info.urls,
-      headers: authorizationHeaders(info),
-      declaredFormat: info.disk_format,
-      checksum,
-      clock: context.clock,
-      log: context.log,
-      signal: context.signal,
-      reportProgress: context.reportProgress,
       checkHead: (head) => checkTable(head, device),
     });
     const { head, ...figures } = written;

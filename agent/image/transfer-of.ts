@@ -1,0 +1,22 @@
+import type { AgentContext } from '#agent/context.ts';
+import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
+import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
+import type { WriteImageOptions } from '#agent/image/write-image.ts';
+
+/** Where an image comes from and what it must be, as `image_info` says, for `writeImage`. */
+export function transferOf(
+  { clock, log, signal, reportProgress }: Pick<AgentContext, 'clock' | 'log' | 'signal' | 'reportProgress'>,
+  info: ImageInfo,
+  checksum: ExpectedChecksum,
+): WriteImageOptions {
+  return {
+    urls: info.urls,
+    headers: authorizationHeaders(info),
+    declaredFormat: info.disk_format,
+    checksum,
+    clock,
+    log,
+    signal,
+    reportProgress,
+  };
+}
