@@ -6,6 +6,7 @@ import { lvmUuids, recordedVolume } from '#agent/storage/testing/recorded-lvm.ts
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
@@ -28,6 +29,8 @@ interface Contents {
     Record<string, { readonly uuid: string; readonly name: string; readonly offset?: number }>
   >;
   readonly bytes?: Readonly<Record<string, Buffer>>;
+  /** It answers every read with an error. */
+  readonly broken?: string;
 }
 
 function prepare(
@@ -61,8 +64,10 @@ function prepare(
   const prepared = prepareOsDisk(services, readEraseOptions(node), OsDisk.parse(only), {
     list: () => Promise.resolve(devices),
     stopArraysOn: (_, disks) => Promise.resolve(changes.push(...disks.map(({ name }) => `stop arrays on ${name}`))),
-    readBytes: (device, offset, length) =>
-      Promise.resolve((contents.bytes?.[device] ?? Buffer.alloc(0)).subarray(offset, offset + length)),
+    readBytes: async (device, offset, length) => {
+      if (contents.broken === device) throw new AppError('storage_error', `read ${device} at byte ${offset}`);
+      return (contents.bytes?.[device] ?? Buffer.alloc(0)).subarray(offset, offset + length);
+    },
   });
   return { prepared, changes };
 }
@@ -166,6 +171,7 @@ describe('is refused before anything is touched', () => {
       ],
       'are both in /dev/md0',
     ],
+    ['a disk that cannot be read', { broken: '/dev/sdb' }, [os, data], 'read /dev/sdb at byte 0'],
     ['a mounted one', {}, [{ ...os, mountpoints: ['/mnt'] }, data], 'is in use: mounted on /mnt'],
     ['one that is not there', {}, [data], 'it is not in this machine'],
     [

@@ -67,6 +67,8 @@ async function look(
   read: ReadBytes,
 ): Promise<Found> {
   const { device } = place;
+  // blkid and mdadm find nothing on a disk that can't be read, and say no more than that
+  await read(device, 0, sectorBytes);
   const blkid = await runBlkid(run, device);
   const type = blkidProperty(blkid, 'TYPE');
   const id = blkidProperty(blkid, 'UUID') ?? '';
