@@ -396,4 +396,8 @@ test('undeploy and provide wipe when asked to, and spare disks only then', async
     ['PUT', path, { target: 'provide', wipe: { preserve_local_storage: true } }],
   ]);
   await expect(run('undeploy', 'n1', '--preserve-local-storage')).rejects.toThrow('goes with --wipe');
+
+  calls = [];
+  await run('plan', 'n1', '--target', 'provide', '--wipe', '--preserve-local-storage');
+  expect(calls).toEqual([['POST', '/v1/nodes/n1/plan', { target: 'provide', wipe: { preserve_local_storage: true } }]]);
 });

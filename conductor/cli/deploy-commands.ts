@@ -20,6 +20,7 @@ import { print } from '#conductor/cli/print.ts';
 import { provision, readTimeout, waitOptions } from '#conductor/cli/provision.ts';
 import { readSteps } from '#conductor/cli/read-input-file.ts';
 import { renderPlan } from '#conductor/cli/render-plan.ts';
+import { wipeOf, wipeOptions } from '#conductor/cli/wipe-options.ts';
 import type { PlanView } from '#conductor/flows/view-plan.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -51,11 +52,15 @@ async function plan(context: CommandContext, input: CommandInput): Promise<void>
   const file = textOption(input, 'deploy-steps') ?? textOption(input, 'steps');
   const key = listOf[target] ?? 'deploy_steps';
   const steps = file === undefined ? {} : { [key]: await readSteps('--deploy-steps, --steps', file, key) };
+  const wipe = wipeOf('plan', input);
   const node = await getNode(context.client, ident);
   const instance = image === undefined ? {} : { instance_info: changesForImage(node, image) };
-  const answer = await context.client.call('POST', `/v1/nodes/${ident}/plan`, { target, ...instance, ...steps });
+  const wish = { target, ...instance, ...steps, ...wipe };
+  const answer = await context.client.call('POST', `/v1/nodes/${ident}/plan`, wish);
   if (!answer) throw new AppError('internal', 'read the plan: the conductor answered nothing');
   print(context, input, { json: answer, text: renderPlan(answer as unknown as PlanView) });
+  // a wipe comes after the release of an instance too
+  if (wipe.wipe !== undefined && whyRefused(node, 'deleted', '') === undefined) return;
   const refusal = whyRefused(node, target, '--target rebuild plans a rebuild');
   if (refusal !== undefined) throw new AppError('conflict', refusal);
 }
@@ -95,6 +100,8 @@ export const deployCommands: readonly Command[] = [
       ...imageOptions,
       'deploy-steps': deploySteps,
       steps: { value: 'FILE', meaning: 'for clean and service: the steps, in their order' },
+      ...wipeOptions,
+      wipe: { meaning: 'with --target provide: the wipe that comes in place of cleaning, also after an undeploy' },
     },
     meaning: 'what would happen, step by step; the machine is not touched',
     details:

@@ -1,15 +1,8 @@
-import {
-  type Command,
-  type CommandInput,
-  type CommandOption,
-  flagOption,
-  pathOperand,
-  textOption,
-  usageError,
-} from '#conductor/cli/command.ts';
+import { type Command, type CommandOption, pathOperand, textOption, usageError } from '#conductor/cli/command.ts';
 import { provision, readTimeout, report, waitOptions } from '#conductor/cli/provision.ts';
 import { readInputFile, readSteps } from '#conductor/cli/read-input-file.ts';
 import { watchFlow } from '#conductor/cli/watch-flow.ts';
+import { wipeOf, wipeOptions } from '#conductor/cli/wipe-options.ts';
 
 /** A verb that takes nothing but the node. */
 function verb(words: string, target: string, meaning: string): Command {
@@ -22,13 +15,6 @@ function verb(words: string, target: string, meaning: string): Command {
   };
 }
 
-const wipeOptions = {
-  wipe: { meaning: 'wipe all disks, prove it, and sign a receipt, in place of the usual cleaning' },
-  'preserve-local-storage': {
-    meaning: 'with --wipe: only the disk with the operating system, every other stays as it is',
-  },
-} as const satisfies Record<string, CommandOption>;
-
 /** A verb that ends with cleaning, or with a wipe. */
 function wipingVerb(words: string, target: string, meaning: string): Command {
   return {
@@ -40,14 +26,6 @@ function wipingVerb(words: string, target: string, meaning: string): Command {
       'After a wipe, baton receipt list --node NODE has its receipt. A wipe that fails leaves no node available.',
     run: (context, input) => provision(context, input, pathOperand(input), { target, ...wipeOf(words, input) }),
   };
-}
-
-/** @throws AppError `invalid_argument` for disks to be preserved from a wipe that nobody has asked for */
-function wipeOf(words: string, input: CommandInput): { readonly wipe?: object } {
-  const preserve = flagOption(input, 'preserve-local-storage');
-  if (flagOption(input, 'wipe')) return { wipe: { preserve_local_storage: preserve } };
-  if (preserve) throw usageError(`${words}: --preserve-local-storage goes with --wipe`);
-  return {};
 }
 
 /** A verb that runs a list of steps in its order. */
