@@ -15,14 +15,18 @@ const software = { logical_disks: [{ size_gb: 10, raid_level: '1', controller: '
 const hardware = { logical_disks: [{ size_gb: 10, raid_level: '1' }] };
 const step = { interface: 'deploy', step: 'wipe_disks', inBand: true } as FlowStepRow;
 
+const plain = { disks: [], array_uuid: null };
+const array = { disks: [], array_uuid: '3aaa0122:29827cfa:5331ad66:ca767371' };
+
 test.each([
-  [software, false, {}],
-  [software, true, software],
-  [hardware, false, hardware],
-])('a wipe takes arrays along with their members: %j, preserving %s', async (raidConfig, preserve, left) => {
+  [software, false, plain, {}],
+  [software, true, plain, software],
+  [software, true, array, {}],
+  [hardware, false, plain, hardware],
+])('a wipe takes arrays along with their members: %j, preserving %s', async (raidConfig, preserve, osDisk, left) => {
   const { db } = api.context;
   const name = `n${crypto.randomUUID()}`;
-  const uuid = await addAvailableNode(db, name, { raidConfig, properties: { root_device: { wwn: 'array' } } });
+  const uuid = await addAvailableNode(db, name, { raidConfig, osDisk, properties: { root_device: { wwn: 'array' } } });
   const flow = { kind: 'wipe', wipe: { preserveLocalStorage: preserve } } as FlowRow;
   await db.transaction(async (tx) => {
     const node = await getNode(tx, uuid);

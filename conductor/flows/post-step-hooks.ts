@@ -59,9 +59,15 @@ const forgetRaid: Hook = (node) => {
   return { raidConfig: {}, properties };
 };
 
-/** Arrays are gone with their members. What hardware RAID has built outlives what was on it. */
-const forgetWipedRaid: Hook = (node, ended) =>
-  ended.flow.wipe?.preserveLocalStorage !== true && hasSoftwareRaid(node.raidConfig) ? forgetRaid(node, ended) : {};
+/**
+ * Arrays are gone with their members. What hardware RAID has built outlives what was on it; and of a machine whose local
+ * storage is preserved, only the array with the operating system is gone.
+ */
+const forgetWipedRaid: Hook = (node, ended) => {
+  const isGone =
+    ended.flow.wipe?.preserveLocalStorage === true ? node.osDisk?.array_uuid : hasSoftwareRaid(node.raidConfig);
+  return isGone ? forgetRaid(node, ended) : {};
+};
 
 /** By kind of list and step, as in Ironic; `apply_configuration` of a service too, which Ironic forgets. */
 const hooks: Readonly<Record<string, Hook>> = {
