@@ -34,7 +34,7 @@ export const etcdClusterName = 'kubernetes';
 export const otherMembers = ['etcd-a', 'etcd-b'] as const;
 const otherNodes = ['kube-a', 'kube-b'];
 /** Replicas of the set that a budget guards. */
-export const replicas = 6;
+const replicas = 6;
 export const minAvailable = 5;
 const timeoutMs = 20_000;
 

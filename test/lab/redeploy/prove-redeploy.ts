@@ -27,6 +27,7 @@ export function proveNewInstance({ before, after }: { before: SeenInstance; afte
 export function provePort(changes: readonly PortChange[], looks: readonly DisksLook[]): Proof {
   const networkAt = (at: number): string => changes.findLast((change) => change.at <= at)?.network ?? 'tenant';
   const ramdisks = looks.filter(({ boots }) => boots === 'pxe');
+  const [wipe, deploy] = ramdisks;
   const [left] = changes;
   const away = changes.slice(
     0,
@@ -37,11 +38,10 @@ export function provePort(changes: readonly PortChange[], looks: readonly DisksL
     holds:
       left?.network === 'none' &&
       !left.isOn &&
-      ramdisks.length > 0 &&
+      wipe !== undefined &&
       ramdisks.every(({ at }) => networkAt(at) === 'provisioning') &&
       away.every(({ network }) => network !== 'tenant') &&
-      // between the wipe and the deploy it is in none
-      away.filter(({ network }) => network === 'none').length >= 2 &&
+      changes.some(({ at, network }) => network === 'none' && at > wipe.at && at < (deploy?.at ?? 0)) &&
       changes.at(-1)?.network === 'tenant',
     seen: ['tenant', ...changes.map(({ network, isOn }) => `${network}${isOn ? '' : ' (off)'}`)].join(' → '),
   };

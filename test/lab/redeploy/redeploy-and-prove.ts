@@ -23,7 +23,7 @@ import { actionCommand, runAction } from '#test/lab/site/site-action.ts';
 /** What `npm run lab -- --redeploy` does with `documents/` and `plugins/` beside this file. */
 
 const here = import.meta.dirname;
-export const machineName = 'worker1';
+const machineName = 'worker1';
 const actionLimitMs = 20 * 60_000;
 
 /** One machine with an OS disk and two data disks, and the clusters that its node is part of. */

@@ -86,7 +86,7 @@ export function watchTeardown({ simulator, etcd, node, app }: WatchedNode): Seen
 }
 
 /** As `joinKubernetes` gives them. */
-export const addedLabels = ['node-role.kubernetes.io/worker', 'rack'];
+const addedLabels = ['node-role.kubernetes.io/worker', 'rack'];
 
 function isDaemon({ metadata }: Change['object']): boolean {
   return metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet') ?? false;
