@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vit
 import type { ActionAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { applyDaemonSet } from '#conductor/teardown/kubernetes/apply-daemon-set.ts';
 import { openCluster } from '#conductor/teardown/kubernetes/open-cluster.ts';
+import { type RunResult, run } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { newNode } from '#test/simulators/kubernetes/scene.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
@@ -17,6 +18,7 @@ import { createSiteOperator, type SiteOperator } from '#test/support/site-operat
  * Kubernetes. n1 and n2 are the site's, n3 is not.
  */
 
+const cli = new URL('../../conductor/cli/main.ts', import.meta.url).pathname;
 const etcdNames = ['n1', 'n2', 'n3'];
 let etcd: EtcdTestCluster;
 let small: SmallCluster;
@@ -213,6 +215,32 @@ test('killed in every phase, with the API server away meanwhile, it is redeploye
     },
   });
 }, 300_000);
+
+const baton = (...args: string[]): Promise<RunResult> =>
+  run(process.execPath, [cli, ...args], { env: { BATON_URL: conductor.url }, okExitCodes: [0, 1], timeoutMs: 120_000 });
+
+test('stopped while it is wiped, a node is never available, and its operator is told', async () => {
+  const machine = site.machines.get('n2');
+  if (machine) machine.faults.slowStep = { step: 'erase_devices', ms: 60_000 };
+  const told = Object.entries({ target_nodes: 'n2', ...quick }).flatMap(([name, value]) => [
+    '--param',
+    `${name}=${value}`,
+  ]);
+  const plan = await baton('action', 'create', 'redeploy_server', ...told, '--dry-run');
+  expect(plan).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(plan.stdout).toContain('1. n2 (active)');
+  expect(plan.stdout).toContain('serial DATA-1');
+  expect(plan.stdout).toContain('by hand: kubectl delete node n2');
+  const id = await operator.createAction('redeploy_server', { target_nodes: ['n2'], ...quick });
+  await untilFlow(id, 'n2', 'wipe');
+  await untilDoing(id, 'n2', /wipe_disks/);
+  await operator.control(id, 'stop');
+  expect(await operator.waitForEnd(id)).toMatchObject({ action_lifecycle: 'Stopped' });
+  expect(await ironic.node('n2')).toMatchObject({ provision_state: 'clean failed', instance_uuid: null });
+  expect((await baton('action', 'show', id)).stdout).toContain('by hand: the disks of n2 may still be readable');
+  expect(await operator.call<Record<string, unknown>>('GET', '/receipts?node=n2')).toMatchObject({ receipts: [] });
+  if (machine) delete machine.faults.slowStep;
+}, 180_000);
 
 test('two are redeployed one after another, their data disks are let alone', async () => {
   for (const name of ['n1']) small.simulator.store.create('nodes', newNode(name));

@@ -8,9 +8,9 @@ import { ports } from '#conductor/db/schema/port.ts';
 import { siteNodes } from '#conductor/db/schema/site.ts';
 import { putCredential } from '#conductor/sites/credentials/credential-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
-import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { relabelNodes } from '#conductor/sites/nodes/relabel-nodes.ts';
-import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
+import { siteNode, teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
 import { verifyNodes } from '#conductor/sites/nodes/verify-nodes.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
@@ -59,12 +59,13 @@ type Action = ReturnType<typeof newAction>;
 interface Wish {
   readonly action: Action;
   readonly phase: NodePhase;
+  readonly teardown?: TeardownOrder;
 }
 
-function beat(given: readonly SiteNode[], { action, phase }: Wish, context = conductor.context()) {
+function beat(given: readonly SiteNode[], { action, ...order }: Wish, context = conductor.context()) {
   return advanceNodes(
     { ...context, run: writesImage },
-    { action, site: siteOf(given), orders: given.map((node) => ({ node, phase })) },
+    { action, site: siteOf(given), orders: given.map((node) => ({ node, ...order })) },
   );
 }
 
@@ -142,6 +143,42 @@ test('a conductor that dies after any of its writes loses nothing and does nothi
     deaths += 1;
   }
   expect(deaths).toBeGreaterThan(8);
+}, 120_000);
+
+test('a node is torn down once, whatever dies; each action does it anew', async () => {
+  const node = newNode();
+  const first = newAction();
+  for (const phase of ['prepare', 'deploy'] as const) await run([node], { action: first, phase });
+  const teardown = { ...teardownOrder, kubernetes: false, etcd: false };
+  let deaths = 0;
+  for (let writes = 1; writes < 100; writes += 1) {
+    const action = newAction();
+    const before = (await operator.node(node.name))['instance_uuid'];
+    const dying = dyingAfter(writes, conductor.context());
+    for (const phase of ['prepare', 'deploy'] as const) {
+      const outcome = await waitUntil(
+        phase,
+        async () => {
+          const context = dying.isDead() ? conductor.context() : dying.context;
+          const outcomes = await beat([node], { action, phase, teardown }, context).catch((error: unknown) => {
+            if (dying.isDead()) return new Map<string, NodeOutcome>();
+            throw error;
+          });
+          const found = outcomes.get(node.name);
+          return found?.state === 'working' ? undefined : found;
+        },
+        { timeoutMs: 60_000, everyMs: 10 },
+      );
+      expect({ writes, phase, outcome }).toMatchObject({ outcome: { state: 'done' } });
+    }
+    const rows = await conductor.context().db.select().from(flows).where(eq(flows.actionId, action.id));
+    const kinds = rows.toSorted((a, b) => Number(a.startedAt) - Number(b.startedAt)).map(({ kind }) => kind);
+    expect(kinds).toEqual(['teardown', 'wipe', 'deploy']);
+    expect((await operator.node(node.name))['instance_uuid']).not.toBe(before);
+    if (!dying.isDead()) break;
+    deaths += 1;
+  }
+  expect(deaths).toBeGreaterThan(4);
 }, 120_000);
 
 test('two conductors at once do nothing twice', async () => {

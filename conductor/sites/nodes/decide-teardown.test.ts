@@ -2,12 +2,13 @@ import { describe, expect, test } from 'vitest';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { legalVerbs, provisionStates, transientStates } from '#conductor/nodes/provision-states.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
-import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
+import type { NodeFacts, RestingFacts } from '#conductor/sites/nodes/node-facts.ts';
 import {
   allocationStanding,
   earlierAction,
   factsOf,
   flowStanding,
+  inLine,
   nameDecision,
   nodeCase,
   type StandingName,
@@ -135,6 +136,22 @@ describe('the whole way', () => {
     };
     expect(nameDecision(teardownCase({ ...facts, rest }, { succeeded: ['decommission'] }))).toBe('renew access');
   });
+});
+
+test('what a wipe has preserved is not lost to what prepares the node', () => {
+  const told = (state: 'available' | 'manageable', rest: Partial<RestingFacts>, preserveLocalStorage = true) => {
+    const facts = factsOf(state, 'reserved by the site');
+    const all = { ...inLine, ...rest };
+    const succeeded = [...wiped, 'leave_cluster'] as const;
+    return nameDecision(teardownCase({ ...facts, rest: all }, { succeeded, teardown: { preserveLocalStorage } }));
+  };
+  expect(told('manageable', {})).toBe('provide, wiping');
+  expect(told('manageable', {}, false)).toBe('provide');
+  expect(told('manageable', { needsHardware: true })).toBe('clean');
+  for (const state of ['manageable', 'available'] as const) {
+    expect(told(state, { needsHardware: true, rebuildsRaid: true })).toBe('failed');
+    expect(told(state, { needsHardware: true, rebuildsRaid: true }, false)).not.toBe('failed');
+  }
 });
 
 describe('a flow', () => {

@@ -73,9 +73,25 @@ function afterWipe(given: NodeCase, node: NodeStanding, teardown: TeardownOrder)
   if (teardown.kubernetes && rest?.succeeded.has('leave_cluster') !== true) {
     return reserveFirst(given, node, teardown) ?? act({ kind: 'leave cluster' }, 'removing it from the cluster');
   }
-  if (teardown.afterwards === 'deploy') return decidePrepare(given, node);
+  if (teardown.afterwards === 'deploy') {
+    const next = decidePrepare(given, node);
+    return teardown.preserveLocalStorage ? spareDisks(given, next) : next;
+  }
   if (teardown.afterwards === 'keep') return done(`it is torn down and wiped; it is '${node.provisionState}'`);
   return act({ kind: 'remove' }, 'forgetting it', { state: 'done', remark: 'it is torn down, wiped and forgotten' });
+}
+
+/** Automated cleaning and the rebuilding of arrays would take what the wipe has preserved. */
+function spareDisks({ facts }: NodeCase, next: NodeDecision): NodeDecision {
+  if (next.kind === 'outcome' || next.act.kind !== 'verb') return next;
+  const { verb } = next.act;
+  if ((verb === 'manage' || verb === 'clean') && facts.rest?.rebuildsRaid) {
+    return failed(
+      'its RAID is to be built anew, which begins with deleting all arrays, and local storage is to be preserved: build ' +
+        'it by manual cleaning, then update_site deploys it; or redeploy it without preserve-local-storage',
+    );
+  }
+  return verb === 'provide' || verb === 'deleted' ? { ...next, act: { ...next.act, wipes: true } } : next;
 }
 
 /** A node in the pool goes to whoever asks: it is the site's again before anything else that takes time. */

@@ -80,6 +80,8 @@ export interface RestingFacts {
   readonly differs: readonly string[];
   /** RAID or BIOS settings are asked for and not known to be there. */
   readonly needsHardware: boolean;
+  /** … and what that takes begins with deleting the arrays that there are. */
+  readonly rebuildsRaid?: boolean;
   /** It was never inspected, and a ramdisk could do it. */
   readonly needsInspection: boolean;
   /** Kinds of flows of this action that have succeeded on it. */

@@ -66,6 +66,7 @@ export async function readFacts(
                 ...(design.impossible === undefined ? {} : { impossible: design.impossible }),
                 differs: nameChanges(design.changes),
                 needsHardware: design.hardware.length > 0,
+                rebuildsRaid: design.hardware.some((step) => step.interface === 'raid'),
                 needsInspection: design.needsInspection,
                 succeeded: succeeded.get(node.uuid) ?? new Set(),
               },
