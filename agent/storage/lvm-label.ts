@@ -53,7 +53,7 @@ export async function readPhysicalVolume(
 }
 
 /** The UUID, and where descriptions stand, from the first four sectors. */
-export function parseLabel(head: Buffer): { readonly uuid: string; readonly textAreas: readonly Area[] } | undefined {
+function parseLabel(head: Buffer): { readonly uuid: string; readonly textAreas: readonly Area[] } | undefined {
   for (let sector = 0; sector < labelSectors; sector += 1) {
     const at = sector * sectorBytes;
     if (head.toString('latin1', at, at + 8) !== 'LABELONE') continue;

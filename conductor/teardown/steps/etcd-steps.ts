@@ -5,7 +5,7 @@ import { etcdStableRound } from '#conductor/teardown/etcd/etcd-stable-round.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/teardown/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/teardown/steps/cluster-step.ts';
 
-export const etcdArgs = clusterArgs.extend({
+const etcdArgs = clusterArgs.extend({
   revision: z.number().int().positive().describe('of the documents that say where the etcd clusters are'),
 });
 

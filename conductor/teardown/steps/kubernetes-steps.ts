@@ -13,7 +13,7 @@ function atCluster<Result>(context: StepContext, work: (cluster: Cluster) => Pro
   return withSharedCluster(context.database, context.config.kubeconfigFile, work);
 }
 
-export const drainArgs = clusterArgs.extend({
+const drainArgs = clusterArgs.extend({
   grace_period: z.number().int().min(0).describe('seconds that each pod gets to end by itself'),
 });
 
