@@ -137,7 +137,7 @@ function afterTheEnd(facts: AdviceFacts): string | null {
     facts.state === 'failed' ? (lookFor(step?.name, step?.error) ?? 'Put right what the step says.') : '',
     leave,
     next,
-    byHand.length === 0 ? '' : `Or by hand, for nothing is undone by itself: ${byHand.join('; ')}.`,
+    byHand.length === 0 ? '' : `Nothing is undone by itself; what remains by hand: ${byHand.join('; ')}.`,
     facts.hasLogs ? `\`baton logs ${node}\` has the agent's logs.` : '',
   ]
     .filter((sentence) => sentence !== '')

@@ -183,7 +183,7 @@ async function endInFailure(
   const aborted = flow.state === 'aborting';
   const state = aborted ? 'aborted' : 'failed';
   const { byHand } = whatRemains(node.name ?? node.uuid, [{ flow: { ...flow, state }, steps }]);
-  const remains = byHand.length === 0 ? '' : `. Nothing of it is undone by itself: ${byHand.join('; ')}`;
+  const remains = byHand.length === 0 ? '' : `. What remains by hand: ${byHand.join('; ')}`;
   const error = `${flow.error ?? 'unknown failure'}${remains}`;
   const lastError = [
     error,

@@ -2,10 +2,12 @@ import { deleteAllocationOfNode } from '#conductor/allocations/allocation-store.
 import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { deleteNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { refuseUnderWay } from '#conductor/teardown/refuse-under-way.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
@@ -26,6 +28,8 @@ export async function removeNode(
 ): Promise<void> {
   const name = await changeUnlocked(context, nodeUuid, async (tx, node) => {
     refuseRemoval(node);
+    // it would go on nowhere, with what it has begun in the node's clusters forgotten
+    if (!node.maintenance) refuseUnderWay(node, await findOpenFlow(tx, nodeUuid), 'delete');
     await deleteAllocationOfNode(tx, nodeUuid);
     await deleteNode(tx, nodeUuid);
     return node.name;

@@ -1,10 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
+import {
+  decommissionTimeouts,
+  requestDecommission,
+  requestLeaveCluster,
+} from '#conductor/teardown/request-decommission.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { addedLabel, type ClustersOfNode, startClustersOfNode } from '#test/support/clusters-of-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
@@ -17,11 +26,17 @@ import { createOperator, type Operator } from '#test/support/operator.ts';
 let conductor: ConductorInProcess;
 let operator: Operator;
 let machine: SimulatedNode;
+let clusters: ClustersOfNode;
 const name = 'everyman';
 
 beforeAll(async () => {
   // the silence of an agent that has stood aside is soon told
-  conductor = await startConductorInProcess({ log: silentLog, settings: { BATON_HEARTBEAT_TIMEOUT: '4' } });
+  clusters = await startClustersOfNode(name);
+  conductor = await startConductorInProcess({
+    log: silentLog,
+    settings: { BATON_HEARTBEAT_TIMEOUT: '4', BATON_KUBECONFIG: clusters.small.kubeconfigFile },
+  });
+  await clusters.commit(conductor.url);
   operator = createOperator(conductor.url);
   machine = await startSimulatedNode({
     conductorUrl: () => conductor.url,
@@ -37,6 +52,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await machine.close();
   await conductor.close();
+  await clusters.close();
 });
 
 interface Scenario {
@@ -51,6 +67,12 @@ interface Scenario {
   readonly disk: readonly string[];
   /** Steps at the least; default 3. */
   readonly steps?: number;
+  /** Where a failure leaves the machine; default off. */
+  readonly machineAfterFailure?: Readonly<Record<'power' | 'runs', string>>;
+  /** Default: it names a verb. */
+  readonly advice?: string;
+  /** What must be so when it has succeeded. */
+  readonly check?: () => void;
 }
 
 const off = { power: 'off', runs: 'nothing' };
@@ -120,6 +142,22 @@ async function enrol(): Promise<void> {
 
 const serviceSteps = [{ interface: 'deploy', step: 'check' }];
 const askForRescue = () => operator.provision(name, 'rescue', { rescue_password: 'open sesame' });
+
+const caller = { user: 'tester', project: undefined, via: undefined };
+const row = async () => getNode(conductor.context().db, name);
+
+/** Looks are seconds apart: here each is made as soon as it may be. */
+function keepLooking(): void {
+  const looking = setInterval(() => {
+    void row().then(
+      async ({ uuid }) => {
+        if (await findOpenFlow(conductor.context().db, uuid)) conductor.context().nudge(uuid);
+        else clearInterval(looking);
+      },
+      clearInterval.bind(undefined, looking),
+    );
+  }, 100);
+}
 
 const scenarios: readonly Scenario[] = [
   {
@@ -247,14 +285,77 @@ const scenarios: readonly Scenario[] = [
     machineAtEnd: off,
     disk: [],
   },
+  {
+    flow: 'decommission',
+    prepare: async () => {
+      await makeActive();
+      await clusters.join();
+    },
+    start: async () => {
+      const revision = await findRevisionByRole(conductor.context().db, 'committed');
+      await requestDecommission(conductor.context(), await row(), {
+        revisionId: revision?.id ?? 0,
+        timeouts: { ...decommissionTimeouts, drainGracePeriod: 1 },
+        notInClusterOk: false,
+        caller,
+      });
+      keepLooking();
+    },
+    ends: 'active',
+    fails: 'active',
+    machineAtEnd: running,
+    machineAfterFailure: running,
+    advice: 'Then ask for it again',
+    disk: [],
+    steps: 5,
+    check: () => {
+      const node = clusters.small.node(name);
+      expect(node?.spec).toMatchObject({ unschedulable: true });
+      expect(node?.metadata.labels).not.toHaveProperty(addedLabel.key);
+      expect(clusters.small.podsOn(name).map(({ metadata }) => metadata.labels?.['app'])).toEqual([
+        'baton-kubelet-shutdown',
+      ]);
+      expect(clusters.members()).toEqual(['elsewhere']);
+      expect(clusters.small.simulator.world.isRunning(name)).toBe(false);
+    },
+  },
+  {
+    flow: 'wipe',
+    prepare: makeManageable,
+    start: () => operator.provision(name, 'provide', { wipe: { preserve_local_storage: false } }),
+    ends: 'available',
+    fails: 'clean failed',
+    machineAtEnd: off,
+    disk: ['erase_devices disk-of-52:54:00:00:03:01'],
+    steps: 5,
+  },
+  {
+    flow: 'leave_cluster',
+    prepare: async () => {
+      await makeAvailable();
+      await clusters.leaveAsDecommissioned();
+    },
+    start: async () => {
+      await requestLeaveCluster(conductor.context(), await row(), { notInClusterOk: false, caller });
+      keepLooking();
+    },
+    ends: 'available',
+    fails: 'available',
+    machineAtEnd: off,
+    advice: 'Then ask for it again',
+    disk: [],
+    steps: 1,
+    check: () => expect(clusters.small.node(name)).toBeUndefined(),
+  },
 ];
 
 test('no kind of flow is left out', () => {
   expect(scenarios.map(({ flow }) => flow).toSorted()).toEqual(Object.keys(flowKinds).toSorted());
 });
 
-async function flowKind(): Promise<unknown> {
-  return (await operator.call('GET', `/v1/nodes/${name}/flow`))['kind'];
+async function lastFlow(): Promise<string> {
+  const { kind, state } = await operator.call('GET', `/v1/nodes/${name}/flow`);
+  return `${String(kind)} ${String(state)}`;
 }
 
 describe.each(scenarios)('$flow', (scenario) => {
@@ -276,18 +377,19 @@ describe.each(scenarios)('$flow', (scenario) => {
       const node = await rest();
       const end = {
         state: node['provision_state'],
-        flow: await flowKind(),
+        flow: await lastFlow(),
         reservation: node['reservation'],
         machine: machine.state(),
         disk: [...new Set(machine.disk.slice(disk))],
       };
       expect(end, `died at checkpoint ${checkpoint}`).toEqual({
         state: scenario.ends,
-        flow: scenario.flow,
+        flow: `${scenario.flow} succeeded`,
         reservation: null,
         machine: scenario.machineAtEnd,
         disk: scenario.disk,
       });
+      scenario.check?.();
     }
     // each step is started, acts, and is recorded
     expect(conductor.deaths() - before).toBeGreaterThanOrEqual(3 * steps);
@@ -315,9 +417,9 @@ describe.each(scenarios)('$flow', (scenario) => {
       const flow = await operator.call('GET', `/v1/nodes/${name}/flow`);
       expect(flow, `action ${action}`).toMatchObject({
         state: 'failed',
-        advice: expect.stringContaining('`ba') as unknown,
+        advice: expect.stringContaining(scenario.advice ?? '`ba') as unknown,
       });
-      expect(machine.state(), `action ${action}`).toEqual(off);
+      expect(machine.state(), `action ${action}`).toEqual(scenario.machineAfterFailure ?? off);
     }
     expect(failures).toBeGreaterThanOrEqual(steps);
   });

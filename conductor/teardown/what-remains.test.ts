@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { afterLook, type Deed, withDeeds } from '#conductor/teardown/deeds.ts';
+import { type ToldFlow, whatRemains } from '#conductor/teardown/what-remains.ts';
+
+type Step = ToldFlow['steps'][number];
+
+const step = (name: string, more: Partial<Step> = {}): Step => ({
+  interface: 'cluster',
+  step: name,
+  plugin: null,
+  phase: 'main',
+  state: 'succeeded',
+  output: null,
+  error: null,
+  waitingFor: null,
+  ...more,
+});
+const told = (deeds: readonly Deed[], sure = true) => {
+  const report = withDeeds({ deeds: [], messages: [] }, deeds);
+  return sure ? afterLook(report, []) : report;
+};
+const cordon: Deed = { kind: 'cordon', name: 'n1', message: 'Node n1 is cordoned' };
+const label = (name: string): Deed => ({
+  kind: 'label',
+  name,
+  value: 'x',
+  message: `Label ${name}=x is taken from node n1`,
+});
+const member: Deed = {
+  kind: 'etcd member',
+  name: 'n1',
+  value: 'https://n1:2380, https://n1b:2380',
+  of: 'control',
+  message: 'member n1 removed from control',
+};
+const stopped: ToldFlow = {
+  flow: { kind: 'decommission', state: 'aborted' },
+  steps: [
+    step('drain', { output: told([cordon]) }),
+    step('clear_labels', { output: told([label('rack'), label('zone')]) }),
+    step('remove_etcd', { state: 'failed', output: told([member], false), error: 'stopped' }),
+    step('wait_for_etcd', { state: 'skipped' }),
+  ],
+};
+
+test('a teardown that was stopped says what was done, what was not begun, and what remains by hand', () => {
+  expect(whatRemains('n1', [stopped])).toEqual({
+    done: [
+      'cluster.drain is done',
+      'cluster.clear_labels is done',
+      'Node n1 is cordoned',
+      'Label rack=x is taken from node n1',
+      'Label zone=x is taken from node n1',
+      'member n1 removed from control: this was begun, and nobody has looked since whether it was done',
+    ],
+    failed: ['cluster.remove_etcd failed: stopped'],
+    notBegun: ['cluster.wait_for_etcd was not begun'],
+    byHand: [
+      'to let pods onto it again: `kubectl uncordon n1`',
+      'to give it its labels back: `kubectl label node n1 rack=x zone=x`',
+      'to have n1 back in etcd cluster control: empty its data directory, and `etcdctl member add n1 --peer-urls=https://n1:2380,https://n1b:2380`',
+    ],
+  });
+});
+
+test('a node that is out of its cluster is joined again, not uncordoned', () => {
+  const gone: Deed = { kind: 'node', name: 'n1', message: 'Node n1 is removed from the cluster' };
+  const left: ToldFlow = {
+    flow: { kind: 'leave_cluster', state: 'succeeded' },
+    steps: [step('remove_node', { output: told([gone]) })],
+  };
+  const { byHand } = whatRemains('n1', [stopped, left]);
+  expect(byHand[0]).toBe('n1 is no longer in its Kubernetes cluster: it comes back by joining it again');
+  expect(byHand.join()).not.toContain('uncordon');
+});
+
+test('disks count as wiped only when the wipe has succeeded', () => {
+  const wipe = (state: Step['state'], output: unknown = null): ToldFlow => ({
+    flow: { kind: 'wipe', state: 'failed' },
+    steps: [step('wipe_disks', { interface: 'deploy', state, output })],
+  });
+  expect(whatRemains('n1', [wipe('failed')]).byHand[0]).toContain('may still be readable');
+  expect(whatRemains('n1', [wipe('skipped')]).byHand[0]).toContain('were not touched');
+  const erased = [{ device: '/dev/sda', serial: 'S1', method: 'discard', bytes: 1, seconds: 1 }];
+  const receiptFailed = whatRemains('n1', [wipe('succeeded', { erased, skipped: [] })]);
+  expect(receiptFailed.byHand).toEqual([]);
+  expect(receiptFailed.done).toContain('disk S1 was wiped (discard)');
+});
+
+test('a deed that is announced again is no news', () => {
+  const report = told([cordon, label('rack')]);
+  expect(withDeeds(report, [cordon])).toBe(report);
+  expect(withDeeds(report, [label('zone')]).deeds.map(({ sure }) => sure)).toEqual([true, true, false]);
+});

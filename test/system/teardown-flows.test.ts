@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { findOpenFlow, listSteps } from '#conductor/flows/flow-store.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
+import { readReport } from '#conductor/teardown/deeds.ts';
+import {
+  type DecommissionTimeouts,
+  decommissionTimeouts,
+  requestDecommission,
+} from '#conductor/teardown/request-decommission.ts';
+import { silentLog } from '#shared/log.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+import { newBudget } from '#test/simulators/kubernetes/scene.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { addedLabel, type ClustersOfNode, startClustersOfNode } from '#test/support/clusters-of-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** What else can happen to a node that leaves its clusters, beside crashes and failures at every point. */
+
+const name = 'leaver';
+let conductor: ConductorInProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+let clusters: ClustersOfNode;
+
+beforeAll(async () => {
+  clusters = await startClustersOfNode(name);
+  conductor = await startConductorInProcess({
+    log: silentLog,
+    settings: { BATON_KUBECONFIG: clusters.small.kubeconfigFile },
+  });
+  await clusters.commit(conductor.url);
+  operator = createOperator(conductor.url);
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: '52:54:00:00:04:01' });
+  await enrolSimulatedNode(operator, machine, name);
+  await operator.provision(name, 'active');
+  await operator.waitForState(name, 'active', 60_000);
+}, 120_000);
+afterAll(async () => {
+  await machine.close();
+  await conductor.close();
+  await clusters.close();
+});
+beforeEach(() => clusters.join());
+
+interface Told {
+  readonly kind: string;
+  readonly state: string;
+  readonly ended_at: string | null;
+  readonly error: string | null;
+  readonly advice: string | null;
+  readonly held: string | null;
+  readonly steps: readonly { readonly step: string; readonly state: string; readonly waiting_for: string | null }[];
+}
+
+const flow = async () => (await operator.call('GET', `/v1/nodes/${name}/flow`)) as unknown as Told;
+const row = async () => getNode(conductor.context().db, name);
+
+async function decommission(timeouts: Partial<DecommissionTimeouts> = {}, notInClusterOk = false): Promise<void> {
+  const revision = await findRevisionByRole(conductor.context().db, 'committed');
+  await requestDecommission(conductor.context(), await row(), {
+    revisionId: revision?.id ?? 0,
+    timeouts: { ...decommissionTimeouts, drainGracePeriod: 0, ...timeouts },
+    notInClusterOk,
+    caller: { user: 'tester', project: undefined, via: undefined },
+  });
+}
+
+/** Looks are seconds apart: here each is made as soon as it may be. */
+const end = () =>
+  waitUntil(
+    'the flow to end',
+    async () => {
+      const node = await row();
+      if (await findOpenFlow(conductor.context().db, node.uuid)) conductor.context().nudge(node.uuid);
+      const seen = await flow();
+      return seen.ended_at === null ? undefined : seen;
+    },
+    { timeoutMs: 30_000, everyMs: 100 },
+  );
+
+const waitsFor = (text: string) =>
+  waitUntil(
+    `the flow to wait for ${text}`,
+    async () => {
+      const seen = await flow();
+      return seen.steps.some((each) => each.waiting_for?.includes(text)) ? seen : undefined;
+    },
+    { timeoutMs: 20_000, everyMs: 50 },
+  );
+
+/** A pod that its budget does not let go. @returns what lets it go */
+async function guardPod(): Promise<() => void> {
+  const { store } = clusters.small.simulator;
+  clusters.small.addPod({ node: name, name: 'guarded', labels: { app: 'guarded' } });
+  await clusters.small.settle();
+  const budget = store.create('poddisruptionbudgets', newBudget('guard', 'guarded', 1));
+  return () => store.remove('poddisruptionbudgets', budget);
+}
+
+/** What the steps of the last flow have written down. */
+async function reports() {
+  const { uuid } = await operator.call('GET', `/v1/nodes/${name}/flow`);
+  const steps = await listSteps(conductor.context().db, String(uuid));
+  return steps.map(({ step, output }) => ({ step, ...readReport(output) }));
+}
+
+test('what was done to the clusters is written down, with what somebody needs who brings it back', async () => {
+  // done, but not answered: whoever looks again finds nothing to do
+  clusters.small.simulator.inject({ method: 'PATCH', path: /nodes\/leaver$/, dropAnswer: true, times: 2 });
+  await decommission();
+  expect(await end()).toMatchObject({ kind: 'decommission', state: 'succeeded', error: null });
+  const deeds = (await reports()).flatMap((each) => each.deeds);
+  expect(deeds).toMatchObject([
+    { kind: 'cordon', name, sure: true },
+    { kind: 'pod', name: 'default/alone', message: expect.stringContaining('for good') as unknown, sure: true },
+    { kind: 'label', name: addedLabel.key, value: addedLabel.value, sure: true },
+    { kind: 'etcd member', name, value: `https://${name}.example:2380`, of: 'control', sure: true },
+    { kind: 'kubelet', name, sure: true },
+  ]);
+  expect(clusters.members()).toEqual(['elsewhere']);
+  expect(machine.state()).toEqual({ power: 'on', runs: 'instance' });
+});
+
+test('an API server that is away for a while is waited for', async () => {
+  const { simulator } = clusters.small;
+  simulator.goDown();
+  await decommission();
+  await waitsFor('Kubernetes API server');
+  simulator.comeBack();
+  expect(await end()).toMatchObject({ state: 'succeeded' });
+});
+
+test('a drain that never ends ends at its timeout, names the pod, and leaves the rest alone', async () => {
+  const letGo = await guardPod();
+  await decommission({ drainTimeout: 2 });
+  const { state, error, advice } = await end();
+  letGo();
+  expect(state).toBe('failed');
+  expect(error).toContain('Pod default/guarded may not be evicted now: PodDisruptionBudget default/guard forbids it');
+  expect(error).toContain(`to let pods onto it again: \`kubectl uncordon ${name}\``);
+  expect(advice).toContain(`\`kubectl uncordon ${name}\``);
+  expect((await row()).provisionState).toBe('active');
+  expect((await row()).lastError).toBe(error);
+  expect(clusters.small.node(name)?.metadata.labels).toHaveProperty(addedLabel.key);
+  expect(clusters.members()).toContain(name);
+});
+
+test('while it runs nothing else begins; it is stopped by abort, and says what remains', async () => {
+  const letGo = await guardPod();
+  await decommission();
+  await waitsFor('default/guarded');
+  for (const verb of ['deleted', 'rebuild'] as const) {
+    await expect(operator.provision(name, verb)).rejects.toThrow(
+      /409.*its decommission is under way.*baton abort leaver/,
+    );
+  }
+  await expect(decommission()).rejects.toThrow('its decommission is under way');
+  await operator.provision(name, 'abort');
+  const { state, error, steps } = await end();
+  letGo();
+  expect(state).toBe('aborted');
+  expect(error).toMatch(/^stopped by the operator's 'abort'\. What remains by hand: .*kubectl uncordon leaver/);
+  expect(steps.map((each) => each.state)).toEqual(['failed', 'skipped', 'skipped', 'skipped', 'skipped']);
+  expect((await row()).provisionState).toBe('active');
+  await expect(operator.provision(name, 'abort')).rejects.toThrow('can not be performed on node');
+});
+
+test('maintenance holds it, and its time with it', async () => {
+  const letGo = await guardPod();
+  await decommission({ drainTimeout: 20 });
+  await waitsFor('default/guarded');
+  await operator.call('PUT', `/v1/nodes/${name}/maintenance`, { reason: 'a hand in it' });
+  await waitUntil('the flow to be held', async () => ((await flow()).held === null ? undefined : true), {
+    timeoutMs: 10_000,
+    everyMs: 50,
+  });
+  letGo();
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  expect(await end()).toMatchObject({ state: 'succeeded' });
+});
+
+test('a kubelet that can not be shut down is told, and holds nothing up', async () => {
+  clusters.small.simulator.inject({ method: 'GET', path: /leases\/leaver$/, status: 403, times: 1 });
+  await decommission();
+  expect(await end()).toMatchObject({ state: 'succeeded' });
+  expect((await reports()).at(-1)).toMatchObject({
+    step: 'shutdown_kubelet',
+    messages: [{ error: true, message: expect.stringContaining('HTTP 403') as unknown }],
+  });
+});
+
+test('a node with an instance that is not in the cluster is a mistake, unless it is said to be right', async () => {
+  const { store } = clusters.small.simulator;
+  store.remove('nodes', store.get('nodes', name));
+  await decommission();
+  const { state, error } = await end();
+  expect(state).toBe('failed');
+  expect(error).toMatch(/BATON_KUBECONFIG may name another one.*ask again with not-in-cluster-ok/);
+  expect(clusters.members()).toContain(name);
+
+  await decommission({}, true);
+  expect(await end()).toMatchObject({ state: 'succeeded' });
+  expect(clusters.members()).toEqual(['elsewhere']);
+});
+
+test('a revision that has no such node, a drain without time for its pods, a protected node: refused', async () => {
+  await expect(decommission({ drainTimeout: 5, drainGracePeriod: 5 })).rejects.toThrow('must be less than');
+  await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/protected', value: true }]);
+  await expect(decommission()).rejects.toThrow('protected');
+  await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/protected', value: false }]);
+});
+
+test('a wipe that has failed never ends in available: providing the node wipes it', async () => {
+  machine.faults.provesNoErase = true;
+  await operator.provision(name, 'deleted', { wipe: { preserve_local_storage: false } });
+  await operator.waitForState(name, 'clean failed', 60_000);
+  const node = await operator.node(name);
+  expect(node).toMatchObject({ maintenance: true, fault: 'clean failure' });
+  expect(node['last_error']).toContain('without telling what became of each disk');
+  expect(await flow()).toMatchObject({
+    kind: 'wipe',
+    state: 'failed',
+    error: expect.stringContaining('count as wiped only when') as unknown,
+  });
+
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  await operator.provision(name, 'manage');
+  machine.faults.provesNoErase = false;
+  // neither automated_clean: false nor a request without the wish leads past it
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available', 60_000);
+  expect(await flow()).toMatchObject({ kind: 'wipe', state: 'succeeded' });
+});
