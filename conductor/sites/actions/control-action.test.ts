@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import { actionBecomes, expireLease, longAgo } from '#conductor/sites/actions/testing/action-lab.ts';
-import { type ActionStage, openActionStage } from '#conductor/sites/actions/testing/action-stage.ts';
 import { makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { type ActionStage, openActionStage } from '#test/support/action-stage.ts';
 import { eventually } from '#test/support/eventually.ts';
 
 /** What an operator does to a running action, and what becomes of it when its conductor is away. */

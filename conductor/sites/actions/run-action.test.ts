@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { siteActionNodes } from '#conductor/db/schema/site-action.ts';
 import { webhookDeliveries } from '#conductor/db/schema/webhook.ts';
 import { commitRevision, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
-import { type ActionStage, openActionStage, seedSite } from '#conductor/sites/actions/testing/action-stage.ts';
 import { createWorld, makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
+import { type ActionStage, openActionStage, seedSite } from '#test/support/action-stage.ts';
 
 let actions: ActionStage;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { actionBecomes, commitRevision, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
-import { type ActionStage, openActionStage } from '#conductor/sites/actions/testing/action-stage.ts';
 import { createWorld, makeSite } from '#conductor/sites/actions/testing/site-world.ts';
 import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
+import { type ActionStage, openActionStage } from '#test/support/action-stage.ts';
 
 /** Actions without groups: all their nodes in batches. */
 
