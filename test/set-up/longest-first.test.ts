@@ -31,7 +31,7 @@ test('they are all there', () => {
       "test/interop/real-agent.test.ts",
       "test/vm/bios-efi.test.ts",
       "test/interop/real-ironic.test.ts",
-      "test/vm/inspect.test.ts",
+      "test/vm/wipe.test.ts",
     ]
   `);
 });

@@ -19,6 +19,7 @@ const first = [
   'interop/real-agent.test.ts',
   'vm/bios-efi.test.ts',
   'interop/real-ironic.test.ts',
+  'vm/wipe.test.ts',
   'vm/inspect.test.ts',
 ];
 
