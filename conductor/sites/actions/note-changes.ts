@@ -1,5 +1,5 @@
 import type { Note } from '#conductor/sites/actions/note-store.ts';
-import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Decision, GroupRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
 const step = 'baremetal_nodes';
@@ -20,13 +20,19 @@ function titleGroup({ definition }: Pick<GroupRun, 'definition'>): string {
   return `${definition.name}${definition.critical ? ' [Critical]' : ''}`;
 }
 
-/** What became of nodes, for people. Pure. */
-export function noteOutcomes(before: SiteRun, outcomes: ReadonlyMap<string, NodeOutcome>): Note[] {
+/** What became of nodes, for people. @param afterwards of a teardown Pure. */
+export function noteOutcomes(
+  before: SiteRun,
+  outcomes: ReadonlyMap<string, NodeOutcome>,
+  afterwards: TeardownOrder['afterwards'] = 'deploy',
+): Note[] {
   return [...outcomes].flatMap(([subject, outcome]): Note[] => {
     const phase = before.nodes.get(subject)?.work?.phase;
     if (phase === undefined || outcome.state === 'working') return [];
     if (outcome.state === 'failed') return [{ step, subject, verbosity: 1, text: `${phase} failed: ${outcome.error}` }];
-    const text = phase === 'prepare' ? 'is prepared' : 'is deployed';
+    // of a node that is not deployed again the second phase is empty
+    if (afterwards !== 'deploy' && phase === 'deploy') return [];
+    const text = phase === 'deploy' ? 'is deployed' : afterwards === 'deploy' ? 'is prepared' : 'is torn down';
     const { remark } = outcome;
     return [
       remark === undefined

@@ -105,7 +105,8 @@ interface Beat {
 async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise<Beat> {
   const { context, lease, action, hands } = work;
   const wish = await readWish(context.db, lease);
-  const orders = ordersOf(state.run, site, teardownOrder(action, site, context.config));
+  const teardown = teardownOrder(action, site, context.config);
+  const orders = ordersOf(state.run, site, teardown);
   const outcomes: ReadonlyMap<string, NodeOutcome> =
     orders.length === 0 ? new Map() : await hands.advanceNodes(context, { action, site, orders });
   context.checkpoint('acted');
@@ -133,7 +134,8 @@ async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise
         changes.map(([name, text]) => ({ name, doing: text })),
       );
     }
-    const notes = [...noteOutcomes(state.run, outcomes), ...noteDecisions(settled.run, settled.decisions)];
+    const ended = noteOutcomes(state.run, outcomes, teardown?.afterwards);
+    const notes = [...ended, ...noteDecisions(settled.run, settled.decisions)];
     await addNotes(tx, action.id, notes);
     return {
       state: {

@@ -18,23 +18,32 @@ export async function finalReport({ context, action }: ActionWork): Promise<Step
   const outdated = tellAllOutdated([...run.nodes].map(([name, node]) => ({ name, ...node })));
   return {
     state: 'done',
-    notes: [...noteReport(reportSite(run)), ...torn, ...outdated.map((text): Note => ({ step, verbosity: 1, text }))],
+    notes: [
+      ...noteReport(reportSite(run), actionTable[action.name].teardown !== 'then keeps'),
+      ...torn,
+      ...outdated.map((text): Note => ({ step, verbosity: 1, text })),
+    ],
   };
 }
 
-/** Pure. */
-function noteReport({ groups, nodes, conclusion }: SiteReport): Note[] {
+/** @param deploys else nodes are only torn down, in their first phase Pure. */
+function noteReport({ groups, nodes, conclusion }: SiteReport, deploys: boolean): Note[] {
   const groupLines = groups.map(
     ({ name, critical, stage, reason, prepare, deploy }) =>
       `${name}${critical ? ' [Critical]' : ''} ended with stage: ${stage}${reason === undefined ? '' : ` (${reason})`}; ` +
-      `prepare ${prepare}, deploy ${deploy}`,
+      (deploys ? `prepare ${prepare}, deploy ${deploy}` : `teardown ${prepare}`),
   );
   const nodeLines = Object.entries(nodes)
     .filter(([, names]) => names.length > 0)
     .map(([status, names]) => `${status}: ${names.length} (${nameNodes(names)})`);
   return [
     { step, subject: 'Deployment Groups', verbosity: 1, text: groupLines.join('\n') || 'there are none' },
-    { step, subject: 'Node Deployment', verbosity: 1, text: nodeLines.join('\n') || 'there are none' },
+    {
+      step,
+      subject: deploys ? 'Node Deployment' : 'Node Teardown',
+      verbosity: 1,
+      text: nodeLines.join('\n') || 'there are none',
+    },
     { step, verbosity: 1, text: `Finish (${conclusion})` },
   ];
 }
