@@ -35,6 +35,10 @@ test.each([
   ['teardown', 'deleting', true, 'manageable'],
   ['clean', 'cleaning', false, 'available'],
   ['clean', 'cleaning', true, 'manageable'],
+  ['wipe', 'cleaning', false, 'available'],
+  ['wipe', 'cleaning', true, 'manageable'],
+  ['decommission', 'active', false, 'active'],
+  ['leave_cluster', 'available', false, 'available'],
   ['deploy', 'deploying', true, 'active'],
 ] as const)('%s out of %s, retired %s, ends in %s', async (kind, from, retired, to) => {
   expect(await finish(kind, from, retired)).toBe(to);

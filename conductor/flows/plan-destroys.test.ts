@@ -3,6 +3,7 @@ import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { planDestroys } from '#conductor/flows/plan-destroys.ts';
 import type { PlannedStep } from '#conductor/flows/planned-step.ts';
 import { type KnownDisk, toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import { OsDisk } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 const gib = 1024 ** 3;
@@ -51,6 +52,7 @@ interface Node {
   readonly properties?: JsonObject;
   readonly instanceInfo?: JsonObject;
   readonly targetRaidConfig?: JsonObject;
+  readonly osDisk?: OsDisk;
 }
 function destroys(steps: readonly PlannedStep[], disks: readonly KnownDisk[] | undefined, node: Node = {}) {
   const plan = planDestroys(steps, {
@@ -220,4 +222,19 @@ test('a partition is told from what is made of it', () => {
   );
   expect(md1).toMatchObject({ type: 'raid', holders: ['/dev/md12'] });
   expect(nvme).toMatchObject({ type: 'disk', holders: ['/dev/mapper/x'] });
+});
+
+test('a wipe destroys all disks but the skip list, or those of the operating system alone', () => {
+  const all = destroys([step('deploy.wipe_disks')], plain, {
+    properties: { skip_block_devices: [{ serial: 'B' }] },
+  });
+  expect(all).toMatchObject({ by: { sda: 'deploy.wipe_disks', sdc: 'deploy.wipe_disks' } });
+  const preserving = step('deploy.wipe_disks', { preserve_local_storage: true });
+  const osDisk = OsDisk.parse({ disks: [{ name: '/dev/sdz', serial: 'B' }] });
+  expect(destroys([preserving], plain, { osDisk })).toMatchObject({ by: { sdb: 'deploy.wipe_disks' } });
+  // which one it is, nobody knows: nothing is told to be destroyed, and why
+  expect(destroys([preserving], plain)).toMatchObject({
+    by: {},
+    warnings: [expect.stringContaining("Which disks deploy.wipe_disks overwrites can't be told") as unknown],
+  });
 });

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
 import { anybody } from '#conductor/auth/caller.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
+import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { deleteConfigDrive, getNode, readConfigDrive, saveConfigDrive } from '#conductor/nodes/node-store.ts';
@@ -60,6 +62,68 @@ test('a retired node is not provided', async () => {
     fault: `The provide operation can't be performed on node ${uuid} because it is retired.`,
   });
   expect(await state()).toBe('manageable');
+});
+
+describe('a wipe', () => {
+  const wipe = { preserve_local_storage: true };
+  const latest = async () => {
+    const { body } = await api.call('GET', '/v1/nodes/n1/flow');
+    return { kind: body['kind'], steps: (body['steps'] as { step: string }[]).map(({ step }) => step) };
+  };
+  const owed = (kind: 'teardown' | 'wipe' | 'deploy', ended: 'succeeded' | 'failed' | 'aborted') =>
+    api.context.db.insert(flows).values({
+      uuid: randomUUID(),
+      nodeUuid: uuid,
+      kind,
+      state: ended,
+      endedAt: new Date(),
+      wipe: kind === 'deploy' ? null : { preserveLocalStorage: true },
+    });
+
+  test('takes the place of cleaning, also where there is none', async () => {
+    await set({ provisionState: 'manageable', automatedClean: false });
+    expect(await ask('provide', { wipe })).toMatchObject({ status: 202 });
+    expect(await latest()).toEqual({
+      kind: 'wipe',
+      steps: ['boot_ramdisk', 'wipe_disks', 'tear_down_agent', 'leave_network', 'sign_receipt'],
+    });
+    const [flow] = await api.context.db.select().from(flows);
+    expect(flow?.wipe).toEqual({ preserveLocalStorage: true });
+  });
+
+  test('goes with what ends an instance or gives a node, and with nothing else', async () => {
+    await set({ provisionState: 'available' });
+    expect(await ask('active', { wipe })).toMatchObject({
+      status: 400,
+      fault: "wipe: it goes with target deleted, undeploy, provide, not with 'active'.",
+    });
+    await set({ provisionState: 'active' });
+    expect(await ask('deleted', { wipe })).toMatchObject({ status: 202 });
+    const [flow] = await api.context.db.select().from(flows);
+    expect(flow).toMatchObject({ kind: 'teardown', wipe: { preserveLocalStorage: true } });
+  });
+
+  test.each([
+    ['wipe', 'failed', 'wipe'],
+    ['wipe', 'aborted', 'wipe'],
+    ['teardown', 'failed', 'wipe'],
+    ['wipe', 'succeeded', 'clean'],
+    ['deploy', 'failed', 'clean'],
+  ] as const)('after a %s that has %s, providing the node is a %s', async (kind, ended, next) => {
+    await owed(kind, ended);
+    await set({ provisionState: 'manageable' });
+    expect(await ask('provide')).toMatchObject({ status: 202 });
+    expect((await latest()).kind).toBe(next);
+  });
+});
+
+test('a node that leaves its clusters is not deleted, and takes no verb but abort', async () => {
+  await set({ provisionState: 'available' });
+  await api.context.db.transaction((tx) => insertFlow(tx, { nodeUuid: uuid, kind: 'leave_cluster', steps: [] }));
+  const underWay = expect.stringContaining('its leave_cluster is under way') as unknown;
+  expect(await ask('manage')).toMatchObject({ status: 409, fault: underWay });
+  expect(await api.call('DELETE', '/v1/nodes/n1')).toMatchObject({ status: 409, fault: underWay });
+  expect(await ask('abort')).toMatchObject({ status: 202 });
 });
 
 test('a rescue password is hashed before anything is locked', async () => {
