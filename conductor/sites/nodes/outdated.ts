@@ -1,8 +1,8 @@
 const mark = 'the documents say something else by now';
 const namedNodes = 5;
 
-/** What brings such a node in line, until an action does it by itself. */
-export const renewal = 'baton undeploy, then update_site, deploys it anew';
+/** What brings such a node in line; its disks are wiped, as the action's parameters say. */
+export const renewal = 'redeploy_server with target-revision=committed deploys it anew';
 
 /** Of a node that is left as it was deployed. Pure. */
 export function tellOutdated(revisionId: number): string {
