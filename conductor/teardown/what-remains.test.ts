@@ -63,6 +63,26 @@ test('a teardown that was stopped says what was done, what was not begun, and wh
   });
 });
 
+test('what stood in the way on the last look is named; a kubelet that runs on is told, and pods that were left', () => {
+  const saying = (message: string, error: boolean) => ({ deeds: [], messages: [{ message, error }] });
+  const { done, failed } = whatRemains('n1', [
+    {
+      flow: { kind: 'decommission', state: 'failed' },
+      steps: [
+        step('drain', { output: saying('Pod a/b is left alone: daemon set', false) }),
+        step('shutdown_kubelet', { output: saying('Kubelet of node n1 still reports', true) }),
+        step('clear_labels', { state: 'failed', error: 'gave up', output: saying('Pod a/c is starting', true) }),
+      ],
+    },
+  ]);
+  expect(done).toEqual([
+    'cluster.drain is done',
+    'Pod a/b is left alone: daemon set',
+    'cluster.shutdown_kubelet has not come about, which holds nothing up: Kubelet of node n1 still reports',
+  ]);
+  expect(failed).toEqual(['cluster.clear_labels failed: gave up', 'cluster.clear_labels: Pod a/c is starting']);
+});
+
 test('a node that is out of its cluster is joined again, not uncordoned', () => {
   const gone: Deed = { kind: 'node', name: 'n1', message: 'Node n1 is removed from the cluster' };
   const left: ToldFlow = {

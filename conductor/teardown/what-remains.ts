@@ -33,14 +33,39 @@ export function whatRemains(node: string, flows: readonly ToldFlow[]): WhatRemai
   );
   const deeds = steps.filter(isOfClusters).flatMap(({ output }) => readReport(output).deeds);
   const wiped = steps.filter(({ step }) => step === 'wipe_disks').flatMap(({ output }) => wipedDisks(output));
-  const over = steps.filter(({ state }) => state === 'succeeded').map((step) => `${stepTitle(step)} is done`);
+  const over = steps.filter(({ state }) => state === 'succeeded').flatMap(tellEnd);
   const begun = steps.filter(({ state, ended }) => state === 'failed' || (ended && state === 'running'));
   return {
     done: [...over, ...deeds.map(tell), ...wiped],
-    failed: begun.map((step) => `${stepTitle(step)} failed: ${step.error ?? 'it was broken off'}`),
+    failed: begun.flatMap((step) => [
+      `${stepTitle(step)} failed: ${step.error ?? 'it was broken off'}`,
+      ...(isOfClusters(step) ? lastObstacles(step) : []).map((message) => `${stepTitle(step)}: ${message}`),
+    ]),
     notBegun: steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not begun`),
     byHand: [...forClusters(node, deeds), ...forDisks(node, flows)],
   };
+}
+
+type MainStep = ToldFlow['steps'][number];
+
+/** So many things in the way are told one by one. */
+const mostTold = 20;
+
+/** A step that may fail ends well all the same, and what it met on its last look is what there is to tell. */
+function tellEnd(step: MainStep): string[] {
+  const title = stepTitle(step);
+  const obstacles = isOfClusters(step) ? lastObstacles(step) : [];
+  if (obstacles.length > 0)
+    return obstacles.map((message) => `${title} has not come about, which holds nothing up: ${message}`);
+  const { messages } = isOfClusters(step) ? readReport(step.output) : { messages: [] };
+  const leftAlone = messages.filter(({ message }) => message.includes('is left alone')).map(({ message }) => message);
+  return [`${title} is done`, ...leftAlone];
+}
+
+function lastObstacles({ output }: Pick<MainStep, 'output'>): string[] {
+  const obstacles = readReport(output).messages.filter(({ error }) => error);
+  const told = obstacles.slice(0, mostTold).map(({ message }) => message);
+  return obstacles.length > mostTold ? [...told, `and ${obstacles.length - mostTold} more`] : told;
 }
 
 function hasEnded({ state }: ToldFlow['flow']): boolean {

@@ -67,7 +67,8 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   const waitFor = (reason: string): ConductorStepOutcome => {
     const leftMs = timeLeft(context, args.timeout);
     // who may fail ends by itself: for the engine, time that is up is a failure
-    if (mayFail && leftMs <= 0) return toldFailure(kept.report(), `not ended within ${args.timeout} s: ${reason}`);
+    if (mayFail && leftMs <= 0)
+      return toldFailure(context.log, kept.report(), `not ended within ${args.timeout} s: ${reason}`);
     const checkEveryMs = Math.min(every * 1000, Math.max(leftMs, 1));
     return { kind: 'wait', reason, timeoutMs: mayFail ? Infinity : Math.max(leftMs, 0), checkEveryMs };
   };
@@ -82,7 +83,7 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
     // the database's own, and a node that is another conductor's now
     if (error.code === 'database_error' || error.code === 'lease_lost') throw error;
     if (mayPass(error)) return waitFor(errorChain(error));
-    if (mayFail) return toldFailure(kept.report(), errorChain(error));
+    if (mayFail) return toldFailure(context.log, kept.report(), errorChain(error));
     await kept.told(messagesOf(error));
     throw error;
   }
@@ -96,7 +97,8 @@ function timeLeft({ clock, step }: StepContext, timeout: number): number {
   return until - now;
 }
 
-function toldFailure(report: ClusterReport, reason: string): ConductorStepOutcome {
+function toldFailure(log: StepContext['log'], report: ClusterReport, reason: string): ConductorStepOutcome {
+  log.warn({ reason }, 'step has not come about, which holds nothing up');
   return { kind: 'done', output: { ...report, messages: [{ message: reason, error: true }] } };
 }
 
