@@ -62,6 +62,7 @@ export async function redeployAndProve(
 ): Promise<SiteProofs[]> {
   const [node] = lab.nodes;
   if (!node) throw new AppError('not_found', 'the lab has no machine');
+  hooks.report("Kubernetes' API server and kubelets are the simulator; etcd's three members are real");
   const port = watchPort(lab, node);
   const content = { plugins: [join(here, 'plugins', 'lab-storage')], documents: siteDocuments(lab, image, cluster) };
   await commitSite(lab, content, hooks);
@@ -93,7 +94,7 @@ async function redeploy(
   const { lab, node, port, cluster, hooks } = story;
   await cluster.join();
   const members = await cluster.members();
-  hooks.report(`${node.name} joins: etcd ${members.join(', ')}; Kubernetes (simulated), some pods on it`);
+  hooks.report(`${node.name} joins etcd (${members.join(', ')}) and Kubernetes`);
   const firstChange = port.length;
   const teardown = cluster.watch();
   const disks = watchDisks(node.machine, [before.storage.mark, before.storage.file]);
