@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { recordedVolume } from '#agent/storage/testing/recorded-lvm.ts';
 import { run } from '#shared/process/run.ts';
 import { EraseResult } from '#shared/wire/erase-result.ts';
@@ -21,6 +22,8 @@ const volumeSize = 32 * mib;
 const kept = ['plain', 'raid0', 'raid1', 'lvm0', 'lvm1'] as const;
 let folder = '';
 let machine: BareMachine | undefined;
+/** Of the array of `raid0` and `raid1`. */
+let arrayUuid = '';
 
 const file = (name: string): string => join(folder, `${name}.raw`);
 const disks = (): readonly BareDisk[] =>
@@ -35,6 +38,9 @@ const raid = {
     },
   ],
 };
+const RaidResult = z.object({
+  logical_disks: z.tuple([z.looseObject({ root_device_hint: z.object({ wwn: z.string() }) })]),
+});
 const only = (serial: string, size: number, more: object = {}): object => ({
   only: { disks: [{ name: '/dev/vda', serial, size }], ...more },
 });
@@ -93,9 +99,8 @@ async function holdingSecret(): Promise<readonly string[]> {
 
 test("every disk but the operating system's is the same to the bit afterwards", async () => {
   const maker = await boot();
-  expect(await maker.clean('create_configuration', { interface: 'raid' })).toMatchObject({
-    logical_disks: [{ raid_level: '1' }],
-  });
+  const built = RaidResult.parse(await maker.clean('create_configuration', { interface: 'raid' }));
+  arrayUuid = built.logical_disks[0].root_device_hint.wwn;
   await maker.powerOff();
   const before = await digests();
   const wiper = await boot();
@@ -109,6 +114,11 @@ test("every disk but the operating system's is the same to the bit afterwards", 
   expect(await refused(only('GONE', osSize))).toContain('it is not in this machine. Recorded at the deploy: /dev/vda');
   expect(await refused(only('raid0', dataSize))).toMatch(
     /the RAID array .+ is on .+ \(serial raid0\).+\(serial raid1\)/,
+  );
+  const members = ['raid0', 'raid1'].map((serial) => ({ name: '/dev/vda', serial }));
+  const another = '00000000:00000000:00000000:00000001';
+  expect(await refused({ only: { disks: members, array_uuid: another } })).toContain(
+    `beside the operating system's array ${another}`,
   );
   expect(await refused(only('lvm1', volumeSize))).toMatch(/the volume group data_vg is on .+lvm1.+lvm0/);
 
@@ -124,13 +134,19 @@ test("every disk but the operating system's is the same to the bit afterwards", 
   expect(await holdingSecret()).toEqual(expect.arrayContaining(['plain', 'lvm0', 'lvm1']));
 });
 
-test('nothing is left to read on any disk', async () => {
+test('an operating system on an array goes with all members; then nothing is left to read on any disk', async () => {
   for (const name of ['raid0', 'raid1']) {
     const handle = await open(file(name), 'r+');
     await handle.write(Buffer.from(secret), 0, secret.length, 40 * mib + 5);
     await handle.close();
   }
-  const result = EraseResult.parse(await (await boot()).clean('erase_devices'));
+  const wiper = await boot();
+  const members = ['raid0', 'raid1'].map((serial) => ({ name: '/dev/vda', serial, size: dataSize }));
+  const onArray = await wiper.clean('erase_devices', { args: { only: { disks: members, array_uuid: arrayUuid } } });
+  expect(new Set(EraseResult.parse(onArray).erased.map(({ serial }) => serial))).toEqual(new Set(['raid0', 'raid1']));
+  expect(await holdingSecret()).toEqual(['plain', 'lvm0', 'lvm1']);
+
+  const result = EraseResult.parse(await wiper.clean('erase_devices'));
   expect(new Set(result.erased.map(({ serial }) => serial))).toEqual(new Set(['os', ...kept]));
   expect(result.erased.every(({ proof }) => proof?.reads === 'zeros' && proof.canaries === 64)).toBe(true);
   expect(result.skipped).toEqual([]);
