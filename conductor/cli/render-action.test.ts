@@ -154,7 +154,9 @@ describe('renderActionReport', () => {
   test('nodes that were left as they are, although their documents differ', () => {
     const nodes = [nodeAnswer('a', { status: 'success', reason: tellOutdated(3) })];
     const lines = renderActionReport(actionAnswer({ groups: [groupAnswer('g', { success: 1 })] }), nodes, now);
-    expect(lines.at(-2)).toMatch(/^1 node stays as it was deployed although its documents differ: a \(baton undeploy/);
+    expect(lines.at(-2)).toMatch(
+      /^1 node stays as it was deployed although its documents differ: a \(redeploy_server with target-revision=committed/,
+    );
   });
 
   test('of many names some, and how to see the others', () => {
