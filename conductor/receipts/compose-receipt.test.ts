@@ -39,6 +39,20 @@ test('every disk is told: wiped with its proof, left alone with its reason, or n
   expect(receipt.disks_not_seen).toMatchObject([{ serial: 'DEAD' }]);
 });
 
+test('of namespaces with one serial number each is told for itself', () => {
+  const namespace = (wwn: string) => ({ device: '/dev/nvme0n1', serial: 'S', wwn, model: null, sizeBytes: 1 });
+  const skipped = [{ device: '/dev/nvme0n2', serial: 'S', wwn: 'eui.02', model: null, reason: skipReasons.preserved }];
+  const receipt = composeReceipt(
+    receiptFacts({
+      preserveLocalStorage: true,
+      result: { erased: [erasedDisk('S', { wwn: 'eui.01' })], skipped },
+      inventoried: [namespace('eui.01'), { ...namespace('eui.02'), sizeBytes: 2 }, namespace('eui.03')],
+    }),
+  );
+  expect(receipt.disks_left_alone).toMatchObject([{ wwn: 'eui.02', size_bytes: 2 }]);
+  expect(receipt.disks_not_seen).toMatchObject([{ wwn: 'eui.03' }]);
+});
+
 test('a machine without disks has a receipt that says so', () => {
   const receipt = composeReceipt(receiptFacts({ result: { erased: [], skipped: [] } }));
   expect([receipt.disks_wiped, receipt.disks_left_alone]).toEqual([[], []]);
@@ -51,12 +65,17 @@ test.each<[string, Partial<ReceiptFacts>, string]>([
   [
     'a disk of which nothing was read back',
     { result: { erased: [erasedDisk('A'), erasedDisk('B', { proof: null })], skipped: [] } },
-    'nothing was read back of /dev/sda (serial B)',
+    'nothing that was read back proves the wipe of /dev/sda (serial B)',
   ],
   [
     'a proof without a single read',
     { result: { erased: [erasedDisk('A', { proof: { canaries: 0, samples: 0, reads: 'zeros' } })], skipped: [] } },
-    'nothing was read back of /dev/sda (serial A)',
+    'nothing that was read back proves the wipe of /dev/sda (serial A)',
+  ],
+  [
+    'samples that read as they may have before',
+    { result: { erased: [erasedDisk('A', { proof: { canaries: 0, samples: 8, reads: 'changed' } })], skipped: [] } },
+    'nothing that was read back proves the wipe of /dev/sda (serial A)',
   ],
   [
     'a disk preserved unasked',

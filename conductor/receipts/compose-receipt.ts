@@ -1,7 +1,8 @@
+import { matchDisks } from '#conductor/inspection/match-disks.ts';
 import type { LeftDisk, WipedDisk, WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 import { receiptKind, receiptVersion } from '#conductor/receipts/receipt-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type EraseResult, skipReasons } from '#shared/wire/erase-result.ts';
+import { type EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-result.ts';
 
 /** A disk as the machine's inventory has it; `null` where the hardware is silent. */
 export interface InventoriedDisk {
@@ -28,6 +29,7 @@ export interface ReceiptFacts
 export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
   const { result, preserveLocalStorage, times } = facts;
   refuseUnproved(facts);
+  const { pairs, unmet } = matchDisks(facts.inventoried, [...result.erased, ...result.skipped]);
   return {
     kind: receiptKind,
     version: receiptVersion,
@@ -36,8 +38,8 @@ export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
     node: facts.node,
     preserve_local_storage: preserveLocalStorage,
     disks_wiped: result.erased.map(wipedDisk),
-    disks_left_alone: result.skipped.map((disk) => leftDisk(disk, facts.inventoried)),
-    disks_not_seen: unseenDisks(facts).map(({ sizeBytes, ...disk }) => ({ ...disk, size_bytes: sizeBytes })),
+    disks_left_alone: result.skipped.map((disk) => leftDisk(disk, pairs.get(disk))),
+    disks_not_seen: unmet.map(({ sizeBytes, ...disk }) => ({ ...disk, size_bytes: sizeBytes })),
     switch_ports: facts.switch_ports,
     times: {
       started: times.started.toISOString(),
@@ -52,8 +54,9 @@ export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
 
 function refuseUnproved({ result, preserveLocalStorage, inventoried }: ReceiptFacts): void {
   const { erased, skipped } = result;
-  const unproved = erased.filter(({ proof }) => proof === null || proof.canaries + proof.samples === 0);
-  if (unproved.length > 0) throw refusal(`nothing was read back of ${unproved.map(nameOf).join(', ')}`);
+  const unproved = erased.filter(({ proof }) => !isEvidence(proof));
+  if (unproved.length > 0)
+    throw refusal(`nothing that was read back proves the wipe of ${unproved.map(nameOf).join(', ')}`);
   const preserved = skipped.filter(({ reason }) => reason === skipReasons.preserved);
   if (preserved.length > 0 && !preserveLocalStorage) {
     throw refusal(`${preserved.map(nameOf).join(', ')} was preserved, which nobody has asked for`);
@@ -75,26 +78,11 @@ function nameOf({ device, serial }: { readonly device: string; readonly serial: 
 
 function wipedDisk(disk: EraseResult['erased'][number]): WipedDisk {
   const { device, model, serial, wwn, bytes, method, proof, seconds, tried } = disk;
-  if (proof === null) throw refusal(`nothing was read back of ${nameOf(disk)}`);
+  if (!isEvidence(proof)) throw refusal(`nothing that was read back proves the wipe of ${nameOf(disk)}`);
   return { device, model, serial, wwn, size_bytes: bytes, method, proof, seconds, tried: [...(tried ?? [])] };
 }
 
-function leftDisk(disk: EraseResult['skipped'][number], inventoried: readonly InventoriedDisk[]): LeftDisk {
-  const known = inventoried.find((each) => isSame(each, disk));
+function leftDisk(disk: EraseResult['skipped'][number], known: InventoriedDisk | undefined): LeftDisk {
   const { device, model, serial, wwn, reason } = disk;
   return { device, model, serial, wwn, size_bytes: known?.sizeBytes ?? null, reason };
-}
-
-function unseenDisks({ result, inventoried }: ReceiptFacts): InventoriedDisk[] {
-  const seen = [...result.erased, ...result.skipped];
-  return inventoried.filter((disk) => !seen.some((each) => isSame(disk, each)));
-}
-
-type Identity = Pick<InventoriedDisk, 'device' | 'serial' | 'wwn'>;
-
-/** The kernel names disks as it likes, so names count only where there is nothing else. */
-function isSame(one: Identity, other: Identity): boolean {
-  if (one.serial !== null && other.serial !== null) return one.serial === other.serial;
-  if (one.wwn !== null && other.wwn !== null) return one.wwn === other.wwn;
-  return one.device === other.device;
 }

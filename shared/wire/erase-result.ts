@@ -33,6 +33,15 @@ export const EraseProof = z.object({
 });
 export type EraseProof = Readonly<z.infer<typeof EraseProof>>;
 
+/**
+ * Whether a disk is shown to have been wiped. Samples that read as neither zeros nor ones say something only beside
+ * canaries that are gone: any disk reads so.
+ */
+export function isEvidence(proof: EraseProof | null): proof is EraseProof {
+  if (proof === null || proof.canaries + proof.samples === 0) return false;
+  return proof.canaries > 0 || proof.reads !== 'changed';
+}
+
 export const ErasedDisk = z.object({
   ...identity,
   /** `nvme format, secure erase 1`, `discard` … */

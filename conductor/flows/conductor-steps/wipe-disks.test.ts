@@ -153,6 +153,10 @@ describe('an answer that proves nothing', () => {
     [null, 'without telling what became of each disk'],
     [{ GenericHardwareManager: null }, 'without telling what became of each disk'],
     [{ erased: [erased('a', { proof: null })], skipped: [] }, 'does not prove that it has wiped /dev/sda (serial A)'],
+    [
+      { erased: [erased('a', { proof: { canaries: 0, samples: 8, reads: 'changed' } })], skipped: [] },
+      'does not prove that it has wiped /dev/sda (serial A)',
+    ],
     [{ erased: [{ device: '/dev/sdb', method: 'x', bytes: 1, seconds: 1 }], skipped: [] }, 'it has wiped /dev/sdb'],
     [
       { erased: [], skipped: [disk('b', { reason: 'it is read-only' })] },

@@ -8,7 +8,7 @@ import { updateNode } from '#conductor/nodes/node-store.ts';
 import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
 import { sparedDisks } from '#conductor/nodes/spared-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { EraseResult, eraseStep, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
+import { EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 /** Its output is an `EraseResult` in which every erased disk is proved: what a receipt is made from. */
@@ -82,7 +82,7 @@ export function readProved(output: unknown, preservesLocalStorage: boolean): Era
     });
   }
   const { erased, skipped } = parsed.data;
-  const unproved = erased.filter(({ proof }) => proof === null);
+  const unproved = erased.filter(({ proof }) => !isEvidence(proof));
   if (unproved.length > 0) {
     throw new AppError(
       'agent_error',
