@@ -5,7 +5,7 @@ export interface Cluster {
   /**
    * One request, with a time limit of its own.
    * @param path `/api/v1/nodes/n1`; names in it are encoded by the caller (`apiPath`)
-   * @throws AppError `not_found`, `conflict`, `busy` (429), `unavailable` (no answer, or 5xx), `forbidden` (401, 403),
+   * @throws AppError `not_found` (the object that a 404 names, `isAbsent`), `conflict`, `busy` (429), `unavailable` (no answer, 5xx, or a 404 of something else), `forbidden` (401, 403),
    * `invalid_argument`; with the server's message. `details.status` is the HTTP status, `details.causes` what the server
    * gave as causes.
    */

@@ -1,7 +1,7 @@
 import { apiPath, type Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import type { Pod } from '#conductor/teardown/kubernetes/objects.ts';
+import { isAbsent } from '#conductor/teardown/kubernetes/refusal.ts';
 import { controllerOf } from '#conductor/teardown/kubernetes/select-pods.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** Which of the pods' daemon sets are still there, asked once for each set. */
 export async function findDaemonSets(
@@ -9,26 +9,42 @@ export async function findDaemonSets(
   pods: readonly Pod[],
   signal: AbortSignal,
 ): Promise<(pod: Pod) => boolean> {
-  const paths = new Set(pods.map(daemonSetPath).filter((path) => path !== undefined));
+  const sets = new Map(pods.flatMap((pod) => daemonSetOf(pod) ?? []).map((set) => [keyOf(set), set]));
   const found = await Promise.all(
-    [...paths].map(async (path) => ((await isThere(cluster, path, signal)) ? [path] : [])),
+    [...sets.values()].map(async (set) => ((await hasDaemonSet(cluster, set, signal)) ? [keyOf(set)] : [])),
   );
   const present = new Set(found.flat());
-  return (pod) => present.has(daemonSetPath(pod) ?? '');
+  return (pod) => {
+    const set = daemonSetOf(pod);
+    return set !== undefined && present.has(keyOf(set));
+  };
 }
 
-function daemonSetPath(pod: Pod): string | undefined {
+export interface DaemonSetName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+function daemonSetOf(pod: Pod): DaemonSetName | undefined {
   const owner = controllerOf(pod);
-  if (owner?.kind !== 'DaemonSet') return undefined;
-  return apiPath('/apis/apps/v1/namespaces', pod.metadata.namespace, 'daemonsets', owner.name);
+  return owner?.kind === 'DaemonSet' ? { namespace: pod.metadata.namespace, name: owner.name } : undefined;
 }
 
-async function isThere(cluster: Cluster, path: string, signal: AbortSignal): Promise<boolean> {
+function keyOf({ namespace, name }: DaemonSetName): string {
+  return `${namespace}/${name}`;
+}
+
+/** Whether the daemon set is in the cluster. @throws AppError as `Cluster.request` */
+export async function hasDaemonSet(
+  cluster: Cluster,
+  { namespace, name }: DaemonSetName,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
-    await cluster.request('GET', path, { signal });
+    await cluster.request('GET', apiPath('/apis/apps/v1/namespaces', namespace, 'daemonsets', name), { signal });
     return true;
   } catch (error) {
-    if (error instanceof AppError && error.code === 'not_found') return false;
+    if (isAbsent(error, { kind: 'daemonsets', name })) return false;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { apiPath, type Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { type Pod, parse, podName } from '#conductor/teardown/kubernetes/objects.ts';
-import { causesOf } from '#conductor/teardown/kubernetes/refusal.ts';
+import { causesOf, isAbsent } from '#conductor/teardown/kubernetes/refusal.ts';
 import type { RoundMessage } from '#conductor/teardown/round.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -48,7 +48,7 @@ export async function evictPod(cluster: Cluster, pod: Pod, options: EvictOptions
   } catch (error) {
     if (!(error instanceof AppError) || signal.aborted) throw error;
     // that pod is gone, or is another by now
-    if (error.code === 'not_found' || error.code === 'conflict') return undefined;
+    if (isAbsent(error, { kind: 'pods', name }) || error.code === 'conflict') return undefined;
     return obstacle(pod, error);
   }
 }

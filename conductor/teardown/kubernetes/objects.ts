@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { apiPath, type Cluster, type Reply } from '#conductor/teardown/kubernetes/cluster.ts';
+import { isAbsent } from '#conductor/teardown/kubernetes/refusal.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Kubernetes' objects, as far as rounds read them. */
@@ -97,7 +98,7 @@ export async function readNode(cluster: Cluster, name: string, signal?: AbortSig
   try {
     return parse(ClusterNode, await cluster.request('GET', apiPath(nodesPath, name), { signal }), `node ${name}`);
   } catch (error) {
-    if (error instanceof AppError && error.code === 'not_found') throw unknownNode(cluster, name);
+    if (isAbsent(error, { kind: 'nodes', name })) throw unknownNode(cluster, name);
     throw error;
   }
 }

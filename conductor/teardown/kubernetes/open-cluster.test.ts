@@ -42,6 +42,10 @@ test('refusals have codes, and the server’s words', async () => {
     message: `GET /api/v1/nodes/n9 at the Kubernetes API server ${small.simulator.server}: HTTP 404`,
     cause: { message: 'nodes "n9" not found' },
   });
+  for (const path of ['/api/v1/gadgets/n9', '/prefix/api/v1/nodes/n9']) {
+    await expect(get(path)).rejects.toMatchObject({ code: 'unavailable', retryable: true });
+  }
+  await expect(get('/prefix/api/v1/nodes/n9')).rejects.toThrow('It said: "404 page not found"');
   for (const [status, code, retryable] of [
     [401, 'forbidden', false],
     [403, 'forbidden', false],

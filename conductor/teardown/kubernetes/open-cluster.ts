@@ -53,7 +53,7 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
     try {
       const response = await open(method, address(access.server, path, init.query), { ...init, signal });
       const body = parseJson(await response.text());
-      if (!response.ok) throw refusalOf(what, response.status, body);
+      if (!response.ok) throw refusalOf(what, path, response.status, body);
       return { body, serverTime: new Date(response.headers.get('date') ?? Date.now()) };
     } catch (cause) {
       if (cause instanceof AppError) throw cause;

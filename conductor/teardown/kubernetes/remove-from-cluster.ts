@@ -12,6 +12,7 @@ import {
   podName,
   readNode,
 } from '#conductor/teardown/kubernetes/objects.ts';
+import { isAbsent } from '#conductor/teardown/kubernetes/refusal.ts';
 import { podFate } from '#conductor/teardown/kubernetes/select-pods.ts';
 import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -44,7 +45,7 @@ export async function removeFromCluster(
     await announce?.([{ kind: 'node', name, message: `Node ${name} is removed from the cluster` }]);
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
     await cluster.request('DELETE', apiPath(nodesPath, name), { body, signal }).catch((error: unknown) => {
-      if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+      if (!isAbsent(error, { kind: 'nodes', name })) throw error;
     });
   }
   const left = await findNode(cluster, name, signal);

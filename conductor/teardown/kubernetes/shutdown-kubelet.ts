@@ -3,8 +3,8 @@ import type { Announce } from '#conductor/teardown/deeds.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/teardown/kubernetes/cluster.ts';
 import { decommissionLabel, decommissionValue } from '#conductor/teardown/kubernetes/node-labels.ts';
 import { type ClusterNode, nodesPath, parse, readNode } from '#conductor/teardown/kubernetes/objects.ts';
+import { isAbsent } from '#conductor/teardown/kubernetes/refusal.ts';
 import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 const Lease = z.looseObject({
   spec: z.looseObject({ renewTime: z.string().nullish(), leaseDurationSeconds: z.number().nullish() }),
@@ -61,7 +61,7 @@ async function leaseRunOut(cluster: Cluster, name: string, signal: AbortSignal):
     return isOver ? `it has not renewed its lease since ${spec.renewTime}` : undefined;
   } catch (error) {
     // a cluster without leases has the node's own condition
-    if (error instanceof AppError && error.code === 'not_found') return undefined;
+    if (isAbsent(error, { kind: 'leases', name })) return undefined;
     throw error;
   }
 }

@@ -1,3 +1,5 @@
+import { typeOf } from '#test/simulators/kubernetes/resource.ts';
+
 /** A request that the API server refuses: `meta/v1.Status` with its reason. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
@@ -14,7 +16,10 @@ export class Refusal extends Error {
 }
 
 export function notFound(plural: string, name: string): Refusal {
-  return new Refusal(404, 'NotFound', `${plural} "${name}" not found`, { name, kind: plural });
+  const { group } = typeOf(plural);
+  const resource = group === '' ? plural : `${plural}.${group}`;
+  const details = { name, ...(group === '' ? {} : { group }), kind: plural };
+  return new Refusal(404, 'NotFound', `${resource} "${name}" not found`, details);
 }
 
 export function conflict(plural: string, name: string, why: string): Refusal {

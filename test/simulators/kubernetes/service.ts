@@ -51,6 +51,8 @@ export function createService({ store, eviction, bookmarkMs }: ServiceOptions): 
     const found = method === 'GET' ? discover(url.pathname, eviction) : undefined;
     if (found) return { status: 200, body: found };
     const target = targetOf(url.pathname);
+    // as text where no API has the path, as a Status that names nothing where an API lacks the resource
+    if (!target && !hasApi(url.pathname)) return { status: 404, body: '404 page not found\n' };
     if (!target) throw new Refusal(404, 'NotFound', 'the server could not find the requested resource');
     const { plural, namespace, name, subresource } = target;
     if (subresource === 'eviction' && method === 'POST') {
@@ -173,6 +175,10 @@ function targetOf(path: string): Target | undefined {
     (type) => type.plural === plural && type.group === group && (type.version === version || group === 'policy'),
   );
   return isKnown ? { plural, namespace: isInNamespace ? parts[1] : undefined, name, subresource } : undefined;
+}
+
+function hasApi(path: string): boolean {
+  return path.startsWith('/api/v1/') || resourceTypes.some(({ group }) => path.startsWith(`/apis/${group}/`));
 }
 
 function wantsTable({ headers }: ApiRequest): boolean {

@@ -142,8 +142,9 @@ async function listen(server: Server): Promise<number> {
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
+  const isText = typeof body === 'string';
+  response.writeHead(status, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
+  response.end(isText ? body : JSON.stringify(body));
 }
 
 /** JSON is YAML. */
