@@ -64,3 +64,23 @@ test('with all it can do proved where it takes random bytes', async () => {
   await writeFile(file, Buffer.alloc(sizeBytes, 0xaa));
   expect(await erase([overwriting])).toMatchObject({ method: 'overwrite', proof: { canaries: 64, reads: 'zeros' } });
 });
+
+test('a way that failed half-way does not prove the next', async () => {
+  await writeFile(file, Buffer.alloc(sizeBytes, 0xaa));
+  const halfWay: Run = async (command, args) => {
+    if (command === 'nvme' && args[0] === 'format') {
+      await writeFile(file, Buffer.alloc(sizeBytes, 0x17));
+      throw new AppError('command_failed', 'format: it broke off');
+    }
+    return ranWell(args[0] === 'sanitize-log' ? '{"sprog": 65535, "sstat": 1}' : '');
+  };
+  const disk = testDevice({ name: file, sizeBytes });
+  const options = readEraseOptions({ driver_internal_info: {} });
+  await expect(
+    eraseDisk({ ...services, run: halfWay }, disk, [formatting, sanitizing], options, () => undefined),
+  ).rejects.toMatchObject({
+    cause: {
+      errors: [expect.anything(), expect.objectContaining({ message: expect.stringContaining('still has at byte 0') })],
+    },
+  });
+});

@@ -7,7 +7,7 @@ import type { EraseOptions } from '#agent/erase/erase-options.ts';
 import { formatNvme, readNvmeAbilities, sanitizeNvme } from '#agent/erase/nvme.ts';
 import { overwrite, overwritePasses } from '#agent/erase/overwrite.ts';
 import { withRawDisk } from '#agent/erase/raw-disk.ts';
-import { type Canary, plantCanaries, proveErased } from '#agent/erase/samples.ts';
+import { type Evidence, noEvidence, plantCanaries, proveErased, readSamples } from '#agent/erase/samples.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { rereadPartitions, waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -48,7 +48,6 @@ export async function eraseDisk(
   onErased: OnErased,
 ): Promise<ErasedDisk> {
   const startedAt = services.clock.now().getTime();
-  const planted: { canaries: readonly Canary[] | undefined } = { canaries: undefined };
   const tried: string[] = [];
   const failures: unknown[] = [];
   for (const method of methods) {
@@ -57,9 +56,10 @@ export async function eraseDisk(
     const name = describeMethod(method);
     services.log.info({ disk: disk.name, serial: disk.serial, method: name }, 'erasing');
     try {
-      planted.canaries ??= await plant(services, disk, method);
+      // anew for each way: what one that failed half-way did must not prove the next
+      const before = await gatherEvidence(services, disk, method);
       await applyMethod(services, disk, method, options, onErased);
-      const proof = await prove(services, disk, method, planted.canaries ?? [], options);
+      const proof = await prove(services, disk, method, before, options);
       const seconds = (services.clock.now().getTime() - startedAt) / 1000;
       onErased(name, disk.sizeBytes, disk.sizeBytes);
       const { name: device, serial, wwn, model, sizeBytes: bytes } = disk;
@@ -87,22 +87,22 @@ export async function eraseDisk(
 }
 
 /**
- * @returns `undefined` when the disk takes none, which must not keep it from erasing itself: one whose sanitize has
- * failed refuses all else until another has succeeded
+ * Reads what the disk holds, and plants random bytes. A disk that takes none, or can't be read, must not be kept from
+ * erasing itself: one whose sanitize has failed refuses all else until another has succeeded.
  * @throws AppError `storage_error` for a method that needs to write itself.
  */
-async function plant(
-  { log }: EraseServices,
-  disk: BlockDevice,
-  method: EraseMethod,
-): Promise<readonly Canary[] | undefined> {
+async function gatherEvidence({ log }: EraseServices, disk: BlockDevice, method: EraseMethod): Promise<Evidence> {
+  const found: { -readonly [key in keyof Evidence]: Evidence[key] } = { ...noEvidence };
   try {
-    return await withRawDisk(disk, (raw, pool) => plantCanaries(raw, pool));
+    await withRawDisk(disk, async (raw, pool) => {
+      found.samples = await readSamples(raw, pool);
+      found.canaries = await plantCanaries(raw, pool);
+    });
   } catch (error) {
     if (!method.secure) throw error;
     log.warn({ err: error, disk: disk.name }, 'nothing could be written to the disk before its erase: less is proved');
-    return undefined;
   }
+  return found;
 }
 
 async function applyMethod(
@@ -159,13 +159,13 @@ async function prove(
   services: EraseServices,
   disk: BlockDevice,
   method: EraseMethod,
-  canaries: readonly Canary[],
+  before: Evidence,
   options: EraseOptions,
 ): Promise<EraseProof> {
   // a controller that has formatted itself announces its namespaces anew
   await waitForUdev(services.run);
   await services.run('blockdev', ['--flushbufs', disk.name]);
-  const proof = await withRawDisk(disk, (raw, pool) => proveErased(raw, pool, canaries));
+  const proof = await withRawDisk(disk, (raw, pool) => proveErased(raw, pool, before));
   const promisesZeros = method.kind === 'discard' || (method.kind === 'overwrite' && leavesZeros(options));
   if (promisesZeros && proof.reads !== 'zeros') {
     throw new AppError('storage_error', `${disk.name} does not read as zeros after ${describeMethod(method)}`);

@@ -5,7 +5,15 @@ import { assert, integer, property } from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { overwrite, overwritePasses } from '#agent/erase/overwrite.ts';
 import { type RawDisk, withRawDisk } from '#agent/erase/raw-disk.ts';
-import { plantCanaries, proveErased, sampleBytes, samplePlaces } from '#agent/erase/samples.ts';
+import {
+  type Evidence,
+  noEvidence,
+  plantCanaries,
+  proveErased,
+  readSamples,
+  sampleBytes,
+  samplePlaces,
+} from '#agent/erase/samples.ts';
 import type { SlotPool } from '#agent/image/slot-pool.ts';
 
 const bytes = 3 * 1024 * 1024 + 8192;
@@ -25,21 +33,25 @@ function withFile<T>(use: (raw: RawDisk, pool: SlotPool) => Promise<T>): Promise
   return withRawDisk({ name: file, sizeBytes: bytes }, use, (name) => open(name, 'r+'));
 }
 
+const gather = (canaries = 8): Promise<Evidence> =>
+  withFile(async (raw, pool) => ({
+    samples: await readSamples(raw, pool),
+    canaries: canaries === 0 ? [] : await plantCanaries(raw, pool, canaries),
+  }));
+const prove = (before: Evidence, count?: number) => withFile((raw, pool) => proveErased(raw, pool, before, count));
+
 describe('proof', () => {
   test('an erase that did nothing is found out', async () => {
-    const canaries = await withFile((raw, pool) => plantCanaries(raw, pool));
-    await expect(withFile((raw, pool) => proveErased(raw, pool, canaries))).rejects.toThrow(
+    await expect(prove(await gather())).rejects.toThrow(
       /still has at byte 0 what was written there before it was erased/,
     );
   });
 
   test('one that missed the last block is', async () => {
-    const canaries = await withFile((raw, pool) => plantCanaries(raw, pool, 8));
+    const before = await gather();
     const disk = await readFile(file);
     await writeFile(file, Buffer.concat([Buffer.alloc(bytes - sampleBytes), disk.subarray(-sampleBytes)]));
-    await expect(withFile((raw, pool) => proveErased(raw, pool, canaries))).rejects.toThrow(
-      new RegExp(`at byte ${bytes - sampleBytes} `),
-    );
+    await expect(prove(before)).rejects.toThrow(new RegExp(`at byte ${bytes - sampleBytes} `));
   });
 
   test.each([
@@ -47,17 +59,52 @@ describe('proof', () => {
     ['ones', 0xff],
     ['changed', 0x17],
   ] as const)('%s', async (reads, value) => {
-    const canaries = await withFile((raw, pool) => plantCanaries(raw, pool, 8));
-    expect(canaries).toHaveLength(8);
+    const before = await gather();
     await writeFile(file, Buffer.alloc(bytes, value));
-    const proof = await withFile((raw, pool) => proveErased(raw, pool, canaries, 16));
+    const proof = await prove(before);
     expect(proof).toMatchObject({ canaries: 8, reads });
-    expect(proof.samples).toBeGreaterThan(0);
+    expect(proof.samples).toBe(bytes / sampleBytes - 8);
+  });
+
+  test('one that only took the canaries away is found out', async () => {
+    const before = await gather();
+    const disk = await readFile(file);
+    for (const { offset } of before.canaries) disk.fill(0, offset, offset + sampleBytes);
+    await writeFile(file, disk);
+    await expect(prove(before)).rejects.toThrow(/still has at byte \d+ what it held before/);
+  });
+
+  test('what was blank may stay so', async () => {
+    await writeFile(file, Buffer.alloc(bytes));
+    const before = await gather();
+    await writeFile(file, Buffer.alloc(bytes));
+    expect(await prove(before)).toMatchObject({ canaries: 8, reads: 'zeros' });
   });
 
   test('a disk that ends too early is told of', async () => {
     await writeFile(file, Buffer.alloc(bytes - 4096));
-    await expect(withFile((raw, pool) => proveErased(raw, pool, []))).rejects.toThrow(`ends at byte ${bytes - 4096}`);
+    await expect(prove(noEvidence)).rejects.toThrow(`ends at byte ${bytes - 4096}`);
+  });
+});
+
+describe('of a disk that takes no writes', () => {
+  test('old data that an acknowledged erase left is found out', async () => {
+    await expect(prove(await gather(0))).rejects.toThrow(/still has at byte 0 what it held before/);
+  });
+
+  test('noise that is compared with nothing proves nothing', async () => {
+    await expect(prove(noEvidence)).rejects.toThrow(/took no random bytes .* reads neither as zeros nor as ones/);
+    const before = await gather(0);
+    await writeFile(file, Buffer.alloc(bytes, 0x17));
+    await expect(prove(before)).rejects.toThrow('reads neither as zeros nor as ones now: nothing proves the erase');
+  });
+
+  test('zeros prove an erase where there was something before, or nothing could be read', async () => {
+    const before = await gather(0);
+    await writeFile(file, Buffer.alloc(bytes));
+    expect(await prove(before)).toEqual({ canaries: 0, samples: bytes / sampleBytes, reads: 'zeros' });
+    expect(await prove(noEvidence)).toMatchObject({ canaries: 0, reads: 'zeros' });
+    await expect(prove(await gather(0))).rejects.toThrow('read as zeros before as it does now');
   });
 });
 
@@ -70,10 +117,17 @@ describe('places', () => {
         expect(places.at(-1)).toBe((Math.floor(size / sampleBytes) - 1) * sampleBytes);
         expect(new Set(places).size).toBe(places.length);
         expect(places).toEqual([...places].sort((a, b) => a - b));
-        expect(places.length).toBeLessThanOrEqual(count);
+        expect(places).toHaveLength(Math.min(count, Math.floor(size / sampleBytes)));
       }),
     );
     expect(samplePlaces(100, 5)).toEqual([]);
+  });
+
+  test('leave no stretch of two stripes out', () => {
+    const size = 2 ** 40;
+    const places = samplePlaces(size, 4096);
+    const gaps = places.slice(1).map((place, index) => place - (places[index] ?? 0));
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(2 * (size / 4096));
   });
 });
 

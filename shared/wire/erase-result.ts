@@ -26,7 +26,7 @@ const identity = {
 export const EraseProof = z.object({
   /** Places written with random bytes before, and read after: none had them any more. */
   canaries: z.int().nonnegative(),
-  /** Places read after that were not touched before. */
+  /** Other places read after, which are blank or hold something else than before. */
   samples: z.int().nonnegative(),
   /** What all of them held: zeros, ones, or something else than before. */
   reads: z.enum(['zeros', 'ones', 'changed']),
