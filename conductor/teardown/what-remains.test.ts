@@ -94,6 +94,57 @@ test('a node that is out of its cluster is joined again, not uncordoned', () => 
   expect(byHand.join()).not.toContain('uncordon');
 });
 
+const wiped: ToldFlow[] = [
+  {
+    flow: { kind: 'decommission', state: 'succeeded' },
+    steps: [
+      step('drain', { output: told([cordon]) }),
+      step('clear_labels', { output: told([label('rack')]) }),
+      step('shutdown_kubelet', { output: told([{ kind: 'kubelet', name: 'n1', message: 'its kubelet stops' }]) }),
+    ],
+  },
+  { flow: { kind: 'teardown', state: 'succeeded' }, steps: [step('power_off', { interface: 'deploy' })] },
+  { flow: { kind: 'wipe', state: 'succeeded' }, steps: [step('wipe_disks', { interface: 'deploy' })] },
+];
+const leave = (state: Step['state'], deeds: readonly Deed[] = []): ToldFlow => ({
+  flow: { kind: 'leave_cluster', state: state === 'succeeded' ? 'succeeded' : 'failed' },
+  steps: [step('remove_node', { state, output: told(deeds) })],
+});
+const stillThere = 'n1 is still in its Kubernetes cluster: `kubectl delete node n1`';
+
+test('a machine that was wiped gets no pods back: its node is to be deleted', () => {
+  expect(whatRemains('n1', wiped).byHand).toEqual([stillThere]);
+  expect(whatRemains('n1', [...wiped, leave('failed', [label('rack')])]).byHand).toEqual([stillThere]);
+  expect(whatRemains('n1', [leave('failed', [cordon, label('rack')])]).byHand).toEqual([stillThere]);
+  const stoppedBetween: ToldFlow[] = [
+    ...wiped.slice(0, 1),
+    {
+      flow: { kind: 'teardown', state: 'failed' },
+      steps: [step('power_off', { interface: 'deploy', state: 'failed' })],
+    },
+  ];
+  expect(whatRemains('n1', stoppedBetween).byHand).toEqual([stillThere]);
+  expect(whatRemains('n1', [...wiped, leave('succeeded')]).byHand).toEqual([]);
+});
+
+test('a node that was never in the cluster is not to be deleted from it', () => {
+  const message = 'the Kubernetes cluster at https://k has no node "n1"';
+  const drain = step('drain', { output: { deeds: [], messages: [{ message, error: false }] } });
+  const without: ToldFlow[] = [
+    { flow: { kind: 'decommission', state: 'succeeded' }, steps: [drain] },
+    ...wiped.slice(1),
+  ];
+  expect(whatRemains('n1', without).byHand).toEqual([]);
+});
+
+test('a teardown of which no step has begun leaves the way back as it is', () => {
+  const notBegun: ToldFlow = {
+    flow: { kind: 'teardown', state: 'aborted' },
+    steps: [step('power_off', { interface: 'deploy', state: 'skipped' })],
+  };
+  expect(whatRemains('n1', [...wiped.slice(0, 1), notBegun]).byHand.join()).toContain('kubectl uncordon n1');
+});
+
 test('disks count as wiped only when the wipe has succeeded', () => {
   const wipe = (state: Step['state'], output: unknown = null): ToldFlow => ({
     flow: { kind: 'wipe', state: 'failed' },

@@ -42,7 +42,7 @@ export function whatRemains(node: string, flows: readonly ToldFlow[]): WhatRemai
       ...(isOfClusters(step) ? lastObstacles(step) : []).map((message) => `${stepTitle(step)}: ${message}`),
     ]),
     notBegun: steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not begun`),
-    byHand: [...forClusters(node, deeds), ...forDisks(node, flows)],
+    byHand: [...forClusters(node, deeds, flows), ...forDisks(node, flows)],
   };
 }
 
@@ -87,25 +87,30 @@ function wipedDisks(output: unknown): string[] {
 }
 
 /** What brings the node back into its clusters, or out of them to the end. */
-function forClusters(node: string, deeds: readonly KeptDeed[]): string[] {
+function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly ToldFlow[]): string[] {
   const of = (kind: KeptDeed['kind']): KeptDeed[] => deeds.filter((deed) => deed.kind === kind);
   const labels = of('label').map(({ name, value = '' }) => `${name}=${value}`);
   const pods = of('pod').filter(({ message }) => message.includes('for good'));
   const isRemoved = of('node').some(({ sure }) => sure);
   const [kubelet] = of('kubelet');
+  const isTakenDown = flows.some(({ flow, steps }) => ends.has(flow.kind) && steps.some(hasBegun));
   return [
     ...(isRemoved
       ? [`${node} is no longer in its Kubernetes cluster: it comes back by joining it again`]
-      : [
-          ...(kubelet
-            ? [
-                `to have its kubelet back: \`kubectl label node ${node} ${decommissionLabel}-\`, then on ${node} ` +
-                  '`systemctl enable --now kubelet`',
-              ]
-            : []),
-          ...(of('cordon').length > 0 ? [`to let pods onto it again: \`kubectl uncordon ${node}\``] : []),
-        ]),
-    ...(labels.length > 0 ? [`to give it its labels back: \`kubectl label node ${node} ${labels.join(' ')}\``] : []),
+      : isTakenDown
+        ? stillInCluster(node, flows)
+        : [
+            ...(kubelet
+              ? [
+                  `to have its kubelet back: \`kubectl label node ${node} ${decommissionLabel}-\`, then on ${node} ` +
+                    '`systemctl enable --now kubelet`',
+                ]
+              : []),
+            ...(of('cordon').length > 0 ? [`to let pods onto it again: \`kubectl uncordon ${node}\``] : []),
+          ]),
+    ...(labels.length > 0 && !isTakenDown
+      ? [`to give it its labels back: \`kubectl label node ${node} ${labels.join(' ')}\``]
+      : []),
     ...(pods.length > 0
       ? [`pods that no controller makes anew have to be created again: ${pods.map(({ name }) => name).join(', ')}`]
       : []),
@@ -115,6 +120,30 @@ function forClusters(node: string, deeds: readonly KeptDeed[]): string[] {
         `${name}${value ? ` --peer-urls=${value.replaceAll(', ', ',')}` : ''}\``,
     ),
   ];
+}
+
+/** Flows after whose beginning the machine does not come back as it was. */
+const ends: ReadonlySet<ToldFlow['flow']['kind']> = new Set(['teardown', 'wipe', 'leave_cluster']);
+
+function hasBegun({ state }: MainStep): boolean {
+  return state !== 'pending' && state !== 'skipped';
+}
+
+/** Of a machine that is released or wiped: its node is nothing but an entry, which nobody else takes away. */
+function stillInCluster(node: string, flows: readonly ToldFlow[]): string[] {
+  const steps = flows.flatMap((each) => each.steps).filter(isOfClusters);
+  const isOver = steps.some(({ step, state }) => step === 'remove_node' && state === 'succeeded');
+  return steps.some(hasSeenNode) && !isOver
+    ? [`${node} is still in its Kubernetes cluster: \`kubectl delete node ${node}\``]
+    : [];
+}
+
+/** Whether the step has had the cluster's node before it. */
+function hasSeenNode({ step, state, output }: MainStep): boolean {
+  const { deeds, messages } = readReport(output);
+  if (messages.some(({ message }) => message.includes(' has no node '))) return false;
+  if (step === 'drain') return state === 'succeeded';
+  return step === 'remove_node' && deeds.length + messages.length > 0;
 }
 
 function forDisks(node: string, flows: readonly ToldFlow[]): string[] {
