@@ -23,7 +23,10 @@ export async function askForSteps(
   about: { readonly secrets: Secrets; readonly node: NodeRow; readonly ports: readonly PortRow[] },
 ): Promise<AgentOffer> {
   const name = `${kind}.get_${kind}_steps`;
-  const params = { node: dumpNode(about.secrets, about.node, null), ports: dumpPorts(about.ports) };
+  const params = {
+    node: dumpNode(about.secrets, about.node, { hardwareManagerVersion: null }),
+    ports: dumpPorts(about.ports),
+  };
   const result = await agent.post({ name, params }, { wait: true });
   if (result.command_status === 'FAILED' && isMissingExtension(result.command_error?.message)) {
     return { advertised: [], version: {} };

@@ -9,7 +9,7 @@ import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { readRequiredBoot } from '#conductor/nodes/read-required-boot.ts';
-import { isDeploying, sparing } from '#conductor/nodes/spared-disks.ts';
+import { sparing } from '#conductor/nodes/spared-disks.ts';
 import { mask, maskDocument } from '#conductor/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -60,7 +60,7 @@ export async function answerAgent(
   return {
     node: {
       uuid: node.uuid,
-      properties: maskDocument(isDeploying(node) ? sparing(node.properties, node) : node.properties),
+      properties: maskDocument(sparing(node.properties, node)),
       instance_info: {},
       driver_internal_info: { agent_secret_token: mask },
       links: ['v1/', ''].map((prefix, index) => ({

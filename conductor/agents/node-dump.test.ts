@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dumpNode } from '#conductor/agents/node-dump.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
@@ -31,6 +32,17 @@ test('the node in a command tells what steps go by, and no secret of the instanc
     instance_info: { ...told, ...secrets },
   });
   const node = await getNode(api.context.db, uuid);
-  expect(dumpNode(testSecrets, node, null)).toMatchObject({ uuid, driver_info: { agent_burnin_cpu_timeout: 2 } });
-  expect(dumpNode(testSecrets, node, null)['instance_info']).toEqual(told);
+  const asked = { hardwareManagerVersion: null };
+  expect(dumpNode(testSecrets, node, asked)).toMatchObject({ uuid, driver_info: { agent_burnin_cpu_timeout: 2 } });
+  expect(dumpNode(testSecrets, node, asked)['instance_info']).toEqual(told);
+});
+
+test('what a wipe has preserved is on the skip list of every flow but a wipe', async () => {
+  const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
+  const node = { ...(await getNode(api.context.db, uuid)), sparedDisks: [{ serial: 'DATA', wwn: null }] };
+  const told = (kind: FlowKindName) =>
+    dumpNode(testSecrets, node, { hardwareManagerVersion: null, kind })['properties'];
+  const kinds = ['deploy', 'clean', 'manual_clean', 'service'] as const;
+  for (const kind of kinds) expect(told(kind)).toEqual({ skip_block_devices: [{ serial: 's== DATA' }] });
+  expect(told('wipe')).toEqual({});
 });

@@ -1,7 +1,8 @@
 import { agentInstanceInfo, agentSettings } from '#conductor/agents/agent-settings.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
-import { isDeploying, sparing } from '#conductor/nodes/spared-disks.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import { propertiesIn } from '#conductor/nodes/spared-disks.ts';
 import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
 
@@ -12,7 +13,7 @@ import type { Secrets } from '#conductor/secrets/secrets.ts';
 export function dumpNode(
   secrets: Secrets,
   node: NodeRow,
-  hardwareManagerVersion: Record<string, string> | null,
+  about: { readonly hardwareManagerVersion: Record<string, string> | null; readonly kind?: FlowKindName },
 ): Record<string, unknown> {
   // files that the node's properties inject are for the agent alone
   const properties = openNodeDocument(secrets, node, 'properties');
@@ -32,10 +33,10 @@ export function dumpNode(
       disk_erasure_concurrency: 4,
       // a card that is locked by hand must not keep a machine from ever being clean: the result tells of it
       agent_erase_skip_read_only: true,
-      hardware_manager_version: hardwareManagerVersion ?? {},
+      hardware_manager_version: about.hardwareManagerVersion ?? {},
     },
     instance_info: agentInstanceInfo(node.instanceInfo),
-    properties: isDeploying(node) ? sparing(properties, node) : properties,
+    properties: propertiesIn(about.kind, { ...node, properties }),
     extra: node.extra,
     provision_state: node.provisionState,
     resource_class: node.resourceClass,

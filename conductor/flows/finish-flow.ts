@@ -138,8 +138,9 @@ async function endInSuccess(
   const kind = flowKinds[flow.kind];
   const conductor = context.config.conductorName;
   await endFlow(context, tx, flow, { state: 'succeeded' });
-  const event = flow.kind === 'clean' || flow.kind === 'wipe' ? cleanedEvent(node) : kind.events.done;
+  const event = flow.kind === 'clean' || flow.kind === 'wipe' ? cleanedEvent(node, flow) : kind.events.done;
   if (!event) return;
+  await noteInstance(tx, node, flow);
   const moved = await applyEvent(tx, node, event, {
     conductor,
     target: kind.next ? flowKinds[kind.next].target : null,
@@ -150,8 +151,15 @@ async function endInSuccess(
   else if (node.automatedClean ?? context.config.automatedClean) {
     await followWith(tx, { node, flow, kind: 'clean' });
   } else {
-    await applyEvent(tx, moved, cleanedEvent(node), { conductor, target: null });
+    await applyEvent(tx, moved, cleanedEvent(node, flow), { conductor, target: null });
   }
+}
+
+/** What follows from an instance that runs. */
+async function noteInstance(tx: Transaction, node: NodeRow, { kind }: FlowRow): Promise<void> {
+  if (kind !== 'deploy' && kind !== 'adopt') return;
+  // what is adopted was not deployed by us: the disk of an instance before it may hold its data
+  await updateNode(tx, node.uuid, { instanceCameUp: true, ...(kind === 'adopt' ? { osDisk: null } : {}) });
 }
 
 /** What a flow has promised to be followed by, for whom it was asked. */
@@ -167,9 +175,15 @@ async function followWith(
   await insertFlow(tx, { nodeUuid: node.uuid, kind, ...asked, wipe, steps });
 }
 
-/** A retired node gets no further instance: it rests where it can't be deployed (ironic-api.md §3.8). */
-function cleanedEvent(node: Pick<NodeRow, 'retired'>): 'cleaned' | 'done' {
-  return node.retired ? 'cleaned' : 'done';
+/**
+ * A retired node gets no further instance: it rests where it can't be deployed (ironic-api.md §3.8). So does one that a
+ * site action has wiped: it is in its cluster still, and in the pool it would be anybody's at once.
+ */
+function cleanedEvent(
+  node: Pick<NodeRow, 'retired'>,
+  { kind, actionId }: Pick<FlowRow, 'kind' | 'actionId'>,
+): 'cleaned' | 'done' {
+  return node.retired || (kind === 'wipe' && actionId !== null) ? 'cleaned' : 'done';
 }
 
 async function endInFailure(

@@ -1,8 +1,10 @@
+import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 import type { Plan } from '#conductor/flows/read-plan.ts';
 import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
 import { takesAnyTime } from '#conductor/flows/step-durations.ts';
+import type { SparedDisk } from '#conductor/nodes/spared-disks.ts';
 
 /** What the operator should know of a plan that its steps don't say (pure). */
 export function planWarnings(
@@ -10,7 +12,7 @@ export function planWarnings(
     readonly facts: Pick<Plan['facts'], 'isStale' | 'withoutAgent'>;
   },
   request: Pick<PlanRequest, 'kind'>,
-  node: { readonly isFastTracked: boolean },
+  node: { readonly isFastTracked: boolean; readonly sparedDisks?: NodeRow['sparedDisks'] },
 ): string[] {
   const kind = flowKinds[request.kind];
   const { inventoriedAt: inventoried, facts, steps } = plan;
@@ -30,6 +32,7 @@ export function planWarnings(
       ? ['The disks are not known: inspect or clean the node once to see what will be destroyed.']
       : []),
     ...(usesDisks && inventoried ? [`Disks as inventoried ${inventoried.toISOString()}.`] : []),
+    ...(usesDisks && request.kind !== 'wipe' ? warnOfSpared(node.sparedDisks ?? []) : []),
     ...plan.destroys.warnings,
   ];
 }
@@ -52,6 +55,14 @@ function warnOfFastTrack(steps: readonly PlannedStep[]): string[] {
   return [
     `Fast track: where the ramdisk of an earlier flow still runs, ${stepKey(boots)} boots nothing; that is one reboot ` +
       'less than is counted here, and less time.',
+  ];
+}
+
+function warnOfSpared(spared: readonly SparedDisk[]): string[] {
+  if (spared.length === 0) return [];
+  const names = spared.map(({ serial, wwn }) => serial ?? wwn).join(', ');
+  return [
+    `A wipe has preserved ${names}: no step touches them until the next instance is released, but a wipe of all disks.`,
   ];
 }
 

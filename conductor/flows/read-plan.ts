@@ -10,7 +10,7 @@ import { type PlanRequest, readPlanFacts } from '#conductor/flows/read-plan-fact
 import { sealSteps } from '#conductor/flows/seal-steps.ts';
 import { latestInventory } from '#conductor/inspection/inventory-store.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
-import { sparing } from '#conductor/nodes/spared-disks.ts';
+import { propertiesIn } from '#conductor/nodes/spared-disks.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
@@ -47,7 +47,7 @@ export async function readPlan(
   const steps = planSteps(kind, facts);
   await checkPlannedSettings(context.db, node.uuid, steps);
   const inventory = steps.some((step) => step.inBand) ? await latestInventory(context.db, node.uuid) : undefined;
-  const properties = request.kind === 'deploy' ? sparing(node.properties, node) : node.properties;
+  const properties = propertiesIn(request.kind, node);
   const destroys = planDestroys(steps, { disks: inventory?.disks, node: { ...node, properties } });
   const isComplete = !kind.inBand || facts.withoutAgent !== undefined || facts.advertised !== undefined;
   const subject = await readSubject(context, node, request);

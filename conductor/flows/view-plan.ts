@@ -79,7 +79,10 @@ export async function viewPlan(
       by,
     })),
     steps: plan.steps.map((step, index) => viewStep(step, index + 1, seconds.each[index] ?? null)),
-    warnings: planWarnings(plan, request, { isFastTracked: isFastTracked(context.config, node) }),
+    warnings: planWarnings(plan, request, {
+      isFastTracked: isFastTracked(context.config, node),
+      sparedDisks: node.sparedDisks,
+    }),
   };
 }
 

@@ -36,6 +36,8 @@ const row: NodeRow = {
   targetRaidConfig: {},
   osDisk: null,
   sparedDisks: null,
+  instanceCameUp: false,
+  owedWipe: null,
   raidConfig: {},
   bootMode: null,
   targetBootMode: null,
@@ -85,6 +87,14 @@ describe('viewNode', () => {
     expect(view(96, deploying)).toMatchObject({ deploy_step: current, clean_step: {} });
     const cleaning = { ...noSurroundings, currentStep: { ...current, kind: 'clean' as const } };
     expect(view(96, cleaning)).toMatchObject({ deploy_step: {}, clean_step: current });
+  });
+
+  test('tells of a wipe that is owed', () => {
+    const owing = viewNode({ ...row, owedWipe: { preserveLocalStorage: true } }, noSurroundings, {
+      version: 96,
+      conductorOf: () => 'c1',
+    });
+    expect(owing['driver_internal_info']).toEqual({ baton_owed_wipe: { preserve_local_storage: true } });
   });
 
   test('names interfaces as Ironic does', () => {

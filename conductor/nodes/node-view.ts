@@ -65,7 +65,7 @@ const fieldValues: Readonly<
   description: (node) => node.description,
   driver: (node) => node.driver,
   driver_info: (node) => maskDocument(node.driverInfo),
-  driver_internal_info: (node, { agent }) => ({ ...internalInfo(agent), ...osDiskInfo(node) }),
+  driver_internal_info: (node, { agent }) => ({ ...internalInfo(agent), ...wipeInfo(node) }),
   extra: (node) => node.extra,
   fault: (node) => node.fault,
   firmware_interface: (node) => interfaceOf(node, 'firmware'),
@@ -121,9 +121,10 @@ function stepOf(current: NodeSurroundings['currentStep'], kind: FlowKindName): J
   return { interface: stepInterface, step, args: maskDocument(args), priority };
 }
 
-/** Baton's own: what a wipe that preserves local storage erases, and what the last one has preserved. */
-function osDiskInfo({ osDisk, sparedDisks }: NodeRow): JsonObject {
+/** Baton's own: what a wipe that preserves local storage erases, what the last one has preserved, and what is owed. */
+function wipeInfo({ osDisk, sparedDisks, owedWipe }: NodeRow): JsonObject {
   return {
+    ...(owedWipe ? { baton_owed_wipe: { preserve_local_storage: owedWipe.preserveLocalStorage } } : {}),
     ...(osDisk ? { baton_os_disk: osDisk } : {}),
     ...(sparedDisks ? { baton_spared_disks: sparedDisks } : {}),
   };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isDeploying, sparedDisks, sparing } from '#conductor/nodes/spared-disks.ts';
+import { propertiesIn, sparedDisks, sparing } from '#conductor/nodes/spared-disks.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 
@@ -40,7 +40,9 @@ test('nothing changes where nothing was preserved, or the list is wrong', () => 
   expect(sparing(properties, { sparedDisks: [{ serial: 'A', wwn: null }] })).toBe(properties);
 });
 
-test('while the node is deployed', () => {
-  expect(isDeploying({ provisionState: 'deploying' })).toBe(true);
-  expect(isDeploying({ provisionState: 'cleaning' })).toBe(false);
+test('cleaning goes by it as the deploy does, and a wipe alone does not', () => {
+  const node = { properties: { cpus: 8 }, sparedDisks: [{ serial: 'A', wwn: null }] };
+  const kinds = ['clean', 'manual_clean', 'deploy', 'service'] as const;
+  for (const kind of kinds) expect(propertiesIn(kind, node)).toHaveProperty('skip_block_devices');
+  expect(propertiesIn('wipe', node)).toBe(node.properties);
 });

@@ -1,5 +1,5 @@
 import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
 /** A disk that a wipe has preserved, by what it is known again. */
@@ -7,8 +7,6 @@ export interface SparedDisk {
   readonly serial: string | null;
   readonly wwn: string | null;
 }
-
-const deployStates: readonly ProvisionState[] = ['deploying', 'wait call-back', 'deploy hold'];
 
 /** What a deploy after this wipe has to leave alone; disks without serial number and WWN can't be told from others. */
 export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDisk[] {
@@ -18,8 +16,9 @@ export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDis
 }
 
 /**
- * The node's properties with what a wipe has preserved on the skip list (agent-protocol.md §6.6): without it the next
- * deploy could take such a disk for the root device or for an array, when names or sizes are alike. Pure.
+ * The node's properties with what a wipe has preserved on the skip list (agent-protocol.md §6.6): without it cleaning
+ * would erase such a disk, and the next deploy could take it for the root device or for an array, when names or sizes are
+ * alike. Pure.
  */
 export function sparing(properties: JsonObject, { sparedDisks: spared }: Pick<NodeRow, 'sparedDisks'>): JsonObject {
   const listed = properties['skip_block_devices'] ?? [];
@@ -28,9 +27,12 @@ export function sparing(properties: JsonObject, { sparedDisks: spared }: Pick<No
   return { ...properties, skip_block_devices: [...(listed as readonly unknown[]), ...spared.map(asHints)] };
 }
 
-/** Whether the node is being deployed: other flows may erase what was preserved, when they are asked to. */
-export function isDeploying({ provisionState }: Pick<NodeRow, 'provisionState'>): boolean {
-  return deployStates.includes(provisionState);
+/** What the agent is to go by in a flow of this kind: a wipe says itself what is erased, and nothing else may. */
+export function propertiesIn(
+  kind: FlowKindName | undefined,
+  { properties, sparedDisks: spared }: Pick<NodeRow, 'properties' | 'sparedDisks'>,
+): JsonObject {
+  return kind === 'wipe' ? properties : sparing(properties, { sparedDisks: spared });
 }
 
 function asHints({ serial, wwn }: SparedDisk): JsonObject {

@@ -2,6 +2,7 @@ import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid 
 import { allocations } from '#conductor/db/schema/allocation.ts';
 import { chassis } from '#conductor/db/schema/chassis.ts';
 import type { BootMode } from '#conductor/drivers/interfaces.ts';
+import type { WipeWish } from '#conductor/flows/flow-states.ts';
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 import type { SparedDisk } from '#conductor/nodes/spared-disks.ts';
@@ -57,6 +58,10 @@ export const nodes = pgTable(
     osDisk: jsonb().$type<OsDisk>(),
     /** What a wipe has preserved for the next instance: no deploy may touch it. null = nothing. */
     sparedDisks: jsonb().$type<readonly SparedDisk[]>(),
+    /** An instance has come up, or was adopted, since: what was preserved for it ends when it is released. */
+    instanceCameUp: boolean().notNull().default(false),
+    /** A wipe that was asked for, until a receipt proves it: nothing else makes the node available. */
+    owedWipe: jsonb().$type<WipeWish>(),
     /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not tell. */
     bootMode: text().$type<BootMode>(),
     secureBoot: boolean(),

@@ -17,8 +17,9 @@ export const releaseInstance: ConductorStep = {
         instanceUuid: null,
         allocationUuid: null,
         instanceName: null,
-        // what an earlier wipe has preserved was for this instance; the one that follows may preserve it anew
-        sparedDisks: null,
+        // what a wipe has preserved was for an instance that has come up, or is for one that is still to come
+        sparedDisks: node.instanceCameUp ? null : node.sparedDisks,
+        instanceCameUp: false,
       });
       if (node.allocationUuid !== null) {
         const caller = { user: flow.requestedBy ?? undefined };

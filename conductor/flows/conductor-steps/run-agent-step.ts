@@ -63,7 +63,7 @@ export async function sendAgentStep(
     name: inBand.executeCommand,
     params: {
       step: request,
-      node: dumpNode(context.secrets, context.node, flow.hardwareManagerVersion),
+      node: dumpNode(context.secrets, context.node, flow),
       ports: dumpPorts(await context.ports()),
       [inBand.versionKey]: flow.hardwareManagerVersion,
     },

@@ -15,9 +15,7 @@ export const verifyPower: ConductorStep = {
     });
     if (!powerState) throw new AppError('bmc_error', 'the BMC does not know whether the machine is on');
     const firmware = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
-    // what is adopted was not deployed by us: the disk of an instance before it may hold its data
-    const forgotten = context.flow.kind === 'adopt' ? { osDisk: null, sparedDisks: null } : {};
-    const known = { powerState, powerFailures: 0, ...firmware, ...forgotten };
+    const known = { powerState, powerFailures: 0, ...firmware };
     await context.record((tx) => updateNode(tx, context.node.uuid, known));
     await cacheBiosSettings(context, { describe: true });
     return { kind: 'done', output: { power_state: powerState } };

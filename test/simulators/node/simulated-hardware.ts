@@ -33,6 +33,8 @@ export interface StepTime {
   readonly step: string;
   readonly startedAt: number;
   readonly endedAt: number;
+  /** `skip_block_devices` as the command has it. */
+  readonly skipList: unknown;
 }
 
 export interface SimulatedHardwareOptions {
@@ -65,20 +67,11 @@ type Disks = readonly Pick<DiskInfo, 'name' | 'serial' | 'wwn' | 'model' | 'size
 
 const standardSteps = { prepare_disks: 90, tune_image: 70 };
 
-/** A hardware manager whose steps do nothing but what the faults say, and are recorded. */
-export function simulatedHardware(
-  options: SimulatedHardwareOptions,
-  faults: NodeFaults,
-  record: StepRecord,
-  death: AbortController,
-  disks: Disks = [],
-): HardwareManager {
-  const act = async (
-    context: AgentContext,
-    step: string,
-    entry: string,
-    output: unknown = null,
-  ): Promise<StepOutcome> => {
+type Act = (context: AgentContext, step: string, entry: string, output?: unknown) => Promise<StepOutcome>;
+
+/** What every step does: nothing but what the faults say, and it is recorded. */
+function actor(options: SimulatedHardwareOptions, faults: NodeFaults, record: StepRecord, death: AbortController): Act {
+  return async (context: AgentContext, step: string, entry: string, output: unknown = null): Promise<StepOutcome> => {
     const startedAt = performance.now();
     if (faults.dieInStep === step) {
       if (!faults.diesAgain) delete faults.dieInStep;
@@ -97,9 +90,36 @@ export function simulatedHardware(
     }
     context.reportProgress({ phase: step, done_bytes: 1, total_bytes: 1 });
     record.disk.push(entry);
-    record.stepTimes.push({ step, startedAt, endedAt: performance.now() });
+    const skipList = context.node.properties['skip_block_devices'];
+    record.stepTimes.push({ step, startedAt, endedAt: performance.now(), skipList });
     return { kind: 'done', output };
   };
+}
+
+function pluginTask(act: Act): OfferedStep['step'] {
+  return defineStep<AgentContext, PluginTaskArgs>({
+    ...pluginTaskStep,
+    priority: 0,
+    description: "pretends to run a plugin's task",
+    args: PluginTaskArgs,
+    run: (context, { plugin, task, stage, cmd, plugin_files: files = {} }) =>
+      act(
+        context,
+        pluginTaskStep.step,
+        `${plugin} ${task} ${stage}: ${cmd} with ${Object.keys(files).join(', ') || 'nothing'}`,
+      ),
+  });
+}
+
+/** A hardware manager whose steps do nothing but what the faults say, and are recorded. */
+export function simulatedHardware(
+  options: SimulatedHardwareOptions,
+  faults: NodeFaults,
+  record: StepRecord,
+  death: AbortController,
+  disks: Disks = [],
+): HardwareManager {
+  const act = actor(options, faults, record, death);
   const writeImage = defineStep({
     interface: 'deploy',
     step: 'write_image',
@@ -140,18 +160,6 @@ export function simulatedHardware(
       run: (context: AgentContext) => act(context, step, step),
     }),
   });
-  const runPluginTask = defineStep<AgentContext, PluginTaskArgs>({
-    ...pluginTaskStep,
-    priority: 0,
-    description: "pretends to run a plugin's task",
-    args: PluginTaskArgs,
-    run: (context, { plugin, task, stage, cmd, plugin_files: files = {} }) =>
-      act(
-        context,
-        pluginTaskStep.step,
-        `${plugin} ${task} ${stage}: ${cmd} with ${Object.keys(files).join(', ') || 'nothing'}`,
-      ),
-  });
   return {
     className: 'SimulatedHardwareManager',
     name: 'simulated',
@@ -160,7 +168,7 @@ export function simulatedHardware(
     steps: {
       deploy: [
         { step: writeImage, priority: 0 },
-        ...(options.runsPluginTasks ? [{ step: runPluginTask, priority: 0 }] : []),
+        ...(options.runsPluginTasks ? [{ step: pluginTask(act), priority: 0 }] : []),
         ...Object.entries(options.deploySteps ?? standardSteps).map(([step, priority]) => plain({ step, priority })),
       ],
       clean: [
