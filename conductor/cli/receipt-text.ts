@@ -2,7 +2,7 @@ import { printable } from '#conductor/cli/fit-screen.ts';
 import { formatBytes } from '#conductor/cli/render-flow.ts';
 import type { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 
-type Disk = WipeReceipt['disks_not_seen'][number];
+type Disk = Omit<WipeReceipt['disks_not_seen'][number], 'excuse'>;
 type SwitchPort = WipeReceipt['switch_ports'][number];
 
 /** A receipt as people read it. Pure. */
@@ -26,7 +26,7 @@ export function receiptLines(receipt: WipeReceipt): string[] {
     ...(left.length === 0 ? [] : [`left alone: ${left.length}`]),
     ...left.map((disk) => `  ${identify(disk)}: ${disk.reason}`),
     ...(unseen.length === 0 ? [] : [`in the inventory, but not met by the wipe: ${unseen.length}`]),
-    ...unseen.map((disk) => `  ${identify(disk)}`),
+    ...unseen.map((disk) => `  ${identify(disk)}${disk.excuse === null ? '' : `: ${printable(disk.excuse)}`}`),
     ...receipt.switch_ports.map(switchPortText),
   ].map(printable);
 }

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { applyInspection } from '#conductor/inspection/apply-inspection.ts';
-import { findInventory, latestInventory, recordInventory } from '#conductor/inspection/inventory-store.ts';
+import { findInventory, latestInventory, recordInspected } from '#conductor/inspection/inventory-store.ts';
 import recordedReport from '#conductor/inspection/recorded-report.json' with { type: 'json' };
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -153,15 +153,15 @@ describe('GET /v1/nodes/{node}/inventory', () => {
       status: 404,
       fault: `Node inventory record for node ${nodeUuid} could not be found.`,
     });
-    await recordInventory(api.context.db, { nodeUuid, inventory, pluginData: { a: 1 } });
+    await recordInspected(api.context.db, { nodeUuid, inventory, pluginData: { a: 1 } });
     expect((await api.call('GET', '/v1/nodes/n1/inventory')).body).toEqual({ inventory, plugin_data: { a: 1 } });
     expect((await api.call('GET', '/v1/nodes/n1/inventory', undefined, '1.80')).status).toBe(404);
   });
 
   test('a later look keeps the plugin data, and tells the disks', async () => {
-    await recordInventory(api.context.db, { nodeUuid, inventory: {}, pluginData: { a: 1 } });
+    await recordInspected(api.context.db, { nodeUuid, inventory: {}, pluginData: { a: 1 } });
     expect(await latestInventory(api.context.db, nodeUuid)).toBeUndefined();
-    await recordInventory(api.context.db, { nodeUuid, inventory });
+    await recordInspected(api.context.db, { nodeUuid, inventory });
     expect((await findInventory(api.context.db, nodeUuid))?.pluginData).toEqual({ a: 1 });
     expect((await latestInventory(api.context.db, nodeUuid))?.disks).toMatchObject([
       { name: '/dev/vda', serial: 's1', model: null, sizeBytes: 8 * 1024 ** 3, contents },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import type { PortRow } from '#conductor/db/schema/port.ts';
-import { recordInventory } from '#conductor/inspection/inventory-store.ts';
+import { recordInspected } from '#conductor/inspection/inventory-store.ts';
 import { planInspection } from '#conductor/inspection/plan-inspection.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
@@ -65,7 +65,7 @@ export async function applyInspection(
     Object.assign(learned, switchPortOf(port.address, localLinkConnection));
   }
 
-  await recordInventory(tx, {
+  await recordInspected(tx, {
     nodeUuid,
     inventory: found.inventory,
     pluginData: { ...found.pluginData, ...plan.pluginData },

@@ -1,7 +1,7 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import { findInspectedNode } from '#conductor/inspection/find-inspected-node.ts';
-import { recordInventory } from '#conductor/inspection/inventory-store.ts';
+import { recordInspected } from '#conductor/inspection/inventory-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
@@ -36,7 +36,7 @@ export async function continueInspection(
   // the logs of a machine that is well are of no use, and large
   const { inventory, logs: _, ...pluginData } = body;
   await context.db.transaction(async (tx) => {
-    await recordInventory(tx, { nodeUuid: node.uuid, inventory: inventory as JsonObject, pluginData });
+    await recordInspected(tx, { nodeUuid: node.uuid, inventory: inventory as JsonObject, pluginData });
     await addHistory(tx, {
       nodeUuid: node.uuid,
       severity: 'INFO',

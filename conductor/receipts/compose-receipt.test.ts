@@ -12,9 +12,9 @@ test('every disk is told: wiped with its proof, left alone with its reason, or n
       result: { erased: [erasedDisk('OS', { tried: ['nvme format: refused'] })], skipped: [kept] },
       inventoried: [
         // the kernel has named them the other way round since
-        { device: '/dev/sdb', serial: 'OS', wwn: null, model: 'ST4000', sizeBytes: 4_000_787_030_016 },
-        { device: '/dev/sda', serial: 'KEPT', wwn: null, model: 'ST8', sizeBytes: 8_001_563_222_016 },
-        { device: '/dev/sdc', serial: 'DEAD', wwn: null, model: 'ST4000', sizeBytes: 1 },
+        { device: '/dev/sdb', serial: 'OS', wwn: null, model: 'ST4000', sizeBytes: 4_000_787_030_016, excuse: null },
+        { device: '/dev/sda', serial: 'KEPT', wwn: null, model: 'ST8', sizeBytes: 8_001_563_222_016, excuse: null },
+        { device: '/dev/sdc', serial: 'DEAD', wwn: null, model: 'ST4000', sizeBytes: 1, excuse: null },
       ],
     }),
   );
@@ -40,7 +40,14 @@ test('every disk is told: wiped with its proof, left alone with its reason, or n
 });
 
 test('of namespaces with one serial number each is told for itself', () => {
-  const namespace = (wwn: string) => ({ device: '/dev/nvme0n1', serial: 'S', wwn, model: null, sizeBytes: 1 });
+  const namespace = (wwn: string) => ({
+    device: '/dev/nvme0n1',
+    serial: 'S',
+    wwn,
+    model: null,
+    sizeBytes: 1,
+    excuse: null,
+  });
   const skipped = [{ device: '/dev/nvme0n2', serial: 'S', wwn: 'eui.02', model: null, reason: skipReasons.preserved }];
   const receipt = composeReceipt(
     receiptFacts({
@@ -59,7 +66,7 @@ test('a machine without disks has a receipt that says so', () => {
 });
 
 const preserved = { device: '/dev/sdb', serial: 'S', wwn: null, model: null, reason: skipReasons.preserved };
-const inventoried = [{ device: '/dev/sda', serial: 'S', wwn: null, model: null, sizeBytes: 1 }];
+const inventoried = [{ device: '/dev/sda', serial: 'S', wwn: null, model: null, sizeBytes: 1, excuse: null }];
 
 test.each<[string, Partial<ReceiptFacts>, string]>([
   [
@@ -90,7 +97,12 @@ test.each<[string, Partial<ReceiptFacts>, string]>([
   [
     'disks that the ramdisk did not find',
     { result: { erased: [], skipped: [] }, inventoried },
-    "the wipe met no disk, and the machine's inventory has /dev/sda (serial S)",
+    'the wipe has not met /dev/sda (serial S), which this machine had',
+  ],
+  [
+    'a disk that was pulled out or is dead',
+    { result: { erased: [erasedDisk('A')], skipped: [] }, inventoried },
+    'the wipe has not met /dev/sda (serial S), which this machine had',
   ],
 ])('%s is not signed', (_, facts, message) => {
   expect(() => composeReceipt(receiptFacts(facts))).toThrow(message);

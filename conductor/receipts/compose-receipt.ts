@@ -1,17 +1,9 @@
 import { matchDisks } from '#conductor/inspection/match-disks.ts';
+import { type InventoriedDisk, nameDisk, refuseUnmet } from '#conductor/receipts/inventoried-disks.ts';
 import type { LeftDisk, WipedDisk, WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 import { receiptKind, receiptVersion } from '#conductor/receipts/receipt-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-result.ts';
-
-/** A disk as the machine's inventory has it; `null` where the hardware is silent. */
-export interface InventoriedDisk {
-  readonly device: string;
-  readonly model: string | null;
-  readonly serial: string | null;
-  readonly wwn: string | null;
-  readonly sizeBytes: number | null;
-}
 
 /** All that a receipt is made of. */
 export interface ReceiptFacts
@@ -56,29 +48,22 @@ function refuseUnproved({ result, preserveLocalStorage, inventoried }: ReceiptFa
   const { erased, skipped } = result;
   const unproved = erased.filter(({ proof }) => !isEvidence(proof));
   if (unproved.length > 0)
-    throw refusal(`nothing that was read back proves the wipe of ${unproved.map(nameOf).join(', ')}`);
+    throw refusal(`nothing that was read back proves the wipe of ${unproved.map(nameDisk).join(', ')}`);
   const preserved = skipped.filter(({ reason }) => reason === skipReasons.preserved);
   if (preserved.length > 0 && !preserveLocalStorage) {
-    throw refusal(`${preserved.map(nameOf).join(', ')} was preserved, which nobody has asked for`);
+    throw refusal(`${preserved.map(nameDisk).join(', ')} was preserved, which nobody has asked for`);
   }
-  if (erased.length > 0) return;
-  if (preserveLocalStorage) throw refusal('no disk with an operating system was wiped');
-  if (skipped.length === 0 && inventoried.length > 0) {
-    throw refusal(`the wipe met no disk, and the machine's inventory has ${inventoried.map(nameOf).join(', ')}`);
-  }
+  if (!preserveLocalStorage) refuseUnmet(inventoried, result);
+  else if (erased.length === 0) throw refusal('no disk with an operating system was wiped');
 }
 
 function refusal(reason: string): AppError {
   return new AppError('storage_error', `no receipt is signed for what is not proved: ${reason}`);
 }
 
-function nameOf({ device, serial }: { readonly device: string; readonly serial: string | null }): string {
-  return serial === null ? device : `${device} (serial ${serial})`;
-}
-
 function wipedDisk(disk: EraseResult['erased'][number]): WipedDisk {
   const { device, model, serial, wwn, bytes, method, proof, seconds, tried } = disk;
-  if (!isEvidence(proof)) throw refusal(`nothing that was read back proves the wipe of ${nameOf(disk)}`);
+  if (!isEvidence(proof)) throw refusal(`nothing that was read back proves the wipe of ${nameDisk(disk)}`);
   return { device, model, serial, wwn, size_bytes: bytes, method, proof, seconds, tried: [...(tried ?? [])] };
 }
 

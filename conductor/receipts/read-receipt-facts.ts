@@ -4,11 +4,9 @@ import type { Queryable } from '#conductor/db/open.ts';
 import { type FlowRow, flows } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { type PortRow, switchPorts } from '#conductor/db/schema/port.ts';
-import { findInventory } from '#conductor/inspection/inventory-store.ts';
-import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
-import type { InventoriedDisk } from '#conductor/receipts/compose-receipt.ts';
+import { findInventory, latestInventory } from '#conductor/inspection/inventory-store.ts';
+import { type InventoriedDisk, inventoriedDisks } from '#conductor/receipts/inventoried-disks.ts';
 import type { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
-import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 const text = z.string().nullish().catch(null);
 const SystemVendor = z.object({
@@ -18,12 +16,12 @@ const SystemVendor = z.object({
 /** What the machine is, as a ramdisk last read it. */
 export async function readMachine(
   db: Queryable,
-  node: Pick<NodeRow, 'uuid' | 'name'>,
+  node: Pick<NodeRow, 'uuid' | 'name' | 'properties'>,
   ports: readonly PortRow[],
 ): Promise<{ readonly node: WipeReceipt['node']; readonly inventoried: readonly InventoriedDisk[] }> {
   const row = await findInventory(db, node.uuid);
   const vendor = SystemVendor.safeParse(row?.inventory).data?.system_vendor;
-  const disks = InventoryDocument.safeParse(row?.inventory).data?.disks ?? [];
+  const disks = (await latestInventory(db, node.uuid))?.toMeet ?? [];
   const told = (value: string | null | undefined): string | null => value?.trim() || null;
   return {
     node: {
@@ -35,11 +33,7 @@ export async function readMachine(
       macs: ports.map(({ address }) => address),
       inventory_at: row?.collectedAt.toISOString() ?? null,
     },
-    inventoried: disks
-      .map((disk) => toKnownDisk(disk))
-      // arrays go with their members
-      .filter(({ type }) => type === 'disk')
-      .map(({ name, model, serial, wwn, sizeBytes }) => ({ device: name, model, serial, wwn, sizeBytes })),
+    inventoried: inventoriedDisks(disks, node.properties),
   };
 }
 

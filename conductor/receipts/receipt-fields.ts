@@ -67,7 +67,13 @@ export const WipeReceipt = z.object({
   disks_wiped: z.array(WipedDisk),
   disks_left_alone: z.array(LeftDisk),
   /** Disks of the machine's inventory that the wipe met neither way. */
-  disks_not_seen: z.array(z.object(diskIdentity)),
+  disks_not_seen: z.array(
+    z.object({
+      ...diskIdentity,
+      /** Why the wipe of all disks counts without it; `null`: it was to be kept with the rest, and may hold data. */
+      excuse: text.default(null),
+    }),
+  ),
   switch_ports: z.array(SwitchPort),
   times: z.object({ started: time, wiped: time, signed: time }),
   flows: z.object({ teardown: z.guid().nullable(), wipe: z.guid() }),

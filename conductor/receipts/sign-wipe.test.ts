@@ -7,7 +7,7 @@ import { ports, switchPorts } from '#conductor/db/schema/port.ts';
 import { receipts } from '#conductor/db/schema/receipt.ts';
 import { signReceipt } from '#conductor/flows/conductor-steps/sign-receipt.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import { recordInventory } from '#conductor/inspection/inventory-store.ts';
+import { recordInspected } from '#conductor/inspection/inventory-store.ts';
 import { deleteNode } from '#conductor/nodes/node-store.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { readPublicKeys } from '#conductor/receipts/key-text.ts';
@@ -30,7 +30,7 @@ const at = (minute: number): Date => new Date(Date.UTC(2026, 10, 21, 22, minute)
 async function wipedNode(name: string, wipes: readonly Partial<FlowStepInsert>[]): Promise<StepContext> {
   const node = { ...availableNode(name), provisionState: 'cleaning' as const };
   await db.insert(nodes).values(node);
-  await recordInventory(db, {
+  await recordInspected(db, {
     nodeUuid: node.uuid,
     inventory: {
       interfaces: [],

@@ -32,7 +32,8 @@ const InventoryInterface = z.looseObject({
 });
 export type InventoryInterface = z.infer<typeof InventoryInterface>;
 
-const InventoryDisk = z.looseObject({
+/** Of an inventory's disks. */
+export const InventoryDisk = z.looseObject({
   name: z.string(),
   size: amount,
   serial: text,

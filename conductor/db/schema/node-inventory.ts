@@ -7,6 +7,8 @@ export const nodeInventory = pgTable('node_inventory', {
     .primaryKey()
     .references(() => nodes.uuid, { onDelete: 'cascade' }),
   inventory: jsonb().$type<JsonObject>().notNull(),
+  /** Disks, as the inventories told of them, that were there before and have not been seen since; an inspection ends it. */
+  missingDisks: jsonb().$type<readonly JsonObject[]>().notNull().default([]),
   pluginData: jsonb().$type<JsonObject>().notNull().default({}),
   collectedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
 });

@@ -7,7 +7,7 @@ import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 import { readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
-import { recordInventory } from '#conductor/inspection/inventory-store.ts';
+import { refreshInventory } from '#conductor/inspection/inventory-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /** Asks the agent for its steps and plans the rest of the flow anew. */
@@ -20,7 +20,8 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
     : [];
   for (const each of others) if (each !== kind.inBand?.kind) await rememberSteps(context, each);
   // what was read is compared with the disks that are there now
-  if (flow.planHash !== null) await refreshInventory(context);
+  // and what is to be wiped must be known
+  if (flow.planHash !== null || flow.kind === 'wipe') await readInventory(context);
   // an inspection has a step of its own for it
   else if (others.length > 0 && flow.kind !== 'inspect') await rememberInventory(context);
   if (!kind.inBand) return { kind: 'done' };
@@ -56,16 +57,16 @@ async function rememberSteps(context: StepContext, kind: StepKind): ReturnType<t
 /** What is on the disks before they are cleaned; a machine that can't tell is cleaned all the same. */
 async function rememberInventory(context: StepContext): Promise<void> {
   try {
-    await refreshInventory(context);
+    await readInventory(context);
   } catch (error) {
     if (errorCode(error) !== 'agent_error') throw error;
     context.log.warn({ err: error }, 'inventory not refreshed');
   }
 }
 
-async function refreshInventory(context: StepContext): Promise<void> {
+async function readInventory(context: StepContext): Promise<void> {
   const inventory = await askForInventory(context.agent());
-  await context.record((tx) => recordInventory(tx, { nodeUuid: context.node.uuid, inventory }));
+  await context.record((tx) => refreshInventory(tx, { nodeUuid: context.node.uuid, inventory }));
 }
 
 /** Without this step, what opened the flow before it, and what ran before the ramdisk booted. */

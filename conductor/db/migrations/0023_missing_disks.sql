@@ -1,0 +1,1 @@
+ALTER TABLE "node_inventory" ADD COLUMN "missing_disks" jsonb DEFAULT '[]'::jsonb NOT NULL;
