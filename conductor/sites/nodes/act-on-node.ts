@@ -9,6 +9,7 @@ import { removeNode } from '#conductor/nodes/remove-node.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
+import { makeAvailable } from '#conductor/sites/nodes/make-available.ts';
 import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
@@ -60,6 +61,9 @@ export async function actOnNode(
   }
   if (act.kind === 'remove') return removeNode(context, node.uuid, caller);
   if (act.kind === 'reserve') return reserveNode(context, { action, wanted, nodeUuid: node.uuid });
+  if (act.kind === 'make available') {
+    return makeAvailable(context, { action, wanted, nodeUuid: node.uuid, reserves: act.reserves });
+  }
   const row = design?.row ?? (await getNode(context.db, node.uuid));
   if (act.kind === 'verb') {
     const steps = act.verb === 'clean' ? design?.hardware : undefined;

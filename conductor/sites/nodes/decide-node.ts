@@ -2,7 +2,7 @@ import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { legalVerbs } from '#conductor/nodes/provision-states.ts';
 import { decideDeploy } from '#conductor/sites/nodes/decide-deploy.ts';
 import { decidePrepare } from '#conductor/sites/nodes/decide-prepare.ts';
-import { decideTeardown } from '#conductor/sites/nodes/decide-teardown.ts';
+import { decideTeardown, leaveStill } from '#conductor/sites/nodes/decide-teardown.ts';
 import { describeFailure, describeFlow } from '#conductor/sites/nodes/describe-work.ts';
 import {
   act,
@@ -36,7 +36,7 @@ export function decideNode(given: NodeCase): NodeDecision {
   if (!node) return decideUnknown(order);
   if (flow?.isOpen && flow.actionId === given.actionId) return working(describeFlow(flow));
   const foreign = whyForeign(given, node);
-  if (foreign !== undefined) return failed(foreign);
+  if (foreign !== undefined) return leaveStill(given, node) ?? failed(foreign);
   if (flow?.isOpen) return beside(given, flow);
   const failure = ownFailure(given, node);
   if (failure) return failed(describeFailure(order.node.name, failure));

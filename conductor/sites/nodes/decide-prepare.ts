@@ -72,12 +72,23 @@ function makeAvailable(given: NodeCase, node: NodeStanding): NodeDecision {
   const differing = align(given);
   if (differing) return differing;
   if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
-    return act({ kind: 'verb', verb: 'clean' }, 'setting up RAID and BIOS');
+    return refuseRaid(given) ?? act({ kind: 'verb', verb: 'clean' }, 'setting up RAID and BIOS');
   }
   if (rest?.needsInspection && !rest.succeeded.has('inspect')) {
     return act({ kind: 'verb', verb: 'inspect' }, 'inspecting');
   }
   return act({ kind: 'verb', verb: 'provide' }, 'cleaning');
+}
+
+/** The rebuilding of arrays would take the disks that a wipe has kept, whichever action comes to it. */
+function refuseRaid({ order, facts }: NodeCase): NodeDecision | undefined {
+  const { rebuildsRaid, sparesDisks } = facts.rest ?? {};
+  if (!rebuildsRaid || !(sparesDisks || order.teardown?.preserveLocalStorage)) return undefined;
+  return failed(
+    'its RAID is to be built anew, which begins with deleting all arrays, and a wipe has kept disks of it, which stay ' +
+      'as they are: take the RAID out of its document and start update_site; or give the kept disks up: redeploy_server ' +
+      'without preserve-local-storage wipes them all and builds it',
+  );
 }
 
 function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
@@ -86,7 +97,7 @@ function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
   const differing = align(given);
   if (differing) return differing;
   if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
-    return act({ kind: 'verb', verb: 'manage' }, 'leaving the pool for RAID and BIOS');
+    return refuseRaid(given) ?? act({ kind: 'verb', verb: 'manage' }, 'leaving the pool for RAID and BIOS');
   }
   if (isSites(given) !== undefined) {
     const isNew = allocation?.actionId === actionId || (rest?.succeeded.size ?? 0) > 0;

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { legalVerbs, provisionStates, transientStates } from '#conductor/nodes/provision-states.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
-import type { NodeFacts, RestingFacts } from '#conductor/sites/nodes/node-facts.ts';
+import { working } from '#conductor/sites/nodes/node-decision.ts';
+import type { FlowStanding, NodeFacts, RestingFacts } from '#conductor/sites/nodes/node-facts.ts';
 import {
   allocationStanding,
   earlierAction,
@@ -40,7 +41,10 @@ describe('in every state, whosever the node is, however far it is', () => {
   test.each(all.filter(({ name }) => name === "somebody's instance"))(
     '$state, after $succeeded: nothing is done to somebody else’s',
     ({ state, name, succeeded }) => {
-      expect(nameDecision(teardownCase(factsOf(state, name), { succeeded }))).toBe('failed');
+      const isWiped = succeeded.includes('wipe') && !succeeded.includes('leave_cluster');
+      // but its place in the cluster, which is this action's, is given up
+      const allowed = isWiped ? ['leave cluster', 'waits'] : ['failed'];
+      expect(allowed).toContain(nameDecision(teardownCase(factsOf(state, name), { succeeded })));
     },
   );
 
@@ -72,20 +76,22 @@ function walk(start: NodeFacts, teardown: Partial<typeof teardownOrder> = {}): s
     else if (decision === 'leave cluster') succeeded.add('leave_cluster');
     else if (decision === 'deleted, wiping' || decision === 'provide, wiping') {
       succeeded.add('wipe');
-      const left = decision === 'deleted, wiping' ? { ...facts, node: free } : facts;
-      const provisionState = node.retired ? 'manageable' : 'available';
-      facts = { ...left, node: { ...(left.node ?? free), provisionState } };
-      if (decision === 'deleted, wiping')
-        facts = { ...(facts.rest ? { rest: facts.rest } : {}), node: facts.node ?? free };
+      const flow = flowStanding({ kind: 'wipe', state: 'succeeded', isOpen: false });
+      const { rest = inLine } = facts;
+      const wipedNode = { ...(decision === 'deleted, wiping' ? free : node), provisionState: 'manageable' as const };
+      facts = decision === 'deleted, wiping' ? { rest, node: wipedNode, flow } : { ...facts, node: wipedNode, flow };
+    } else if (decision === 'forget reservation') facts = { ...facts, node: free };
+    else if (decision === 'make available') {
+      const instanceUuid = teardown.afterwards === 'keep' ? null : 'instance-1';
+      const allocation = instanceUuid === null ? {} : { allocation: allocationStanding() };
+      facts = { ...facts, node: { ...node, provisionState: 'available', instanceUuid }, ...allocation };
     } else if (decision === 'manage') facts = { ...facts, node: { ...node, provisionState: 'manageable' } };
-    else if (decision === 'reserve')
-      facts = { ...facts, node: { ...node, instanceUuid: 'instance-1' }, allocation: allocationStanding() };
   }
   return acts;
 }
 
 describe('the whole way', () => {
-  const leave = ['reserve', 'leave cluster', 'done'];
+  const leave = ['leave cluster', 'make available', 'done'];
   test.each([
     ['active', 'deployed by the site', ['decommission', 'deleted, wiping', ...leave]],
     ['rescue', 'deployed by the site', ['decommission', 'deleted, wiping', ...leave]],
@@ -95,7 +101,7 @@ describe('the whole way', () => {
     ['clean failed', 'no instance', ['decommission', 'manage', 'provide, wiping', ...leave]],
     ['manageable', 'no instance', ['decommission', 'provide, wiping', ...leave]],
     ['available', 'no instance', ['decommission', 'manage', 'provide, wiping', ...leave]],
-    ['available', 'reserved by the site', ['decommission', 'manage', 'provide, wiping', 'leave cluster', 'done']],
+    ['available', 'reserved by the site', ['decommission', 'manage', 'provide, wiping', ...leave]],
     ['enroll', 'no instance', ['decommission', 'manage', 'provide, wiping', ...leave]],
     ['active', 'reserved by the site', ['failed']],
     ['active', 'no instance', ['failed']],
@@ -106,14 +112,21 @@ describe('the whole way', () => {
 
   test('kept, or forgotten; in no cluster, or only in etcd; retired', () => {
     const active = factsOf('active', 'deployed by the site');
-    expect(walk(active, { afterwards: 'keep' })).toEqual(['decommission', 'deleted, wiping', 'leave cluster', 'done']);
+    expect(walk(active, { afterwards: 'keep' })).toEqual(['decommission', 'deleted, wiping', ...leave]);
     expect(walk(active, { afterwards: 'remove' }).at(-1)).toBe('remove');
     const alone = { kubernetes: false, etcd: false };
-    expect(walk(active, alone)).toEqual(['deleted, wiping', 'reserve', 'done']);
-    expect(walk(active, { kubernetes: false })).toEqual(['decommission', 'deleted, wiping', 'reserve', 'done']);
+    expect(walk(active, alone)).toEqual(['deleted, wiping', 'make available', 'done']);
+    expect(walk(active, { kubernetes: false })).toEqual(['decommission', 'deleted, wiping', 'make available', 'done']);
     const retired = { ...active, node: { ...active.node, retired: true } };
     expect(walk(retired)).toEqual(['failed']);
     expect(walk(retired, { ...alone, afterwards: 'keep' })).toEqual(['deleted, wiping', 'done']);
+  });
+
+  test('the site’s reservation of a node that is only torn down is given back before it is wiped', () => {
+    const reserved = factsOf('available', 'reserved by the site');
+    const first = ['decommission', 'manage', 'forget reservation', 'provide, wiping', 'leave cluster'];
+    expect(walk(reserved, { afterwards: 'keep' })).toEqual([...first, 'make available', 'done']);
+    expect(walk(reserved, { afterwards: 'remove' })).toEqual([...first, 'remove']);
   });
 
   test('a node that is not enrolled has nothing to lose', () => {
@@ -138,20 +151,80 @@ describe('the whole way', () => {
   });
 });
 
-test('what a wipe has preserved is not lost to what prepares the node', () => {
+test('what a wipe has preserved is not lost to what prepares the node, by this action or a later one', () => {
   const told = (state: 'available' | 'manageable', rest: Partial<RestingFacts>, preserveLocalStorage = true) => {
     const facts = factsOf(state, 'reserved by the site');
     const all = { ...inLine, ...rest };
     const succeeded = [...wiped, 'leave_cluster'] as const;
     return nameDecision(teardownCase({ ...facts, rest: all }, { succeeded, teardown: { preserveLocalStorage } }));
   };
-  expect(told('manageable', {})).toBe('provide, wiping');
-  expect(told('manageable', {}, false)).toBe('provide');
   expect(told('manageable', { needsHardware: true })).toBe('clean');
   for (const state of ['manageable', 'available'] as const) {
-    expect(told(state, { needsHardware: true, rebuildsRaid: true })).toBe('failed');
-    expect(told(state, { needsHardware: true, rebuildsRaid: true }, false)).not.toBe('failed');
+    const raid = { needsHardware: true, rebuildsRaid: true };
+    expect(told(state, raid)).toBe('failed');
+    expect(told(state, raid, false)).not.toBe('failed');
+    const later = nodeCase({ ...factsOf(state, 'no instance'), rest: { ...inLine, ...raid, sparesDisks: true } });
+    expect(nameDecision(later)).toBe('failed');
+    expect(decideNode(later)).toMatchObject({ outcome: { error: expect.stringContaining('kept disks') } });
   }
+});
+
+describe('what was wiped just now becomes available without another cleaning', () => {
+  const facts = factsOf('manageable', 'no instance');
+  const decide = (flow: Partial<FlowStanding>, succeeded: readonly FlowKindName[] = []) => {
+    const last = flowStanding({ kind: 'leave_cluster', state: 'succeeded', isOpen: false, ...flow });
+    return nameDecision(
+      teardownCase({ ...facts, flow: last }, { succeeded: [...wiped, 'leave_cluster', ...succeeded] }),
+    );
+  };
+
+  test('but not after RAID, or somebody else’s work', () => {
+    expect(decide({})).toBe('make available');
+    expect(decide({ kind: 'manual_clean' }, ['manual_clean'])).toBe('provide');
+    expect(decide({ actionId: null, kind: 'teardown' })).toBe('provide');
+  });
+});
+
+describe('paused', () => {
+  test.each(
+    provisionStates.flatMap((state) => names.flatMap((name) => progress.map((done) => [state, name, done] as const))),
+  )('%s, %s, after %s: nothing is begun', (state, name, succeeded) => {
+    const { order, ...given } = teardownCase(factsOf(state, name), { succeeded });
+    expect(['waits', 'failed', 'done', 'record']).toContain(
+      nameDecision({ ...given, order: { ...order, paused: true } }),
+    );
+  });
+
+  test('it says before what', () => {
+    const { order, ...given } = teardownCase(factsOf('active', 'deployed by the site'), {
+      succeeded: ['decommission'],
+    });
+    expect(decideNode({ ...given, order: { ...order, paused: true } })).toEqual(
+      working('paused before releasing its instance, then wiping it'),
+    );
+  });
+});
+
+test('a conductor that has not what the action’s clusters need waits, and says so', () => {
+  const lacks = 'conductor c2 has no BATON_KUBECONFIG';
+  const active = factsOf('active', 'deployed by the site');
+  expect(decideNode(teardownCase(active, { teardown: { lacks } }))).toMatchObject({
+    outcome: { state: 'working', doing: expect.stringContaining(lacks) },
+  });
+  expect(
+    nameDecision(teardownCase(factsOf('manageable', 'no instance'), { succeeded: wiped, teardown: { lacks } })),
+  ).toBe('waits');
+});
+
+test('a node that somebody has taken since it was wiped leaves the cluster all the same', () => {
+  const taken = factsOf('available', "somebody's instance");
+  expect(nameDecision(teardownCase(taken, { succeeded: wiped }))).toBe('leave cluster');
+  expect(nameDecision(teardownCase(taken, { succeeded: [...wiped, 'leave_cluster'] }))).toBe('failed');
+  const deploying = factsOf('deploying', "somebody's instance", {
+    flow: flowStanding({ kind: 'deploy', actionId: null }),
+  });
+  expect(nameDecision(teardownCase(deploying, { succeeded: wiped }))).toBe('waits');
+  expect(nameDecision(teardownCase(taken, { succeeded: ['decommission'] }))).toBe('failed');
 });
 
 describe('a flow', () => {

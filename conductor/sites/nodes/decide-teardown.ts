@@ -9,6 +9,7 @@ import {
   isSites,
   type NodeCase,
   type NodeDecision,
+  ownFailure,
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
@@ -28,9 +29,27 @@ const releasing: ReadonlySet<ProvisionState> = new Set<ProvisionState>([...inSer
 /**
  * What comes next for a node that is to be torn down, no flow being under way: out of its clusters, its instance
  * released, its disks wiped, out of the cluster's list; then it is prepared as ever, kept, or forgotten. Each is done once
- * by an action, whatever the node's state, and what has been done is told by this action's flows alone. Pure.
+ * by an action, whatever the node's state, and what has been done is told by this action's flows alone. While the action
+ * is paused nothing is begun. Pure.
  */
 export function decideTeardown(given: NodeCase, node: NodeStanding, teardown: TeardownOrder): NodeDecision {
+  return holdBack(given.order, decideNext(given, node, teardown));
+}
+
+/**
+ * An operator who pauses may have seen that it is the wrong node; and who has no clusters takes no node out of any. What
+ * is over is recorded all the same.
+ */
+function holdBack({ paused, teardown }: NodeCase['order'], next: NodeDecision): NodeDecision {
+  if (next.kind === 'outcome' || next.act.kind === 'record') return next;
+  if (paused) return working(`paused before ${next.doing}`);
+  const isOfClusters = next.act.kind === 'decommission' || next.act.kind === 'leave cluster';
+  return isOfClusters && teardown?.lacks !== undefined
+    ? working(`waiting before ${next.doing}: ${teardown.lacks}`)
+    : next;
+}
+
+function decideNext(given: NodeCase, node: NodeStanding, teardown: TeardownOrder): NodeDecision {
   const { provisionState: state } = node;
   const has = (kind: FlowKindName): boolean => given.facts.rest?.succeeded.has(kind) === true;
   // the facts are of a moment between two writes
@@ -47,6 +66,21 @@ export function decideTeardown(given: NodeCase, node: NodeStanding, teardown: Te
   return destroy(given, node, teardown);
 }
 
+/**
+ * A node that its action has wiped is removed from the cluster whosever it is by now: it is cordoned and drained, and
+ * nobody else would do it. `undefined` = it has left, or was in none. Pure.
+ */
+export function leaveStill(given: NodeCase, node: NodeStanding): NodeDecision | undefined {
+  const { order, facts } = given;
+  const { succeeded } = facts.rest ?? {};
+  if (order.phase !== 'prepare' || !order.teardown?.kubernetes || node.maintenance) return undefined;
+  if (!succeeded?.has('wipe') || succeeded.has('leave_cluster') || ownFailure(given, node)) return undefined;
+  if (facts.flow?.isOpen || transientStates.has(node.provisionState)) {
+    return working('waiting for what is under way, then removing it from the cluster');
+  }
+  return holdBack(order, act({ kind: 'leave cluster' }, 'removing it from the cluster'));
+}
+
 /** To the wipe, from wherever it is. */
 function destroy(given: NodeCase, node: NodeStanding, { afterwards }: TeardownOrder): NodeDecision {
   const { provisionState: state } = node;
@@ -61,43 +95,44 @@ function destroy(given: NodeCase, node: NodeStanding, { afterwards }: TeardownOr
     const doing = state === 'available' ? 'leaving the pool to be wiped' : `leaving '${state}'`;
     return act({ kind: 'verb', verb: 'manage' }, doing);
   }
+  // before it is wiped, while nobody else can have it
+  if (afterwards !== 'deploy' && isSites(given) === 'reserved') {
+    return act({ kind: 'forget reservation' }, 'giving back its reservation');
+  }
   if (afterwards !== 'deploy')
     return renewAccess(given) ?? act({ kind: 'verb', verb: 'provide', wipes: true }, 'wiping it');
   if (differs.length > 0) return act({ kind: 'align' }, `bringing in line: ${differs.join(', ')}`);
   return act({ kind: 'verb', verb: 'provide', wipes: true }, 'wiping it');
 }
 
+/** Its wipe has left it in `manageable`, where nobody else can have it before it is out of the cluster. */
 function afterWipe(given: NodeCase, node: NodeStanding, teardown: TeardownOrder): NodeDecision {
   const { rest } = given.facts;
-  if (inService.has(node.provisionState)) return failed('somebody has put it into service since it was wiped');
+  const { provisionState: state } = node;
   if (teardown.kubernetes && rest?.succeeded.has('leave_cluster') !== true) {
-    return reserveFirst(given, node, teardown) ?? act({ kind: 'leave cluster' }, 'removing it from the cluster');
+    return act({ kind: 'leave cluster' }, 'removing it from the cluster');
   }
+  if (inService.has(state)) return failed('somebody has put it into service since it was wiped');
   if (teardown.afterwards === 'deploy') {
     const next = decidePrepare(given, node);
-    return teardown.preserveLocalStorage ? spareDisks(given, next) : next;
+    return isJustWiped(given, next) ? makeAvailable(true) : next;
   }
-  if (teardown.afterwards === 'keep') return done(`it is torn down and wiped; it is '${node.provisionState}'`);
-  return act({ kind: 'remove' }, 'forgetting it', { state: 'done', remark: 'it is torn down, wiped and forgotten' });
+  if (teardown.afterwards === 'remove') {
+    return act({ kind: 'remove' }, 'forgetting it', { state: 'done', remark: 'it is torn down, wiped and forgotten' });
+  }
+  if (state === 'manageable' && !node.retired) {
+    const next = act({ kind: 'verb', verb: 'provide' }, 'cleaning');
+    return isJustWiped(given, next) ? makeAvailable(false) : next;
+  }
+  return done(`it is torn down and wiped; it is '${state}'`);
 }
 
-/** Automated cleaning and the rebuilding of arrays would take what the wipe has preserved. */
-function spareDisks({ facts }: NodeCase, next: NodeDecision): NodeDecision {
-  if (next.kind === 'outcome' || next.act.kind !== 'verb') return next;
-  const { verb } = next.act;
-  if ((verb === 'manage' || verb === 'clean') && facts.rest?.rebuildsRaid) {
-    return failed(
-      'its RAID is to be built anew, which begins with deleting all arrays, and local storage is to be preserved: build ' +
-        'it by manual cleaning, then update_site deploys it; or redeploy it without preserve-local-storage',
-    );
-  }
-  return verb === 'provide' || verb === 'deleted' ? { ...next, act: { ...next.act, wipes: true } } : next;
+/** What is to be cleaned was wiped by this action, and nothing has written to its disks since. */
+function isJustWiped({ facts, actionId }: NodeCase, next: NodeDecision): boolean {
+  if (next.kind === 'outcome' || next.act.kind !== 'verb' || next.act.verb !== 'provide') return false;
+  return facts.flow?.actionId === actionId && facts.rest?.succeeded.has('manual_clean') === false;
 }
 
-/** A node in the pool goes to whoever asks: it is the site's again before anything else that takes time. */
-function reserveFirst(given: NodeCase, node: NodeStanding, { afterwards }: TeardownOrder): NodeDecision | undefined {
-  if (afterwards !== 'deploy' || node.provisionState !== 'available' || isSites(given) !== undefined) return undefined;
-  const next = decidePrepare(given, node);
-  if (next.kind === 'outcome') return next.outcome.state === 'working' ? next : undefined;
-  return next.act.kind === 'verb' ? undefined : next;
+function makeAvailable(reserves: boolean): NodeDecision {
+  return act({ kind: 'make available', reserves }, reserves ? 'reserving it' : 'making it available');
 }

@@ -29,6 +29,8 @@ export type NodeAct =
         | 'leave cluster'
         | 'remove';
     }
+  /** Out of `manageable`, its disks having been wiped just now: without a cleaning. */
+  | { readonly kind: 'make available'; readonly reserves: boolean }
   /** With the RAID and BIOS steps when it is `clean`. `wipes`: what the order to tear it down says of its disks. */
   | {
       readonly kind: 'verb';

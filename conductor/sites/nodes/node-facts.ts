@@ -82,6 +82,8 @@ export interface RestingFacts {
   readonly needsHardware: boolean;
   /** … and what that takes begins with deleting the arrays that there are. */
   readonly rebuildsRaid?: boolean;
+  /** A wipe has kept disks of it, which nothing that prepares it may take. */
+  readonly sparesDisks?: boolean;
   /** It was never inspected, and a ramdisk could do it. */
   readonly needsInspection: boolean;
   /** Kinds of flows of this action that have succeeded on it. */

@@ -8,6 +8,8 @@ export interface NodeOrder {
   readonly phase: NodePhase;
   /** The node is taken apart first, whatever is on it; the same of all nodes of an action. */
   readonly teardown?: TeardownOrder;
+  /** The operator has paused the action: of a teardown nothing more is begun, for each of its acts destroys something. */
+  readonly paused?: boolean;
   /** Break off what this action has begun, and leave the node in a known state; it ends as `failed` with this reason. */
   readonly cancel?: string;
 }
@@ -20,9 +22,11 @@ export interface TeardownOrder {
   readonly timeouts: DecommissionTimeouts;
   /** A node in service that the cluster does not have is no mistake. */
   readonly notInClusterOk: boolean;
-  /** Whether this conductor has a Kubernetes cluster, and the documents etcd clusters, that nodes are taken out of. */
+  /** Whether there is a Kubernetes cluster, and etcd clusters of the documents, that nodes are taken out of. */
   readonly kubernetes: boolean;
   readonly etcd: boolean;
+  /** What this conductor has not and the action needs for its clusters: `no BATON_KUBECONFIG`. Nothing is begun without. */
+  readonly lacks?: string;
   /** `keep`: it stays enrolled, wiped and off. `remove`: Baton forgets it. */
   readonly afterwards: 'deploy' | 'keep' | 'remove';
 }

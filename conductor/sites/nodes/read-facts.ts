@@ -67,6 +67,7 @@ export async function readFacts(
                 differs: nameChanges(design.changes),
                 needsHardware: design.hardware.length > 0,
                 rebuildsRaid: design.hardware.some((step) => step.interface === 'raid'),
+                sparesDisks: (design.row.sparedDisks ?? []).length > 0,
                 needsInspection: design.needsInspection,
                 succeeded: succeeded.get(node.uuid) ?? new Set(),
               },

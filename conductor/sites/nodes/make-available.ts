@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import { eq } from 'drizzle-orm';
+import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
+import { allocations } from '#conductor/db/schema/allocation.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
+import { requireAction } from '#conductor/sites/actions/action-lease.ts';
+import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
+import { refuseUnderWay } from '#conductor/teardown/refuse-under-way.ts';
+import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * Has a node that this action has wiped become `available` without another cleaning; with `reserves` as the site's, in
+ * the same transaction, so that no allocation that waits for any node can have it in between.
+ * @throws AppError `conflict` when it is somebody's, in maintenance, retired or at work, `invalid_argument` when it is not
+ * `manageable` any more, `lease_lost`, `node_locked`
+ */
+export async function makeAvailable(
+  context: ConductorContext,
+  {
+    action,
+    wanted,
+    nodeUuid,
+    reserves,
+  }: {
+    readonly action: SiteWork['action'];
+    readonly wanted: SiteNode;
+    readonly nodeUuid: string;
+    readonly reserves: boolean;
+  },
+): Promise<void> {
+  const { id: actionId, token } = action;
+  const { user, project, via } = siteCaller(action);
+  const options = { conductor: context.config.conductorName, user, project, via };
+  await changeUnlocked(context, nodeUuid, async (tx, node) => {
+    if (token !== undefined) await requireAction(tx, { actionId, token });
+    refuseOwned(node);
+    refuseUnderWay(node, await findOpenFlow(tx, nodeUuid), 'provide');
+    if (node.maintenance || node.retired) {
+      throw new AppError('conflict', `node ${nodeUuid} is ${node.maintenance ? 'in maintenance' : 'retired'}`);
+    }
+    const cleaning = await applyEvent(tx, node, 'provide', { ...options, target: 'available', lastError: null });
+    if (reserves && node.instanceUuid === null)
+      await reserve(tx, node, { action, wanted, conductor: options.conductor });
+    await applyEvent(tx, cleaning, 'done', { ...options, target: null });
+  });
+}
+
+async function reserve(
+  tx: Transaction,
+  node: NodeRow,
+  {
+    action,
+    wanted,
+    conductor,
+  }: { readonly action: SiteWork['action']; readonly wanted: SiteNode; readonly conductor: string },
+): Promise<void> {
+  const uuid = randomUUID();
+  // whoever has taken the name before does not keep the site from its own nodes
+  const holders = await tx
+    .select({ uuid: allocations.uuid })
+    .from(allocations)
+    .where(eq(allocations.name, wanted.name));
+  const name = holders.length === 0 ? wanted.name : null;
+  const traits = [...wanted.traits];
+  await insertAllocations(tx, [
+    {
+      uuid,
+      name,
+      state: 'active',
+      nodeUuid: node.uuid,
+      resourceClass: wanted.resourceClass,
+      traits,
+      candidateNodes: [node.uuid],
+      extra: { site_action: action.id },
+      conductor,
+      actionId: action.id,
+    },
+  ]);
+  const instanceInfo = { ...node.instanceInfo, traits };
+  await updateNode(tx, node.uuid, { allocationUuid: uuid, instanceUuid: uuid, instanceInfo });
+  const { user, project } = siteCaller(action);
+  await addHistory(tx, {
+    nodeUuid: node.uuid,
+    severity: 'INFO',
+    eventType: 'allocation',
+    event: `given to allocation ${name ?? uuid}`,
+    conductor,
+    user,
+    project,
+  });
+  await tellWebhooksOfAllocations(tx, [uuid]);
+}
