@@ -1,4 +1,4 @@
-import { bigint, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import { bigint, integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 
 /** The register of conductors: each writes its own row again and again; who has not for a while is dead. */
 export const conductors = pgTable('conductors', {
@@ -13,6 +13,10 @@ export const conductors = pgTable('conductors', {
   publicUrl: text().notNull(),
   /** Grows with each start: what an earlier life of the same name wrote can be told. */
   generation: bigint({ mode: 'number' }).notNull().default(1),
+  /** The newest work that it can do (`work-known.ts`). */
+  knows: integer().notNull().default(0),
+  /** The generation that has said so: a later one of an older release says nothing. */
+  knowsGeneration: bigint({ mode: 'number' }).notNull().default(0),
   createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
   /** Its last heartbeat, by the database's clock. */
   updatedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import {
   bigint,
   boolean,
+  check,
   index,
   integer,
   jsonb,
@@ -24,6 +25,11 @@ export type ActionName =
   | 'verify_site';
 export type ActionState = 'pending' | 'running' | 'paused' | 'stopping' | 'stopped' | 'complete' | 'failed';
 export type ActionStepState = 'pending' | 'running' | 'done' | 'failed' | 'skipped';
+
+export interface ActionClusters {
+  readonly kubernetes: boolean;
+  readonly etcd: boolean;
+}
 
 /** One thing that an operator asks of a whole site. One is under way at a time. */
 export const siteActions = pgTable(
@@ -57,8 +63,15 @@ export const siteActions = pgTable(
     token: bigint({ mode: 'number' }).notNull().default(0),
     /** Without a holder: when the last one let go. */
     expiresAt: timestamp({ withTimezone: true, precision: 3 }),
+    /** What who runs it has to know (`work-known.ts`). */
+    needs: integer().notNull().default(0),
+    /** The token of the last claim by a release that looks at `needs`: others can't claim what needs anything. */
+    fitToken: bigint({ mode: 'number' }).notNull().default(0),
+    /** Which clusters its nodes are taken out of, by the conductor that has validated it; null = it tears nothing down. */
+    clusters: jsonb().$type<ActionClusters>(),
   },
   (table) => [
+    check('claimed_by_who_knows', sql`needs = 0 or fit_token = token`),
     uniqueIndex('one_open_site_action').on(sql`(true)`).where(sql`ended_at is null`),
     index().on(table.createdAt),
   ],
