@@ -26,27 +26,11 @@ export async function clearLabels(
   announce?: Announce,
 ): Promise<Round> {
   const node = await readNode(cluster, name, signal);
-  const added = addedLabels(node);
-  const messages: RoundMessage[] = added.map((label) => ({
-    message: `Label ${label}=${node.metadata.labels?.[label] ?? ''} is taken from node ${name}`,
-    error: false,
-    name: label,
-    kind: 'Label',
-  }));
-  if (added.length > 0) {
-    const labels = Object.fromEntries(added.map((label) => [label, null]));
-    const path = apiPath(nodesPath, name);
-    await announce?.(
-      messages.map(({ message, name: label = '' }) => ({
-        kind: 'label',
-        name: label,
-        value: node.metadata.labels?.[label],
-        message,
-      })),
-    );
-    await cluster.request('PATCH', path, { body: { metadata: { labels } }, contentType: mergePatch, signal });
+  const messages = await takeLabels(cluster, node, signal, announce);
+  if (messages.length > 0) {
     // its pods have not heard of it
-    return { state: 'waiting', reason: `labels were taken from node ${name}: ${added.join(', ')}`, messages };
+    const taken = messages.map((message) => message.name).join(', ');
+    return { state: 'waiting', reason: `labels were taken from node ${name}: ${taken}`, messages };
   }
   const moving = (await listPodsOf(cluster, name, signal)).flatMap((pod) => unsettled(pod, node));
   const [first] = moving;
@@ -54,6 +38,25 @@ export async function clearLabels(
     return { state: 'waiting', reason: `${moving.length} pods have not settled: ${first.message}`, messages: moving };
   }
   return { state: 'done', messages: [{ message: `Node ${name} has no labels that were added`, error: false }] };
+}
+
+/** Takes the labels from the node that were added. @returns a message for each of them */
+export async function takeLabels(
+  cluster: Cluster,
+  node: ClusterNode,
+  signal: AbortSignal,
+  announce?: Announce,
+): Promise<RoundMessage[]> {
+  const { name, labels = {} } = node.metadata;
+  const added = addedLabels(node);
+  if (added.length === 0) return [];
+  const taken = added.map((label) => ({ label, value: labels?.[label] ?? '' }));
+  const tell = ({ label, value }: (typeof taken)[number]): string =>
+    `Label ${label}=${value} is taken from node ${name}`;
+  await announce?.(taken.map((each) => ({ kind: 'label', name: each.label, value: each.value, message: tell(each) })));
+  const body = { metadata: { labels: Object.fromEntries(added.map((label) => [label, null])) } };
+  await cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal });
+  return taken.map((each) => ({ message: tell(each), error: false, name: each.label, kind: 'Label' }));
 }
 
 function unsettled(pod: Pod, node: ClusterNode): RoundMessage[] {

@@ -1,10 +1,18 @@
+import type { Announce } from '#conductor/teardown/deeds.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/teardown/kubernetes/cluster.ts';
 import { type ClusterNode, nodesPath } from '#conductor/teardown/kubernetes/objects.ts';
 
 /** Marks the node as unschedulable. @returns whether it was not so already */
-export async function cordon(cluster: Cluster, node: ClusterNode, signal: AbortSignal): Promise<boolean> {
+export async function cordon(
+  cluster: Cluster,
+  node: ClusterNode,
+  signal: AbortSignal,
+  announce?: Announce,
+): Promise<boolean> {
   if (isCordoned(node)) return false;
-  await cluster.request('PATCH', apiPath(nodesPath, node.metadata.name), {
+  const { name } = node.metadata;
+  await announce?.([{ kind: 'cordon', name, message: `Node ${name} is cordoned` }]);
+  await cluster.request('PATCH', apiPath(nodesPath, name), {
     body: { spec: { unschedulable: true } },
     contentType: mergePatch,
     signal,

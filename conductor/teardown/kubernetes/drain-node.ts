@@ -1,6 +1,6 @@
-import { type Announce, type Deed } from '#conductor/teardown/deeds.ts';
+import type { Announce, Deed } from '#conductor/teardown/deeds.ts';
 import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
-import { cordon, isCordoned, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
+import { cordon, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/teardown/kubernetes/daemon-sets.ts';
 import { evictionVersion, evictPod, named } from '#conductor/teardown/kubernetes/evict-pod.ts';
 import {
@@ -37,8 +37,8 @@ export async function drainNode(
 ): Promise<Round> {
   const node = await readNode(cluster, name, signal);
   const messages: RoundMessage[] = [];
-  if (!isCordoned(node)) await announce?.([{ kind: 'cordon', name, message: `Node ${name} is cordoned` }]);
-  if (await cordon(cluster, node, signal)) messages.push({ message: `Node ${name} is cordoned`, error: false });
+  if (await cordon(cluster, node, signal, announce))
+    messages.push({ message: `Node ${name} is cordoned`, error: false });
   const pods = await listPodsOf(cluster, name, signal);
   const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
   const fates = pods.map((pod) => ({ pod, ...podFate(pod, hasDaemonSet) }));

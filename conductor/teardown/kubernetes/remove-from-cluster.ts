@@ -9,11 +9,12 @@ import {
   isUnknownNode,
   listPodsOf,
   nodesPath,
+  type Pod,
   podName,
   readNode,
 } from '#conductor/teardown/kubernetes/objects.ts';
 import { isAbsent } from '#conductor/teardown/kubernetes/refusal.ts';
-import { podFate } from '#conductor/teardown/kubernetes/select-pods.ts';
+import { controllerOf, podFate } from '#conductor/teardown/kubernetes/select-pods.ts';
 import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -57,7 +58,8 @@ export async function removeFromCluster(
   return { state: 'waiting', reason: message, messages: [{ message, error: true, name, kind: 'Node' }] };
 }
 
-async function findNode(cluster: Cluster, name: string, signal: AbortSignal): Promise<ClusterNode | undefined> {
+/** @returns `undefined`: the cluster says that it has no such node */
+export async function findNode(cluster: Cluster, name: string, signal: AbortSignal): Promise<ClusterNode | undefined> {
   try {
     return await readNode(cluster, name, signal);
   } catch (error) {
@@ -66,11 +68,16 @@ async function findNode(cluster: Cluster, name: string, signal: AbortSignal): Pr
   }
 }
 
+/** Of a node that is off, these have ended as failed; their daemon set had them there all the same. */
+function isDaemon(pod: Pod, hasDaemonSet: (pod: Pod) => boolean): boolean {
+  return controllerOf(pod)?.kind === 'DaemonSet' && hasDaemonSet(pod);
+}
+
 async function whatStandsInTheWay(cluster: Cluster, node: ClusterNode, signal: AbortSignal): Promise<RoundMessage[]> {
   const { name, labels } = node.metadata;
   const pods = await listPodsOf(cluster, name, signal);
   const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
-  const left = pods.filter((pod) => podFate(pod, hasDaemonSet).fate === 'evict');
+  const left = pods.filter((pod) => podFate(pod, hasDaemonSet).fate === 'evict' && !isDaemon(pod, hasDaemonSet));
   const mark = labels?.[decommissionLabel] ?? decommissionValue;
   const wrong = [...addedLabels(node), ...(mark === decommissionValue ? [] : [decommissionLabel])];
   return [

@@ -3,8 +3,7 @@ import type { StepContext } from '#conductor/flows/step-context.ts';
 import { clearLabels } from '#conductor/teardown/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { drainNode } from '#conductor/teardown/kubernetes/drain-node.ts';
-import { readNode } from '#conductor/teardown/kubernetes/objects.ts';
-import { removeFromCluster } from '#conductor/teardown/kubernetes/remove-from-cluster.ts';
+import { leaveCluster } from '#conductor/teardown/kubernetes/leave-cluster.ts';
 import { withSharedCluster } from '#conductor/teardown/kubernetes/share-cluster.ts';
 import { shutdownKubelet } from '#conductor/teardown/kubernetes/shutdown-kubelet.ts';
 import { clusterArgs, newClusterStep } from '#conductor/teardown/steps/cluster-step.ts';
@@ -51,13 +50,14 @@ export const shutDownKubelet = newClusterStep({
 
 export const removeNodeFromCluster = newClusterStep({
   step: 'remove_node',
-  description: 'Deletes the node from its Kubernetes cluster, when it is cordoned, drained and free of added labels.',
+  description:
+    'Deletes the node from its Kubernetes cluster, when it is drained; a cordon and labels that have come back since are seen to first.',
   args: clusterArgs,
   every: 2,
   round: ({ context, args, announce, report }) =>
-    atCluster(context, async (cluster) => {
+    atCluster(context, (cluster) => {
       // to a round a node that is gone is done; one that this step has not deleted may never have been there
-      if (!report.deeds.some(({ kind }) => kind === 'node')) await readNode(cluster, args.node, context.signal);
-      return removeFromCluster(cluster, args.node, context.signal, announce);
+      const mayBeGone = report.deeds.some(({ kind }) => kind === 'node');
+      return leaveCluster(cluster, args.node, { mayBeGone, announce }, context.signal);
     }),
 });
