@@ -29,7 +29,8 @@ export async function burnInDisks(
   settings: DiskSettings,
   machine: MachineDisks = machineDisks,
 ): Promise<{ readonly tested: readonly BurntDisk[]; readonly skipped: readonly SkippedDisk[] }> {
-  const { disks, skipped } = await prepareDisks(context, readEraseOptions(context.node), machine);
+  const options = { ...readEraseOptions(context.node), skipUnusable: true };
+  const { disks, skipped } = await prepareDisks(context, options, machine);
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
   // all at once, as in use: a machine whose power supply gives way under that load should do so here

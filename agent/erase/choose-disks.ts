@@ -7,35 +7,43 @@ export interface ChosenDisks {
   readonly skipped: readonly SkippedDisk[];
 }
 
-/** Label of the medium by which a BMC hands the agent its parameters (agent-protocol.md §2.6). */
-const virtualMediaLabel = 'ir-vfd-dev';
+/** No image that a BMC plugs in is larger, and hardly any disk that holds data is smaller. */
+const largestVirtualMedium = 64 * 1024 ** 3;
+
+/** Buses whose disks always have a medium. On the others a removable device without capacity is an empty card reader. */
+const busesOfDisks: ReadonlySet<string | null> = new Set(['ata', 'sata', 'sas', 'nvme', 'fc']);
 
 /**
  * Which disks to erase: pure. Removable ones too: SD cards and disks in hot-plug bays say so of themselves, and hold what
  * the last tenant wrote. What is no disk at all (optical drives, RAM disks, RAID volumes, which go with their
  * members) is not mentioned.
- * @param labels file system labels by device name
- * @throws AppError `storage_error` for a read-only disk, unless such are to be skipped: before anything is touched.
+ * @param options.skipUnusable a disk without capacity is left out and told of: where less than all is promised
+ * @throws AppError `storage_error` naming the disks that can't be erased: read-only ones, unless such are to be
+ * skipped, and those that show no capacity, being broken or locked. Before anything is touched.
  */
 export function chooseDisks(
   devices: readonly BlockDevice[],
   isSkipped: (disk: BlockDevice) => boolean,
-  options: { readonly skipReadOnly: boolean; readonly labels?: ReadonlyMap<string, string> },
+  options: { readonly skipReadOnly: boolean; readonly skipUnusable?: boolean },
 ): ChosenDisks {
   const disks: BlockDevice[] = [];
   const skipped: SkippedDisk[] = [];
-  for (const disk of devices.filter(isErasable)) {
-    const reason = reasonToSkip(disk, isSkipped, options.labels);
+  const refused: string[] = [];
+  for (const disk of devices.filter(isDisk)) {
+    const reason = reasonToSkip(disk, isSkipped);
+    const unusable = reasonUnusable(disk);
     if (reason !== undefined) skipped.push(leftAlone(disk, reason));
+    else if (unusable !== undefined && options.skipUnusable) skipped.push(leftAlone(disk, unusable.reason));
+    else if (unusable !== undefined) refused.push(`${nameDisk(disk)} ${unusable.remedy}`);
     else if (!disk.readOnly) disks.push(disk);
     else if (options.skipReadOnly) skipped.push(leftAlone(disk, skipReasons.readOnly));
     else {
-      throw new AppError(
-        'storage_error',
+      refused.push(
         `${nameDisk(disk)} is read-only and can't be erased: agent_erase_skip_read_only leaves such disks out`,
       );
     }
   }
+  if (refused.length > 0) throw new AppError('storage_error', refused.join('; '));
   return { disks, skipped };
 }
 
@@ -50,20 +58,35 @@ export function nameDisk(disk: Pick<BlockDevice, 'name' | 'serial'>): string {
   return disk.serial === null ? disk.name : `${disk.name} (serial ${disk.serial})`;
 }
 
-/** What holds data of its own: no optical drive, RAM disk, volume, nor an empty slot. */
+/** What holds data of its own and can be written: no optical drive, RAM disk, volume, nor what shows no capacity. */
 export function isErasable(device: BlockDevice): boolean {
-  return device.type === 'disk' && !/^\/dev\/(z?ram|fd|nbd)\d/.test(device.name) && device.sizeBytes > 0;
+  return isDisk(device) && device.sizeBytes > 0;
 }
 
-function reasonToSkip(
-  disk: BlockDevice,
-  isSkipped: (disk: BlockDevice) => boolean,
-  labels: ReadonlyMap<string, string> = new Map(),
-): string | undefined {
+/** What may hold data of its own: broken and locked disks too, but no empty slot. */
+export function isDisk(device: BlockDevice): boolean {
+  if (device.type !== 'disk' || /^\/dev\/(z?ram|fd|nbd)\d/.test(device.name)) return false;
+  if (device.sizeBytes > 0 || busesOfDisks.has(device.tran)) return true;
+  return !device.removable && !isVirtualMedium(device);
+}
+
+/** Why nothing can be done to a disk that may hold data, and what to do. */
+function reasonUnusable(disk: BlockDevice): { readonly reason: string; readonly remedy: string } | undefined {
+  if (disk.sizeBytes > 0) return undefined;
+  const remedy = 'has no capacity, being broken or locked: pull it, or put it on properties.skip_block_devices';
+  return { reason: skipReasons.noCapacity, remedy };
+}
+
+function reasonToSkip(disk: BlockDevice, isSkipped: (disk: BlockDevice) => boolean): string | undefined {
   if (isSkipped(disk)) return skipReasons.skipList;
-  const names = [disk.name, ...disk.partitions.map(({ name }) => name)];
-  if (names.some((name) => labels.get(name)?.toLowerCase() === virtualMediaLabel)) return skipReasons.virtualMedia;
-  // what BMCs plug in calls itself so: "AMI Virtual HDisk0", "iDRAC Virtual Floppy", "Linux File-Stor Gadget"
-  const isVirtual = disk.tran === 'usb' && /virtual|file-stor gadget/i.test(`${disk.vendor ?? ''} ${disk.model ?? ''}`);
-  return isVirtual ? skipReasons.virtualMedia : undefined;
+  return isVirtualMedium(disk) ? skipReasons.virtualMedia : undefined;
+}
+
+/**
+ * What BMCs plug in calls itself so: "AMI Virtual HDisk0", "iDRAC Virtual Floppy", "Linux File-Stor Gadget". Labels and
+ * other contents (`ir-vfd-dev`, by which agent-protocol.md §2.6 knows it) must not count: tenants write those.
+ */
+function isVirtualMedium({ tran, vendor, model, sizeBytes }: BlockDevice): boolean {
+  const name = `${vendor ?? ''} ${model ?? ''}`;
+  return tran === 'usb' && sizeBytes <= largestVirtualMedium && /virtual|file-stor gadget/i.test(name);
 }

@@ -7,8 +7,10 @@ import { nvmeController } from '#agent/erase/nvme.ts';
 import { probeContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
 import { refuseUsedDisks } from '#agent/erase/refuse-used-disks.ts';
 import { reviveDisk } from '#agent/erase/revive-disk.ts';
+import { diskKey, refuseTwins } from '#agent/erase/twin-disks.ts';
 import { stopArraysOn } from '#agent/raid/delete-arrays.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { systemRoots } from '#agent/storage/device-identity.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
@@ -24,7 +26,10 @@ export interface MachineDisks {
   readonly stopArraysOn: (run: Run, disks: readonly BlockDevice[], log: Log) => Promise<unknown>;
 }
 
-export const machineDisks: MachineDisks = { list: (run) => listBlockDevices(run), stopArraysOn };
+export const machineDisks: MachineDisks = {
+  list: (run) => listBlockDevices(run, systemRoots, { withEmpty: true }),
+  stopArraysOn,
+};
 
 export interface DisksToErase {
   readonly disks: readonly BlockDevice[];
@@ -40,23 +45,20 @@ export interface DisksToErase {
  */
 export async function prepareDisks(
   context: Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'node' | 'reportProgress'>,
-  options: EraseOptions,
+  options: EraseOptions & { readonly skipUnusable?: boolean },
   machine: MachineDisks = machineDisks,
 ): Promise<DisksToErase> {
   const { run, log } = context;
   const isSkipped = readSkipList(context.node.properties);
   await waitForUdev(run);
   const devices = await machine.list(run);
-  const first = chooseDisks(devices, isSkipped, options);
-  await Promise.all(first.disks.map((disk) => reviveDisk(context, disk)));
-  const contents = await probeContents(run, first.disks);
-  const labels = new Map(contents.flatMap(({ device, label }) => (label === null ? [] : [[device, label] as const])));
-  const { disks, skipped } = chooseDisks(devices, isSkipped, { ...options, labels });
-  const names = new Set(disks.flatMap((disk) => [disk.name, ...disk.partitions.map(({ name }) => name)]));
-  if (!options.wipeSharedFileSystems) refuseSharedFileSystems(contents.filter(({ device }) => names.has(device)));
+  const { disks, skipped } = chooseDisks(devices, isSkipped, options);
+  await Promise.all(disks.map((disk) => reviveDisk(context, disk)));
+  if (!options.wipeSharedFileSystems) refuseSharedFileSystems(await probeContents(run, disks));
   const kept = devices.filter((device) => skipped.some((each) => each.device === device.name));
   // before the first disk is touched: an error must not leave some disks wiped for no reason
   refuseUsedDisks(disks, kept);
+  refuseTwins(disks, kept);
   await machine.stopArraysOn(run, disks, log);
   for (const each of skipped) log.info(each, 'disk is left alone');
   return { disks, kept, skipped };
@@ -89,8 +91,8 @@ export async function eraseDisks(
 }
 
 /**
- * Runs `eraseOne` (or another work of which `verb` tells) for each disk, `concurrency` at a time; namespaces of one NVMe controller come one after the other,
- * because its format or sanitize may concern them all.
+ * Runs `eraseOne` (or another work of which `verb` tells) for each disk, `concurrency` at a time; what is one piece of
+ * hardware (`diskKey`) comes one after the other.
  * @throws AppError `storage_error` naming the disks that failed, after all have ended.
  */
 export async function eraseEach<T>(
@@ -100,7 +102,7 @@ export async function eraseEach<T>(
   eraseOne: (disk: BlockDevice) => Promise<T>,
   verb = 'erase',
 ): Promise<readonly T[]> {
-  const waiting = [...Map.groupBy(disks, ({ name }) => nvmeController(name)).values()];
+  const waiting = [...Map.groupBy(disks, diskKey).values()];
   const done = new Map<string, T>();
   const failures: { readonly disk: BlockDevice; readonly error: unknown }[] = [];
   const work = async (): Promise<void> => {

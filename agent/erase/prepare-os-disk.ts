@@ -1,11 +1,12 @@
 import type { AgentContext } from '#agent/context.ts';
-import { chooseDisks, isErasable, leftAlone, nameDisk } from '#agent/erase/choose-disks.ts';
+import { chooseDisks, isDisk, isErasable, leftAlone, nameDisk } from '#agent/erase/choose-disks.ts';
 import { type DisksToErase, type MachineDisks, machineDisks } from '#agent/erase/erase-disks.ts';
 import type { EraseOptions } from '#agent/erase/erase-options.ts';
 import { probeContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
 import { refuseSharedStorage } from '#agent/erase/refuse-shared-storage.ts';
 import { refuseUsedDisks } from '#agent/erase/refuse-used-disks.ts';
 import { reviveDisk } from '#agent/erase/revive-disk.ts';
+import { refuseTwins } from '#agent/erase/twin-disks.ts';
 import type { ReadBytes } from '#agent/storage/lvm-label.ts';
 import { surveyStorage } from '#agent/storage/storage-claims.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
@@ -38,8 +39,8 @@ export async function prepareOsDisk(
   const devices = await machine.list(run);
   const erasable = devices.filter(isErasable);
   const disks = findOsDisks(erasable, only);
-  const kept = erasable.filter((disk) => !disks.includes(disk));
-  const chosen = chooseDisks(devices, isSkipped, { skipReadOnly: true });
+  const kept = devices.filter(isDisk).filter((disk) => !disks.includes(disk));
+  const chosen = chooseDisks(devices, isSkipped, { skipReadOnly: true, skipUnusable: true });
   const refused = chosen.skipped.find(({ device }) => disks.some(({ name }) => name === device));
   if (refused) {
     throw new AppError(
@@ -48,6 +49,7 @@ export async function prepareOsDisk(
     );
   }
   refuseUsedDisks(disks, kept);
+  refuseTwins(disks, kept);
   await Promise.all(disks.map((disk) => reviveDisk(context, disk)));
   refuseSharedStorage(await surveyStorage(run, erasable, machine.readBytes), disks, kept, only.array_uuid);
   if (!options.wipeSharedFileSystems) refuseSharedFileSystems(await probeContents(run, disks));

@@ -123,7 +123,11 @@ describe('eraseAllMetadata', () => {
       disk('/dev/md0', { type: 'raid1' }),
     ];
     expect(await erase([[disk(file), ...others]])).toEqual([file]);
-    expect(left).toEqual(['/dev/sdb: it is read-only', "/dev/sdc: it is the BMC's virtual media"]);
+    expect(left).toEqual([
+      '/dev/sdb: it is read-only',
+      "/dev/sdc: it is the BMC's virtual media",
+      '/dev/sdd: it shows no capacity, being broken or locked',
+    ]);
   });
 
   test('leaves out what the operator asked to skip', async () => {

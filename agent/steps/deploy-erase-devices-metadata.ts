@@ -26,8 +26,9 @@ export async function eraseAllMetadata(
   machine: MachineDisks = machineDisks,
 ): Promise<{ readonly erased: readonly string[]; readonly skipped: readonly SkippedDisk[] }> {
   const { run, log } = context;
-  // a read-only disk is no reason here: its metadata can't have been written by this machine's tenant either
-  const options = { ...readEraseOptions(context.node), skipReadOnly: true };
+  // a read-only disk is no reason here: its metadata can't have been written by this machine's tenant either; nor is one
+  // without capacity, for its data would stay anyway
+  const options = { ...readEraseOptions(context.node), skipReadOnly: true, skipUnusable: true };
   const { disks, skipped } = await prepareDisks(context, options, machine);
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;

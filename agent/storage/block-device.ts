@@ -5,6 +5,10 @@ export interface BlockDevice extends Disk {
   readonly logicalSectorBytes: number;
   readonly physicalSectorBytes: number;
   readonly partitions: readonly Partition[];
+  /** NQN of the NVMe subsystem that it is a namespace of, where that was asked for (`nvme-namespaces.ts`). */
+  readonly nvmeSubsystem?: string | undefined;
+  /** An NVMe namespace that this machine has no device for. */
+  readonly isDetached?: boolean | undefined;
 }
 
 export interface Partition {

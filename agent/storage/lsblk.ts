@@ -37,11 +37,16 @@ type LsblkNode = z.infer<typeof LsblkNode>;
 const LsblkOutput = z.object({ blockdevices: z.array(LsblkNode) });
 
 /**
- * All block devices of the machine by `lsblk`, or those given by name.
+ * All block devices of the machine by `lsblk`, or those given by name. Unasked it names none that shows no capacity.
  * @throws AppError `command_failed` when lsblk fails, `storage_error` when its output can't be read.
  */
-export async function runLsblk(run: Run, devices: readonly string[] = []): Promise<readonly BlockDevice[]> {
-  const args = ['--json', '--bytes', '--tree', '--output', columns, ...devices];
+export async function runLsblk(
+  run: Run,
+  devices: readonly string[] = [],
+  options: { readonly withEmpty?: boolean } = {},
+): Promise<readonly BlockDevice[]> {
+  const all = options.withEmpty ? ['--all'] : [];
+  const args = ['--json', '--bytes', '--tree', ...all, '--output', columns, ...devices];
   const { stdout } = await run('lsblk', args);
   return parseLsblk(stdout);
 }

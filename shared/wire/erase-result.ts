@@ -8,6 +8,8 @@ export const skipReasons = {
   skipList: 'it is on the skip list',
   virtualMedia: "it is the BMC's virtual media",
   readOnly: 'it is read-only',
+  noCapacity: 'it shows no capacity, being broken or locked',
+  detached: 'it is a namespace that is not attached to this machine',
   preserved: 'local storage is preserved',
 } as const;
 
