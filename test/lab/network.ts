@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { run } from '#shared/process/run.ts';
 import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
+import { labMtu } from '#test/lab/qemu-arguments.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 /** The lab's addresses. The BMCs' network is the namespace's loopback device: no machine is connected to it. */
@@ -56,7 +57,7 @@ export async function startLabNetwork(lab: LabDirectory, cleanUp: AsyncDisposabl
 
   for (const net of [labAddresses.provisioning, labAddresses.tenant]) {
     await vsctl('add-port', switchName, net.device, `tag=${net.vlan}`);
-    await vsctl('set', 'Interface', net.device, 'type=internal');
+    await vsctl('set', 'Interface', net.device, 'type=internal', `mtu_request=${labMtu}`);
     await ip('addr', 'add', `${net.address}/24`, 'dev', net.device);
     await ip('link', 'set', net.device, 'up');
   }
@@ -78,6 +79,7 @@ export async function startLabNetwork(lab: LabDirectory, cleanUp: AsyncDisposabl
     vsctl,
     addMachinePort: async (name) => {
       await ip('tuntap', 'add', 'dev', name, 'mode', 'tap');
+      await ip('link', 'set', name, 'mtu', String(labMtu));
       await hideFromHost(lab, name);
       await ip('rule', 'add', 'pref', '5', 'iif', name, 'blackhole');
       await ip('link', 'set', name, 'arp', 'off', 'up');

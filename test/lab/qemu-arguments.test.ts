@@ -21,12 +21,12 @@ const machine: QemuMachine = {
 
 test('the boot order becomes boot indexes', () => {
   const pxe = qemuArguments(machine, ['pxe', 'disk']);
-  expect(pxe).toContain('virtio-net-pci,netdev=net0,mac=52:54:00:aa:00:01,bootindex=0');
+  expect(pxe).toContain('virtio-net-pci,netdev=net0,mac=52:54:00:aa:00:01,host_mtu=9000,bootindex=0');
   expect(pxe).toContain('nvme,serial=A,drive=disk0,bootindex=10');
   expect(pxe).toContain('ide-hd,bus=ahci0.1,serial=B,drive=disk1,bootindex=11');
   const disk = qemuArguments(machine, ['disk', 'pxe']);
   expect(disk).toContain('nvme,serial=A,drive=disk0,bootindex=0');
-  expect(disk).toContain('virtio-net-pci,netdev=net0,mac=52:54:00:aa:00:01,bootindex=10');
+  expect(disk).toContain('virtio-net-pci,netdev=net0,mac=52:54:00:aa:00:01,host_mtu=9000,bootindex=10');
 });
 
 test('only UEFI gets variables, only sata disks an AHCI controller', () => {
