@@ -51,6 +51,8 @@ const ClusterReport = z.object({
   deeds: z.array(KeptDeed),
   /** Of the last look. */
   messages: z.array(KeptMessage),
+  /** ISO 8601: since then the cluster has let nobody in. */
+  refusedSince: z.string().optional(),
 });
 export type ClusterReport = z.output<typeof ClusterReport>;
 

@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findOpenFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -136,6 +137,30 @@ test('an API server that is away for a while is waited for', async () => {
   await waitsFor('Kubernetes API server');
   simulator.comeBack();
   expect(await end()).toMatchObject({ state: 'succeeded' });
+});
+
+test('a cluster that lets nobody in for a while is waited for, unless it never let anybody in', async () => {
+  const { simulator, kubeconfigFile } = clusters.small;
+  const kubeconfig = await readFile(kubeconfigFile, 'utf8');
+  const letGo = await guardPod();
+  await decommission();
+  await waitsFor('PodDisruptionBudget');
+  simulator.inject({ path: /nodes\/leaver$/, status: 401, body: 'Unauthorized', times: 1_000 });
+  await waitsFor('HTTP 401');
+  // as it is while somebody writes it
+  await writeFile(kubeconfigFile, kubeconfig.slice(0, 40));
+  simulator.clearFaults();
+  await waitsFor('BATON_KUBECONFIG');
+  await writeFile(kubeconfigFile, kubeconfig);
+  letGo();
+  expect(await end()).toMatchObject({ state: 'succeeded' });
+
+  await clusters.join();
+  simulator.inject({ path: /nodes\/leaver$/, status: 403, body: 'Forbidden' });
+  await decommission();
+  const refused = await end();
+  simulator.clearFaults();
+  expect(refused).toMatchObject({ state: 'failed', error: expect.stringContaining('HTTP 403') as unknown });
 });
 
 test('a drain that never ends ends at its timeout, names the pod, and leaves the rest alone', async () => {

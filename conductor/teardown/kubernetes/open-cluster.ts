@@ -101,11 +101,13 @@ async function readAccess(file: string): Promise<Access> {
   try {
     config.loadFromFile(file);
   } catch (cause) {
-    throw new AppError('invalid_argument', `BATON_KUBECONFIG: read ${file}`, { cause });
+    throw new AppError('invalid_argument', `BATON_KUBECONFIG: read ${file}`, { cause, details: { access: true } });
   }
   const server = config.getCurrentCluster()?.server.replace(/\/+$/, '');
   if (server === undefined || !URL.canParse(server)) {
-    throw new AppError('invalid_argument', `BATON_KUBECONFIG: ${file} has no current context with a cluster's server`);
+    throw new AppError('invalid_argument', `BATON_KUBECONFIG: ${file} has no current context with a cluster's server`, {
+      details: { access: true },
+    });
   }
   let kept: { readonly dispatcher: Dispatcher; readonly since: number } | undefined;
   const logIn = async (url: string): Promise<InstanceType<typeof RequestContext>> => {
@@ -114,7 +116,10 @@ async function readAccess(file: string): Promise<Access> {
     return context;
   };
   await logIn(server).catch((cause: unknown) => {
-    throw new AppError('invalid_argument', `BATON_KUBECONFIG: prepare a login with ${file}`, { cause });
+    throw new AppError('invalid_argument', `BATON_KUBECONFIG: prepare a login with ${file}`, {
+      cause,
+      details: { access: true },
+    });
   });
   return {
     server,

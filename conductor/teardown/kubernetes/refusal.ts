@@ -80,6 +80,15 @@ export function isAbsent(error: unknown, { kind, name }: AbsentObject): boolean 
   return Reflect.get(absent, 'kind') === kind && Reflect.get(absent, 'name') === name;
 }
 
+/**
+ * Whether the way in was refused: the kubeconfig, the login, or the API server that knows no such user. Kubeconfigs are
+ * rewritten, plugins have their bad moments, and API servers answer 401 and 403 for a while after a start.
+ */
+export function isAccessFault(error: AppError): boolean {
+  const { status, access } = error.details;
+  return status === 401 || status === 403 || access === true;
+}
+
 /** The causes that the server gave with a refusal, such as the budget that forbids an eviction. */
 export function causesOf(error: AppError): readonly RefusalCause[] {
   const { causes } = error.details;

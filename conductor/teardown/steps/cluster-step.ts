@@ -12,9 +12,13 @@ import { valueWithout } from '#conductor/secrets/hide-secrets.ts';
 import { type Announce, afterLook, type ClusterReport, readReport, withDeeds } from '#conductor/teardown/deeds.ts';
 import { mayPass } from '#conductor/teardown/etcd/etcd-fault.ts';
 import { isUnknownNode } from '#conductor/teardown/kubernetes/objects.ts';
+import { isAccessFault } from '#conductor/teardown/kubernetes/refusal.ts';
 import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
+
+/** As long a cluster that was open before may let nobody in. */
+const patienceMs = 300_000;
 
 /** What all steps of the interface `cluster` are told. */
 export const clusterArgs = z.object({
@@ -42,6 +46,8 @@ export interface ClusterStepOptions<Args extends z.output<typeof clusterArgs>> {
   readonly every: number;
   /** Its failure is told, and holds nothing up. */
   readonly mayFail?: boolean;
+  /** The first of its flow to look at this cluster: being refused there at once is a mistake that only people mend. */
+  readonly isFirst?: boolean;
   readonly round: (look: ClusterLook<Args>) => Promise<Round>;
 }
 
@@ -83,6 +89,11 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
     // the database's own, and a node that is another conductor's now
     if (error.code === 'database_error' || error.code === 'lease_lost') throw error;
     if (mayPass(error)) return waitFor(errorChain(error));
+    if (isAccessFault(error) && (await kept.refused(options.isFirst === true))) {
+      return waitFor(
+        `${errorChain(error)}; the cluster was open before: it is asked again for ${patienceMs / 60_000} minutes`,
+      );
+    }
     if (mayFail) return toldFailure(context.log, kept.report(), errorChain(error));
     await kept.told(messagesOf(error));
     throw error;
@@ -139,6 +150,8 @@ interface KeptReport {
   readonly looked: (messages: readonly RoundMessage[]) => Promise<void>;
   /** Of a look that has failed: what stood in its way. */
   readonly told: (messages: readonly RoundMessage[]) => Promise<void>;
+  /** Of a look that was not let in. @returns whether to try again */
+  readonly refused: (isFirst: boolean) => Promise<boolean>;
 }
 
 /** The step's report in its row, written only when there is news. */
@@ -155,5 +168,12 @@ function keepReport(context: StepContext): KeptReport {
     looked: (messages) => keep(afterLook(state.report, [...messages])),
     told: (messages) =>
       messages.length === 0 ? Promise.resolve() : keep({ ...state.report, messages: [...messages] }),
+    refused: async (isFirst) => {
+      const { deeds, refusedSince } = state.report;
+      if (isFirst && context.step.waitUntil === null && deeds.length === 0) return false;
+      const now = context.clock.now();
+      if (refusedSince === undefined) await keep({ ...state.report, refusedSince: now.toISOString() });
+      return refusedSince === undefined || now.getTime() - Date.parse(refusedSince) < patienceMs;
+    },
   };
 }

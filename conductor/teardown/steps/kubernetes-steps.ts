@@ -22,6 +22,7 @@ export const drain = newClusterStep({
     "Cordons the node in its Kubernetes cluster and evicts its pods, as far as their budgets allow, until none but daemon sets' is left.",
   args: drainArgs,
   every: 2,
+  isFirst: true,
   round: ({ context, args, announce }) =>
     atCluster(context, (cluster) =>
       drainNode(cluster, args.node, { gracePeriodSeconds: args.grace_period, announce }, context.signal),
