@@ -10,6 +10,8 @@ import { testKeyFile } from '#test/support/test-secrets.ts';
 /** A conductor in its own process on loopback, that can be killed and started again on the same database and port. */
 export interface ConductorProcess {
   readonly url: string;
+  /** Where its embedded database is. */
+  readonly dataDirectory: string;
   /** @throws Error when it does not run */
   pid(): number;
   /** The log so far, JSON lines. */
@@ -28,11 +30,12 @@ export interface ConductorProcess {
 const main = new URL('../../conductor/main.ts', import.meta.url).pathname;
 
 export async function prepareConductor(settings: Readonly<Record<string, string>> = {}): Promise<ConductorProcess> {
-  const dataDirectory = await mkdtemp(join(tmpdir(), 'baton-conductor-'));
-  const keyFile = join(dataDirectory, 'secret.key');
+  const directory = await mkdtemp(join(tmpdir(), 'baton-conductor-'));
+  const keyFile = join(directory, 'secret.key');
   await writeFile(keyFile, testKeyFile, { mode: 0o600 });
+  const database = settings['BATON_DATA_DIR'] ?? join(directory, 'db');
   const named = settings['DATABASE_URL'] ?? settings['BATON_DATA_DIR'];
-  if (named === undefined && underVitest) await layDownTemplate(join(dataDirectory, 'db', 'postgres'));
+  if (named === undefined && underVitest) await layDownTemplate(join(database, 'postgres'));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let running: RunningProcess | undefined;
@@ -44,6 +47,7 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
   };
   return {
     url,
+    dataDirectory: database,
     pid: () => {
       if (!running) throw new Error('the conductor does not run');
       return running.pid;
@@ -53,7 +57,7 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
       const child = start(process.execPath, [main], {
         env: {
           BATON_PORT: String(port),
-          BATON_DATA_DIR: join(dataDirectory, 'db'),
+          BATON_DATA_DIR: database,
           // the same for all, as conductors on one database need it
           BATON_SECRET_KEY_FILE: keyFile,
           BATON_LOG_LEVEL: 'info',
@@ -88,7 +92,7 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
     },
     close: async () => {
       await kill('SIGTERM');
-      await rm(dataDirectory, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
 }
