@@ -59,3 +59,13 @@ test('a disk without capacity may hold data: it stops it where all is to go', ()
     skipped: [{ device: '/dev/sdb', reason: 'it shows no capacity, being broken or locked' }, { serial: 'LOCKED' }],
   });
 });
+
+test('so does an NVMe namespace that has no device here', () => {
+  const nvmeSubsystem = 'nqn.a';
+  const hidden = testDevice({ name: '/dev/nvme0n5', serial: 'S', sizeBytes: 0, nvmeSubsystem, isDetached: true });
+  expect(() => chooseDisks([testDevice(), hidden], never, { skipReadOnly: true })).toThrow(
+    /^\/dev\/nvme0n5 \(serial S\) is an NVMe namespace with no device in this machine/,
+  );
+  const { skipped } = chooseDisks([hidden], ({ name }) => name === '/dev/nvme0n5', { skipReadOnly: true });
+  expect(skipped).toMatchObject([{ device: '/dev/nvme0n5', reason: 'it is on the skip list' }]);
+});

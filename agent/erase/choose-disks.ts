@@ -72,6 +72,12 @@ export function isDisk(device: BlockDevice): boolean {
 
 /** Why nothing can be done to a disk that may hold data, and what to do. */
 function reasonUnusable(disk: BlockDevice): { readonly reason: string; readonly remedy: string } | undefined {
+  if (disk.isDetached) {
+    const remedy =
+      'is an NVMe namespace with no device in this machine, detached or attached to another host: attach it ' +
+      "(nvme attach-ns), delete it, or put that name on properties.skip_block_devices if it is not this machine's";
+    return { reason: skipReasons.detached, remedy };
+  }
   if (disk.sizeBytes > 0) return undefined;
   const remedy = 'has no capacity, being broken or locked: pull it, or put it on properties.skip_block_devices';
   return { reason: skipReasons.noCapacity, remedy };

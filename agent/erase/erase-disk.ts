@@ -21,15 +21,15 @@ export type OnErased = (method: string, doneBytes: number, totalBytes: number) =
 /** What the kernel takes at once; between two the erase can be stopped. */
 const discardWindowBytes = 16 * 1024 ** 3;
 
-/** @param sharesController another namespace of the same NVMe controller must stay as it is */
+/** @param sharesHardware another namespace of the same NVMe subsystem must stay as it is */
 export async function readAbilities(
   services: EraseServices,
   disk: BlockDevice,
-  sharesController: boolean,
+  sharesHardware: boolean,
 ): Promise<EraseAbilities> {
   const name = basename(disk.name);
   return {
-    sharesController,
+    sharesHardware,
     nvme: /^nvme\d+n\d+$/.test(name) ? await readNvmeAbilities(services.run, disk.name) : undefined,
     ata: /^sd[a-z]+$/.test(name) ? await readAtaSecurity(services.run, disk.name) : undefined,
     discards: Number(await readFile(`/sys/class/block/${name}/queue/discard_max_bytes`, 'utf8')) > 0,

@@ -4,7 +4,7 @@ import { createProgress, eraseEach, type MachineDisks, machineDisks, prepareDisk
 import { eraseMetadata, verifyLooksEmpty } from '#agent/erase/erase-metadata.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
 import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
-import { nvmeController } from '#agent/erase/nvme.ts';
+import { sharesHardware } from '#agent/erase/twin-disks.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { ErasedDisk, EraseResult } from '#shared/wire/erase-result.ts';
@@ -22,9 +22,8 @@ export async function eraseAllDisksFast(
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
   const onErased = createProgress(context, disks);
-  const keptControllers = new Set(kept.map(({ name }) => nvmeController(name)));
   const erased = await eraseEach(context, disks, options.concurrency, (disk) =>
-    eraseFast(context, disk, keptControllers.has(nvmeController(disk.name)), options, onErased(disk)),
+    eraseFast(context, disk, sharesHardware(disk, kept), options, onErased(disk)),
   );
   const after = new Map((await machine.list(context.run)).map((device) => [device.name, device]));
   for (const disk of disks) await verifyLooksEmpty(context.run, after.get(disk.name) ?? disk);
@@ -34,12 +33,12 @@ export async function eraseAllDisksFast(
 async function eraseFast(
   services: EraseServices,
   disk: BlockDevice,
-  sharesController: boolean,
+  isShared: boolean,
   options: EraseOptions,
   onErased: OnErased,
 ): Promise<ErasedDisk> {
   const startedAt = services.clock.now().getTime();
-  const abilities = await readAbilities(services, disk, sharesController);
+  const abilities = await readAbilities(services, disk, isShared);
   const fast = planErase(abilities, options).filter(({ kind }) => kind === 'nvme_format' || kind === 'discard');
   const result = await eraseData(services, disk, fast, options, onErased);
   if (typeof result !== 'string') return result;

@@ -3,15 +3,15 @@ import { chooseDisks, nameDisk } from '#agent/erase/choose-disks.ts';
 import { eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
 import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
-import { nvmeController } from '#agent/erase/nvme.ts';
 import { probeContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
 import { refuseUsedDisks } from '#agent/erase/refuse-used-disks.ts';
 import { reviveDisk } from '#agent/erase/revive-disk.ts';
-import { diskKey, refuseTwins } from '#agent/erase/twin-disks.ts';
+import { diskKey, refuseTwins, sharesHardware } from '#agent/erase/twin-disks.ts';
 import { stopArraysOn } from '#agent/raid/delete-arrays.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { systemRoots } from '#agent/storage/device-identity.ts';
 import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { addNvmeNamespaces } from '#agent/storage/nvme-namespaces.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -27,7 +27,7 @@ export interface MachineDisks {
 }
 
 export const machineDisks: MachineDisks = {
-  list: (run) => listBlockDevices(run, systemRoots, { withEmpty: true }),
+  list: async (run) => addNvmeNamespaces(run, await listBlockDevices(run, systemRoots, { withEmpty: true })),
   stopArraysOn,
 };
 
@@ -82,9 +82,8 @@ export async function eraseDisks(
   // from here on no write step may answer that its image is already there
   context.writtenImage.current = undefined;
   const onErased = createProgress(context, disks);
-  const keptControllers = new Set(kept.map(({ name }) => nvmeController(name)));
   const eraseOne = async (disk: BlockDevice): Promise<ErasedDisk> => {
-    const abilities = await readAbilities(context, disk, keptControllers.has(nvmeController(disk.name)));
+    const abilities = await readAbilities(context, disk, sharesHardware(disk, kept));
     return eraseDisk(context, disk, planErase(abilities, options), options, onErased(disk));
   };
   return { erased: await eraseEach(context, disks, options.concurrency, eraseOne), skipped };

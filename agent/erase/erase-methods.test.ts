@@ -38,10 +38,10 @@ test.each<[string, Partial<EraseAbilities>, Partial<EraseOptions>, string[]]>([
     ['nvme format, secure erase 1', 'overwrite'],
   ],
   ['NVMe, switched off', { nvme }, { nvmeSecureErase: false }, ['overwrite']],
-  ['a namespace beside one to be kept', { nvme, sharesController: true }, {}, ['overwrite']],
+  ['a namespace beside one to be kept', { nvme, sharesHardware: true }, {}, ['overwrite']],
   [
     'the same where a format acts on one',
-    { nvme: { ...nvme, formatsAllNamespaces: false }, sharesController: true },
+    { nvme: { ...nvme, formatsAllNamespaces: false }, sharesHardware: true },
     {},
     ['nvme format, secure erase 2', 'nvme format, secure erase 1', 'overwrite'],
   ],
@@ -50,6 +50,6 @@ test.each<[string, Partial<EraseAbilities>, Partial<EraseOptions>, string[]]>([
   ['ATA, switched off', { ata: security }, { ataSecureErase: false }, ['overwrite']],
   ['ATA without the feature', { ata: { ...security, supported: false } }, {}, ['overwrite']],
 ])('%s', (_name, abilities, options, expected) => {
-  const methods = planErase({ sharesController: false, discards: false, ...abilities }, { ...defaults, ...options });
+  const methods = planErase({ sharesHardware: false, discards: false, ...abilities }, { ...defaults, ...options });
   expect(methods.map(describeMethod)).toEqual(expected);
 });

@@ -13,8 +13,8 @@ export type EraseMethod =
 /** What a disk and what is around it can do. */
 export interface EraseAbilities {
   readonly nvme?: NvmeAbilities | undefined;
-  /** Another namespace of the same NVMe controller must stay as it is. */
-  readonly sharesController: boolean;
+  /** Another namespace of the same NVMe subsystem must stay as it is. */
+  readonly sharesHardware: boolean;
   readonly ata?: AtaSecurity | undefined;
   /** The kernel can tell the disk which blocks are unused. */
   readonly discards: boolean;
@@ -25,11 +25,11 @@ export function planErase(abilities: EraseAbilities, options: EraseOptions): rea
   const { nvme, ata } = abilities;
   const methods: EraseMethod[] = [];
   if (nvme && options.nvmeSecureErase) {
-    if (nvme.format && !(nvme.formatsAllNamespaces && abilities.sharesController)) {
+    if (nvme.format && !(nvme.formatsAllNamespaces && abilities.sharesHardware)) {
       if (nvme.cryptoErase) methods.push({ kind: 'nvme_format', secureErase: 2, secure: true });
       methods.push({ kind: 'nvme_format', secureErase: 1, secure: true });
     }
-    if (!abilities.sharesController) {
+    if (!abilities.sharesHardware) {
       methods.push(...nvme.sanitize.map((action) => ({ kind: 'nvme_sanitize', action, secure: true }) as const));
     }
   }

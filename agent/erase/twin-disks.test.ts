@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { diskKey, refuseTwins } from '#agent/erase/twin-disks.ts';
+import { diskKey, refuseTwins, sharesHardware } from '#agent/erase/twin-disks.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 
 const lun = { serial: 'L1', model: 'Array', wwn: '0x6005', wwnWithExtension: '0x60050000' };
@@ -32,4 +32,15 @@ describe('a disk that has two paths', () => {
     const nvmeSubsystem = 'nqn.a';
     expect(keyOf({ name: '/dev/nvme0n1', nvmeSubsystem })).toBe(keyOf({ name: '/dev/nvme1n1', nvmeSubsystem }));
   });
+});
+
+test.each([
+  ['by another name', { name: '/dev/nvme1n1' }],
+  ['without capacity', { name: '/dev/nvme0n2', sizeBytes: 0 }],
+  ['of another host', { name: '/dev/nvme0n9', sizeBytes: 0, isDetached: true }],
+])('a namespace to be kept, %s, rules out what hits all of its subsystem', (_name, kept) => {
+  const nvmeSubsystem = 'nqn.a';
+  const disk = testDevice({ name: '/dev/nvme0n1', nvmeSubsystem });
+  expect(sharesHardware(disk, [testDevice({ nvmeSubsystem, ...kept })])).toBe(true);
+  expect(sharesHardware(disk, [testDevice({ ...kept, nvmeSubsystem: 'nqn.b' })])).toBe(false);
 });

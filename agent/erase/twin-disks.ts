@@ -12,6 +12,11 @@ export function diskKey(disk: BlockDevice): string {
   return identityOf(disk) ?? disk.name;
 }
 
+/** Whether a disk is one piece of hardware with another that must stay as it is. */
+export function sharesHardware(disk: BlockDevice, kept: readonly BlockDevice[]): boolean {
+  return kept.some((each) => diskKey(each) === diskKey(disk));
+}
+
 /**
  * Refuses to write to a disk that is also one to be kept, by another path: the skip list may name a path only.
  * @throws AppError `storage_error` naming both.
