@@ -4,6 +4,7 @@ import type { AgentContext } from '#agent/context.ts';
 import { eraseAta, readAtaSecurity } from '#agent/erase/ata-security.ts';
 import { describeMethod, type EraseAbilities, type EraseMethod } from '#agent/erase/erase-methods.ts';
 import type { EraseOptions } from '#agent/erase/erase-options.ts';
+import { refuseHiddenSectors } from '#agent/erase/hidden-sectors.ts';
 import { formatNvme, readNvmeAbilities, sanitizeNvme } from '#agent/erase/nvme.ts';
 import { overwrite, overwritePasses } from '#agent/erase/overwrite.ts';
 import { withRawDisk } from '#agent/erase/raw-disk.ts';
@@ -31,9 +32,14 @@ export async function readAbilities(
   return {
     sharesHardware,
     nvme: /^nvme\d+n\d+$/.test(name) ? await readNvmeAbilities(services.run, disk.name) : undefined,
-    ata: /^sd[a-z]+$/.test(name) ? await readAtaSecurity(services.run, disk.name) : undefined,
+    ata: isScsiName(disk) ? await readAtaSecurity(services.run, disk.name) : undefined,
     discards: Number(await readFile(`/sys/class/block/${name}/queue/discard_max_bytes`, 'utf8')) > 0,
   };
+}
+
+/** What ATA disks are called, among others. */
+function isScsiName({ name }: BlockDevice): boolean {
+  return /^sd[a-z]+$/.test(basename(name));
 }
 
 /**
@@ -56,6 +62,7 @@ export async function eraseDisk(
     const name = describeMethod(method);
     services.log.info({ disk: disk.name, serial: disk.serial, method: name }, 'erasing');
     try {
+      if (!method.secure && isScsiName(disk)) await refuseHiddenSectors(services.run, disk.name);
       // anew for each way: what one that failed half-way did must not prove the next
       const before = await gatherEvidence(services, disk, method);
       await applyMethod(services, disk, method, options, onErased);
