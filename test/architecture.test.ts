@@ -164,7 +164,7 @@ describe('tables match their folders', () => {
   test('every step of every flow kind, and only those, has something that runs it', () => {
     const key = (step: { interface: string; step: string }) => `${step.interface}.${step.step}`;
     const wanted = Object.values(flowKinds).flatMap((kind) =>
-      [...kind.opening, ...kind.sorted, ...kind.closing, ...kind.cleanup].map(key),
+      [...kind.opening, ...kind.sorted, ...kind.closing, ...(kind.beforeWipe ?? []), ...kind.cleanup].map(key),
     );
     // what follows a step, what stands in another's place, and what an operator may list
     const others = [

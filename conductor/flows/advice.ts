@@ -16,6 +16,8 @@ export interface AdviceFacts {
   readonly step: AdviceStep | undefined;
   /** The agent's logs of this flow are kept. */
   readonly hasLogs: boolean;
+  /** What has the wipe done that the node owes; absent = it owes none. */
+  readonly owedWipe?: string | undefined;
   /** What is left to be done by hand of what it has done to the node's clusters. */
   readonly byHand?: readonly string[];
 }
@@ -42,7 +44,7 @@ const patienceMs = 5 * 60_000;
 export function adviceFor(facts: AdviceFacts): string | null {
   const { node, step } = facts;
   if (facts.state === 'failed' || facts.state === 'aborted') return afterTheEnd(facts);
-  if (facts.state === 'succeeded') return null;
+  if (facts.state === 'succeeded') return tellOwed(facts);
   if (facts.held !== null) {
     return `Nothing is done while the node is in maintenance: \`baton maintenance off ${node}\` lets the flow go on.`;
   }
@@ -52,6 +54,10 @@ export function adviceFor(facts: AdviceFacts): string | null {
   }
   if (!step?.waitingFor || !(step.isRetry || waitsTooLong(step))) return null;
   return lookFor(step.name, step.waitingFor) ?? null;
+}
+
+function tellOwed({ owedWipe }: AdviceFacts): string | null {
+  return owedWipe === undefined ? null : `A wipe of its disks is still owed: ${owedWipe}.`;
 }
 
 function waitsTooLong({ waitedMs, limitMs = Infinity }: AdviceStep): boolean {
@@ -127,7 +133,7 @@ const ways: Readonly<
 function afterTheEnd(facts: AdviceFacts): string | null {
   const { node, step } = facts;
   const way = ways[facts.kind];
-  if (way.restsIn !== 'any' && facts.provisionState !== way.restsIn) return null;
+  if (way.restsIn !== 'any' && facts.provisionState !== way.restsIn) return tellOwed(facts);
   const leave =
     facts.inMaintenance && !way.inMaintenance ? `Take it out of maintenance: \`baton maintenance off ${node}\`.` : '';
   const onward = way.next(node);
@@ -137,6 +143,7 @@ function afterTheEnd(facts: AdviceFacts): string | null {
     facts.state === 'failed' ? (lookFor(step?.name, step?.error) ?? 'Put right what the step says.') : '',
     leave,
     next,
+    facts.kind === 'wipe' || facts.kind === 'teardown' ? '' : (tellOwed(facts) ?? ''),
     byHand.length === 0 ? '' : `Nothing is undone by itself; what remains by hand: ${byHand.join('; ')}.`,
     facts.hasLogs ? `\`baton logs ${node}\` has the agent's logs.` : '',
   ]

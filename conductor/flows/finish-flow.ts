@@ -16,7 +16,9 @@ import { addHistory } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
+import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
 import { whatRemains } from '#conductor/teardown/what-remains.ts';
+import { coveringWipe, pays } from '#conductor/teardown/wipe-wish.ts';
 import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -124,10 +126,24 @@ export async function finishFlow(
     if (broken && !isCleaningUp(work.flow.state)) {
       throw new AppError('internal', `flow ${work.flow.uuid} would succeed with failed step ${stepTitle(broken)}`);
     }
-    if (isCleaningUp(work.flow.state)) await endInFailure(context, tx, { ...work, node });
+    const unpaid = isCleaningUp(work.flow.state) ? undefined : await whyUnpaid(tx, node, work.flow);
+    if (unpaid !== undefined) {
+      const failing = { state: 'failing', error: unpaid } as const;
+      await updateFlow(tx, work.flow.uuid, failing);
+      await endInFailure(context, tx, { ...work, node, flow: { ...work.flow, ...failing } });
+    } else if (isCleaningUp(work.flow.state)) await endInFailure(context, tx, { ...work, node });
     else await endInSuccess(context, tx, { ...work, node });
   });
   countFlow(context, work.flow);
+}
+
+/** Why a wipe has not been the one that the node owes: without machine there is no proof. */
+async function whyUnpaid(tx: Transaction, node: NodeRow, flow: FlowRow): Promise<string | undefined> {
+  if (flow.kind !== 'wipe' || !node.owedWipe) return undefined;
+  if (!flow.wipe || !pays(flow.wipe, node.owedWipe)) return 'the node owes a wipe of all its disks';
+  return (await findReceiptOfFlow(tx, flow.uuid))
+    ? undefined
+    : 'the node owes a wipe, and without receipt none counts: a fake deploy interface wipes nothing';
 }
 
 async function endInSuccess(
@@ -141,13 +157,16 @@ async function endInSuccess(
   const event = flow.kind === 'clean' || flow.kind === 'wipe' ? cleanedEvent(node, flow) : kind.events.done;
   if (!event) return;
   await noteInstance(tx, node, flow);
+  if (flow.kind === 'wipe') await updateNode(tx, node.uuid, { owedWipe: null });
+  // begun by a conductor that knows no wipe
+  if (flow.kind === 'clean' && node.owedWipe) return followWith(tx, { node, flow, kind: 'wipe' });
   const moved = await applyEvent(tx, node, event, {
     conductor,
     target: kind.next ? flowKinds[kind.next].target : null,
     lastError: null,
   });
   if (kind.next !== 'clean') return;
-  if (flow.wipe) await followWith(tx, { node, flow, kind: 'wipe' });
+  if (flow.wipe ?? node.owedWipe) await followWith(tx, { node, flow, kind: 'wipe' });
   else if (node.automatedClean ?? context.config.automatedClean) {
     await followWith(tx, { node, flow, kind: 'clean' });
   } else {
@@ -169,7 +188,7 @@ async function followWith(
 ): Promise<void> {
   const isFake = fakesFlow(kind, node);
   const why = isFake ? { isFake, withoutAgent: 'its deploy interface is fake' } : {};
-  const wipe = kind === 'wipe' ? (flow.wipe ?? undefined) : undefined;
+  const wipe = kind === 'wipe' ? (coveringWipe(flow.wipe, node.owedWipe) ?? undefined) : undefined;
   const steps = planSteps(flowKinds[kind], { requested: [], wipe, ...why });
   const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };
   await insertFlow(tx, { nodeUuid: node.uuid, kind, ...asked, wipe, steps });

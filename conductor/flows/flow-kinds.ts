@@ -37,6 +37,8 @@ export interface FlowKind {
   /** Sorted with the agent's, the drivers' and the request's steps by priority. */
   readonly sorted: readonly CoreStep[];
   readonly closing: readonly CoreStep[];
+  /** Last of all, where a wipe is to follow. */
+  readonly beforeWipe?: readonly CoreStep[];
   /** Run after a failure, so that the node is left safe. */
   readonly cleanup: readonly CoreStep[];
   /** The requested steps run in the order given, and no others (manual cleaning, service). */
@@ -186,6 +188,7 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     target: 'available',
     opening: [...makeSafe, deployStep('release_instance')],
     closing: [],
+    beforeWipe: [deployStep('owe_wipe')],
     cleanup: [],
     next: 'clean',
   },

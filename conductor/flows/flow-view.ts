@@ -6,6 +6,7 @@ import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { type PluginTaskRef, stepTitle } from '#conductor/flows/planned-step.ts';
 import { whatRemains } from '#conductor/teardown/what-remains.ts';
+import { wayToWipe } from '#conductor/teardown/wipe-wish.ts';
 
 /** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. Times are ISO 8601. */
 export interface FlowView {
@@ -93,6 +94,7 @@ function advise(node: NodeRow, flow: FlowRow, steps: readonly FlowStepRow[], now
     onHold: flow.onHold,
     abortRequested: flow.abortRequested,
     step: step && adviceStep(step, now),
+    owedWipe: node.owedWipe ? wayToWipe(node) : undefined,
     byHand: whatRemains(node.name ?? node.uuid, [{ flow, steps }]).byHand,
     hasLogs: steps.some((each) => each.step === 'collect_logs' && hasCollected(each.output)),
   });

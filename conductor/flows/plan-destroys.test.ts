@@ -116,7 +116,10 @@ describe('erase steps', () => {
     const properties = { skip_block_devices: [{ serial: 'c' }] };
     const all = { md0: 'deploy.erase_devices_metadata', sda: expect.anything(), sdb: expect.anything() } as object;
     expect(destroys([erase], mirrored, { properties })).toEqual({ by: all, warnings: [] });
-    expect(destroys([erase], inventory(disk('a', 9, { baton_removable: true }))).by).toEqual({});
+    const removable = inventory(disk('a', 9, { baton_removable: true }));
+    expect(destroys([erase], removable).by).toEqual({ sda: 'deploy.erase_devices_metadata' });
+    const medium = inventory(disk('a', 9, { tran: 'usb', model: 'Virtual HDisk0' }));
+    expect(destroys([erase], medium).by).toEqual({});
   });
 
   test('free the members for what comes after them', () => {

@@ -5,6 +5,7 @@ import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
+import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { chooseRaidDisks, isRaidCandidate } from '#shared/raid/choose-raid-disks.ts';
 import { isSoftwareRaid } from '#shared/raid/software-raid.ts';
@@ -161,12 +162,12 @@ function hasHints(instanceInfo: JsonObject): boolean {
   return typeof hints === 'object' ? hints !== null && Object.keys(hints).length > 0 : hints !== undefined;
 }
 
-/** All disks but those on the skip list and what can be pulled out; volumes go with their members. */
+/** All disks but those on the skip list and the BMC's media, removable ones too; volumes go with their members. */
 function eraseAll(_step: PlannedStep, before: Situation, node: NodeFields): Reach {
   const isSkipped = readSkipList(node.properties);
   return destroy(
     before,
-    before.disks.filter((disk) => disk.type === 'disk' && !disk.removable && !isSkipped(disk)),
+    before.disks.filter((disk) => disk.type === 'disk' && !isVirtualMedium(disk) && !isSkipped(disk)),
   );
 }
 

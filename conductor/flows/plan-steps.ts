@@ -27,6 +27,7 @@ export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
     ...kind.opening.map((step) => plannedCore(step)),
     ...main.flatMap((step) => (step.rebootRequested ? [step, rebootAfter(step)] : [step])),
     ...kind.closing.map((step) => withWish(plannedCore(step), facts)),
+    ...(facts.wipe ? (kind.beforeWipe ?? []) : []).map((step) => plannedCore(step, 'a wipe follows')),
   ];
   return facts.withoutAgent === undefined ? plan : withoutAgent(plan, facts.withoutAgent, facts.isFake);
 }

@@ -12,7 +12,11 @@ export function planWarnings(
     readonly facts: Pick<Plan['facts'], 'isStale' | 'withoutAgent'>;
   },
   request: Pick<PlanRequest, 'kind'>,
-  node: { readonly isFastTracked: boolean; readonly sparedDisks?: NodeRow['sparedDisks'] },
+  node: {
+    readonly isFastTracked: boolean;
+    readonly sparedDisks?: NodeRow['sparedDisks'];
+    readonly owedWipe?: NodeRow['owedWipe'];
+  },
 ): string[] {
   const kind = flowKinds[request.kind];
   const { inventoriedAt: inventoried, facts, steps } = plan;
@@ -33,6 +37,9 @@ export function planWarnings(
       : []),
     ...(usesDisks && inventoried ? [`Disks as inventoried ${inventoried.toISOString()}.`] : []),
     ...(usesDisks && request.kind !== 'wipe' ? warnOfSpared(node.sparedDisks ?? []) : []),
+    ...(request.kind === 'wipe' && node.owedWipe
+      ? ['A wipe that was asked for has not come to its end: until it has, it takes the place of cleaning.']
+      : []),
     ...plan.destroys.warnings,
   ];
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
@@ -70,15 +69,11 @@ describe('a wipe', () => {
     const { body } = await api.call('GET', '/v1/nodes/n1/flow');
     return { kind: body['kind'], steps: (body['steps'] as { step: string }[]).map(({ step }) => step) };
   };
-  const owed = (kind: 'teardown' | 'wipe' | 'deploy', ended: 'succeeded' | 'failed' | 'aborted') =>
-    api.context.db.insert(flows).values({
-      uuid: randomUUID(),
-      nodeUuid: uuid,
-      kind,
-      state: ended,
-      endedAt: new Date(),
-      wipe: kind === 'deploy' ? null : { preserveLocalStorage: true },
-    });
+  const owe = (preserveLocalStorage: boolean, more: Partial<NodeInsert> = {}) =>
+    set({ provisionState: 'manageable', owedWipe: { preserveLocalStorage }, ...more });
+  const owed = async () => (await api.call('GET', '/v1/nodes/n1')).body['driver_internal_info'];
+  const endFlow = (ended: 'succeeded' | 'failed') =>
+    api.context.db.update(flows).set({ state: ended, endedAt: new Date() });
 
   test('takes the place of cleaning, also where there is none', async () => {
     await set({ provisionState: 'manageable', automatedClean: false });
@@ -103,17 +98,90 @@ describe('a wipe', () => {
     expect(flow).toMatchObject({ kind: 'teardown', wipe: { preserveLocalStorage: true } });
   });
 
-  test.each([
-    ['wipe', 'failed', 'wipe'],
-    ['wipe', 'aborted', 'wipe'],
-    ['teardown', 'failed', 'wipe'],
-    ['wipe', 'succeeded', 'clean'],
-    ['deploy', 'failed', 'clean'],
-  ] as const)('after a %s that has %s, providing the node is a %s', async (kind, ended, next) => {
-    await owed(kind, ended);
+  test('is owed from the request on, whatever flows there are, or are no longer', async () => {
+    await set({ provisionState: 'active' });
+    expect(await ask('deleted', { wipe })).toMatchObject({ status: 202 });
+    expect(await owed()).toEqual({ baton_owed_wipe: { preserve_local_storage: true } });
+    expect((await latest()).steps).toEqual(['power_off', 'leave_network', 'release_instance', 'owe_wipe']);
+    await endFlow('failed');
+    await api.context.db.delete(flows);
     await set({ provisionState: 'manageable' });
     expect(await ask('provide')).toMatchObject({ status: 202 });
-    expect((await latest()).kind).toBe(next);
+    expect((await latest()).kind).toBe('wipe');
+  });
+
+  test('is no step of a release that no wipe follows', async () => {
+    await set({ provisionState: 'active' });
+    expect(await ask('deleted')).toMatchObject({ status: 202 });
+    expect((await latest()).steps).not.toContain('owe_wipe');
+    expect(await owed()).toEqual({});
+  });
+
+  test('that is owed outlives an adoption, and keeps anything from being deployed', async () => {
+    await owe(false);
+    expect(await ask('adopt')).toMatchObject({ status: 202 });
+    await endFlow('failed');
+    for (const [from, verb] of [
+      ['error', 'rebuild'],
+      ['available', 'active'],
+      ['deploy failed', 'rebuild'],
+    ] as const) {
+      await set({ provisionState: from });
+      expect(await ask(verb)).toMatchObject({
+        status: 409,
+        fault: expect.stringContaining('owes a wipe of all its disks') as unknown,
+      });
+    }
+    expect(await owed()).toEqual({ baton_owed_wipe: { preserve_local_storage: false } });
+    await set({ provisionState: 'error' });
+    expect(await ask('deleted')).toMatchObject({ status: 202 });
+    const [flow] = await api.context.db.select().from(flows).where(eq(flows.kind, 'teardown'));
+    expect(flow?.wipe).toEqual({ preserveLocalStorage: false });
+  });
+
+  test('of all disks is not paid by one that preserves some, and the other way round', async () => {
+    await owe(false);
+    expect(await ask('provide', { wipe })).toMatchObject({
+      status: 409,
+      fault: expect.stringContaining('local storage can not be preserved any more') as unknown,
+    });
+    await owe(true);
+    expect(await ask('provide', { wipe: { preserve_local_storage: false } })).toMatchObject({ status: 202 });
+    expect(await owed()).toEqual({ baton_owed_wipe: { preserve_local_storage: false } });
+  });
+
+  test('that is owed keeps the node from being forgotten, but in maintenance', async () => {
+    await owe(true);
+    expect(await api.call('DELETE', '/v1/nodes/n1')).toMatchObject({
+      status: 409,
+      fault: expect.stringContaining('`baton provide n1` wipes it') as unknown,
+    });
+    await set({ maintenance: true });
+    expect(await api.call('DELETE', '/v1/nodes/n1')).toMatchObject({ status: 204 });
+  });
+
+  test('that is owed is done on a retired node, too', async () => {
+    await owe(true, { retired: true });
+    expect(await ask('provide')).toMatchObject({ status: 202 });
+    expect((await latest()).kind).toBe('wipe');
+  });
+
+  test('that is asked for is done on a retired node', async () => {
+    await set({ provisionState: 'manageable', retired: true });
+    expect(await ask('provide', { wipe })).toMatchObject({ status: 202 });
+  });
+
+  test('is what a plan shows where it is owed, and its hash goes with the request', async () => {
+    await saveAgentSteps(api.context.db, { nodeUuid: uuid, kind: 'clean', steps: [], hardwareManagerVersion: {} });
+    await owe(false);
+    const { body } = await api.call('POST', '/v1/nodes/n1/plan', { target: 'provide' });
+    expect(body).toMatchObject({
+      kind: 'wipe',
+      warnings: expect.arrayContaining([expect.stringContaining('has not come to its end')]) as unknown,
+    });
+    expect(await ask('provide', { plan_hash: '0'.repeat(64) })).toMatchObject({ status: 409 });
+    expect(await ask('provide', { plan_hash: body['hash'] })).toMatchObject({ status: 202 });
+    expect((await latest()).kind).toBe('wipe');
   });
 });
 

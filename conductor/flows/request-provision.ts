@@ -6,6 +6,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
@@ -35,7 +36,7 @@ import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { requireAction } from '#conductor/sites/actions/action-lease.ts';
 import { abortTeardown } from '#conductor/teardown/abort-teardown.ts';
 import { refuseUnderWay } from '#conductor/teardown/refuse-under-way.ts';
-import { refuseForeignWipe, wipeOf } from '#conductor/teardown/wipe-wish.ts';
+import { refuseForeignWipe, refuseOwing, wipeOf } from '#conductor/teardown/wipe-wish.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ProvisionRequest {
@@ -82,10 +83,10 @@ export async function requestProvision(
   // what is at work may end where the verb is possible: clients try again on 409 and give up on 400
   if (!isPossible(node, request.verb)) await refuseReserved(context.db, node.uuid);
   refuseImpossible(node, request.verb);
-  refuseForbidden(node, request.verb);
+  refuseForbidden(node, request);
   await lookForConductor(context, node);
   refuseUnattended(context, node);
-  await refuseInvalid(context, node, request.wipe ? verbWork.clean.needs : work.needs);
+  await refuseInvalid(context, node, wipeOf(node, request) ? verbWork.clean.needs : work.needs);
   const given = work.kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
   checkFetched('configdrive', given, context.config.outbound.images);
   const configDrive =
@@ -95,7 +96,7 @@ export async function requestProvision(
   await changeUnlocked(context, node.uuid, async (tx, current) => {
     if (request.isUnowned) refuseOwned(current);
     refuseImpossible(current, request.verb);
-    refuseForbidden(current, request.verb);
+    refuseForbidden(current, request);
     refuseSealed(request.steps ?? []);
     await refuseUnreadPlan({ ...context, db: tx }, current, { ...request, event });
     // one given earlier stays until the instance is released: a repeated deploy is of the same instance
@@ -140,10 +141,13 @@ function refuseImpossible(node: NodeRow, verb: ProvisionVerb): void {
 const possibleInMaintenance: ReadonlySet<VerbEvent> = new Set<VerbEvent>(['delete', 'abort', 'manage', 'unhold']);
 
 /** @throws AppError for what the node's maintenance, protection or retirement forbids, in Ironic's words. */
-function refuseForbidden(node: NodeRow, verb: ProvisionVerb): void {
+function refuseForbidden(node: NodeRow, request: Pick<ProvisionRequest, 'verb' | 'wipe'>): void {
+  const { verb } = request;
   const { event } = provisionVerbs[verb];
+  refuseOwing(node, verb);
   if (event === 'delete' || event === 'rebuild') refuseProtected(node);
-  if (event === 'provide' && node.retired) {
+  // a wipe leaves a retired node manageable
+  if (event === 'provide' && node.retired && !wipeOf(node, request)) {
     throw new AppError(
       'invalid_argument',
       `The ${verb} operation can't be performed on node ${node.uuid} because it is retired.`,
@@ -194,7 +198,7 @@ async function startWork(
     if (work.event === 'abort') return abort(context, tx, { node, flow, error, options });
     await stopFlow(context, tx, flow, { error, thenEnd: true });
   }
-  const wipe = await wipeOf(tx, node, work);
+  const wipe = wipeOf(node, work);
   const kind = kindToStart(node, work.event, wipe);
   const plan = kind ? await planRequested({ ...context, db: tx }, node, kind, { ...work, wipe }) : undefined;
   const moved = await applyEvent(tx, node, work.event, {
@@ -207,6 +211,7 @@ async function startWork(
     return;
   }
   if (!kind || !plan) return;
+  if (wipe && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
   if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
   await insertFlow(tx, {
     nodeUuid: node.uuid,
@@ -241,9 +246,10 @@ async function refuseUnreadPlan(
   node: NodeRow,
   work: ProvisionRequest & { readonly event: VerbEvent },
 ): Promise<void> {
-  const kind = kindToStart(node, work.event);
+  const wipe = wipeOf(node, work);
+  const kind = kindToStart(node, work.event, wipe);
   if (work.planHash === undefined || !kind) return;
-  const plan = await planRequested(context, node, kind, work);
+  const plan = await planRequested(context, node, kind, { ...work, wipe });
   if (!plan.isComplete) {
     throw new AppError(
       'conflict',

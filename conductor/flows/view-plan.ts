@@ -82,6 +82,7 @@ export async function viewPlan(
     warnings: planWarnings(plan, request, {
       isFastTracked: isFastTracked(context.config, node),
       sparedDisks: node.sparedDisks,
+      owedWipe: node.owedWipe,
     }),
   };
 }

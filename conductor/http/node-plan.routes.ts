@@ -11,6 +11,7 @@ import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import { jsonDocument } from '#conductor/nodes/node-fields.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { sealNode } from '#conductor/secrets/node-secrets.ts';
+import { wipeOf } from '#conductor/teardown/wipe-wish.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Target of the plan → kind of flow, and the list of steps that goes with it. */
@@ -71,7 +72,8 @@ export function nodePlanRoutes(context: ConductorContext): ApiApp {
     const node = body.instance_info ? withInstance(context, stored, body.instance_info) : stored;
     const requested = requestedSteps(body);
     const disableRamdisk = body.disable_ramdisk ?? undefined;
-    const wipe = body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined;
+    const asked = body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined;
+    const wipe = body.target === 'provide' ? wipeOf(node, { verb: 'provide', wipe: asked }) : undefined;
     return c.json(await viewPlan(context, node, { kind: wipe ? 'wipe' : kind, requested, disableRamdisk, wipe }));
   });
   return app;

@@ -82,7 +82,7 @@ const provisionKeys: Readonly<
   rescue_password: { since: 38, verbs: ['rescue'] },
   disable_ramdisk: { since: 70, verbs: ['clean', 'service'] },
   wipe: { since: 1, verbs: ['deleted', 'undeploy', 'provide'] },
-  plan_hash: { since: 1, verbs: ['active', 'deploy', 'rebuild', 'clean', 'service'] },
+  plan_hash: { since: 1, verbs: ['active', 'deploy', 'rebuild', 'clean', 'service', 'provide'] },
 };
 const unbuiltKeys = ['runbook'] as const;
 /** Verbs that mean nothing without more. */

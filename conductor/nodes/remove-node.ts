@@ -8,6 +8,7 @@ import { deleteNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 import { refuseUnderWay } from '#conductor/teardown/refuse-under-way.ts';
+import { refuseForgetting } from '#conductor/teardown/wipe-wish.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
@@ -51,4 +52,5 @@ function refuseRemoval(node: NodeRow): void {
         `Valid provision states to perform deletion are: ${[...removableStates].join(', ')}, or any state in maintenance.`,
     );
   }
+  refuseForgetting(node);
 }

@@ -8,6 +8,7 @@ import { gatherSteps } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import { hold } from '#conductor/flows/conductor-steps/hold.ts';
 import { collectInventory } from '#conductor/flows/conductor-steps/inspect-collect-inventory.ts';
 import { leaveNetwork } from '#conductor/flows/conductor-steps/leave-network.ts';
+import { oweWipe } from '#conductor/flows/conductor-steps/owe-wipe.ts';
 import { powerOff } from '#conductor/flows/conductor-steps/power-off.ts';
 import { prepareInstanceBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { rebootRamdisk } from '#conductor/flows/conductor-steps/reboot-ramdisk.ts';
@@ -53,6 +54,7 @@ export const conductorSteps: readonly ConductorStep[] = [
   collectLogs,
   leaveNetwork,
   releaseInstance,
+  oweWipe,
   signReceipt,
   powerOff,
   powerOn,
