@@ -1,4 +1,5 @@
 import { and, asc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import { workKnown } from '#conductor/conductors/work-known.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { type ConductorRow, conductors } from '#conductor/db/schema/conductor.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/nodes/page-of.ts';
@@ -66,6 +67,8 @@ function selectConductors(db: Queryable, timeoutMs: number) {
       drivers: conductors.drivers,
       publicUrl: conductors.publicUrl,
       generation: conductors.generation,
+      knows: conductors.knows,
+      knowsGeneration: conductors.knowsGeneration,
       createdAt: conductors.createdAt,
       updatedAt: conductors.updatedAt,
       stoppedAt: conductors.stoppedAt,
@@ -78,12 +81,14 @@ function selectConductors(db: Queryable, timeoutMs: number) {
 export async function insertConductor(db: Queryable, description: ConductorDescription): Promise<number> {
   const [row] = await db
     .insert(conductors)
-    .values(description)
+    .values({ ...description, knows: workKnown, knowsGeneration: 1 })
     .onConflictDoUpdate({
       target: conductors.hostname,
       set: {
         ...description,
         generation: sql`${conductors.generation} + 1`,
+        knows: workKnown,
+        knowsGeneration: sql`${conductors.generation} + 1`,
         updatedAt: sql`now()`,
         stoppedAt: null,
       },

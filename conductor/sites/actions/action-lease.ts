@@ -1,4 +1,5 @@
-import { and, eq, isNull, or, sql } from 'drizzle-orm';
+import { and, eq, isNull, lte, or, sql } from 'drizzle-orm';
+import { workKnown } from '#conductor/conductors/work-known.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
 import { prolongRun } from '#conductor/sites/actions/run-store.ts';
@@ -30,7 +31,10 @@ const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs 
 const isHeld = ({ actionId, holder, token }: ActionLease) =>
   and(eq(siteActions.id, actionId), eq(siteActions.holder, holder), eq(siteActions.token, token));
 
-/** Claims the open action, if there is one that nobody runs. The time that nobody ran it counts for no limit. */
+/**
+ * Claims the open action, if there is one that nobody runs and that this release knows. A release that does not look at
+ * `needs` writes no `fit_token`, and the database refuses its claim (`claimed_by_who_knows`). The time that nobody ran it counts for no limit.
+ */
 export function claimAction(
   db: Queryable,
   claim: { readonly holder: string; readonly leaseMs: number },
@@ -42,7 +46,11 @@ async function claimIn(
   db: Transaction,
   { holder, leaseMs }: { readonly holder: string; readonly leaseMs: number },
 ): Promise<ClaimedAction | undefined> {
-  const isFree = or(isNull(siteActions.holder), sql`${siteActions.expiresAt} < now()`);
+  const isFree = and(
+    or(isNull(siteActions.holder), sql`${siteActions.expiresAt} < now()`),
+    // what is not known here is left to conductors of a newer release
+    lte(siteActions.needs, workKnown),
+  );
   const [found] = await db
     .select({
       id: siteActions.id,
@@ -58,6 +66,7 @@ async function claimIn(
     .set({
       holder,
       token: sql`${siteActions.token} + 1`,
+      fitToken: sql`${siteActions.token} + 1`,
       expiresAt: expiry(leaseMs),
       startedAt: sql`coalesce(${siteActions.startedAt}, now())`,
     })

@@ -7,7 +7,7 @@ import {
 } from '#conductor/sites/actions/action-parameters.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What actions are made of; `step-table.ts` has what each does. */
+/** What actions are made of; `steps/index.ts` has what each does. */
 export type ActionStepName =
   | 'preflight'
   | 'validate_site_design'
@@ -27,6 +27,8 @@ interface ActionDefinition {
   readonly revision?: TargetRevision;
   /** Takes its target nodes apart, one after another, and then has them deployed, or not. */
   readonly teardown?: 'then deploys' | 'then keeps';
+  /** What who runs it has to know (`work-known.ts`); absent = what every release knows. */
+  readonly needs?: number;
   /** `verify_site` asks each node, not only who could work on it. */
   readonly asksNodes?: boolean;
 }
@@ -68,6 +70,7 @@ export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
     revision: 'successful-site-action',
     steps: trueUpSteps,
     teardown: 'then deploys',
+    needs: 1,
   },
   teardown_server: {
     isTrueUp: false,
@@ -76,6 +79,7 @@ export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
     revision: 'committed',
     steps: ['preflight', 'validate_site_design', 'verify_site', 'baremetal_nodes', 'final_report'],
     teardown: 'then keeps',
+    needs: 1,
   },
   relabel_nodes: {
     isTrueUp: false,

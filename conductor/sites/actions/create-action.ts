@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#conductor/auth/caller.ts';
+import { isOlderThan } from '#conductor/conductors/work-known.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import {
@@ -17,6 +18,7 @@ import { findTargetRevision } from '#conductor/sites/actions/find-target-revisio
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
 import { refuseTeardown } from '#conductor/sites/actions/refuse-teardown.ts';
+import { clustersOf } from '#conductor/sites/actions/teardown-order.ts';
 import { tellOfAction } from '#conductor/sites/actions/tell-of-action.ts';
 import { newUlid } from '#conductor/sites/actions/ulid.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
@@ -48,7 +50,7 @@ export interface ActionPlan {
   readonly run: SiteRun;
 }
 
-type CreateContext = CheckContext & Pick<ConductorContext, 'clock' | 'db' | 'log'>;
+type CreateContext = CheckContext & Pick<ConductorContext, 'clock' | 'config' | 'conductors' | 'db' | 'log'>;
 
 /** What has been found out before an action is made. */
 interface Checked {
@@ -78,10 +80,25 @@ export async function createAction(
     const run = isTeardown ? planTeardownRun(site, parameters) : planSite(site);
     return { plan: { name, parameters, revisionId, site, faults, run } };
   }
+  await refuseOlderConductors(context, name);
   if (isTeardown) await refuseTeardown(context, { name, parameters, site });
   const action = await insertAction(context, request, checked);
   context.log.info({ action: action.id, name, revision: revisionId, user: action.user }, 'site action created');
   return { action };
+}
+
+/** They could not run it, and would clean in place of wiping what it releases. */
+async function refuseOlderConductors({ conductors }: CreateContext, name: ActionName): Promise<void> {
+  const { needs = 0 } = actionTable[name];
+  const older = (await conductors.live()).filter((each) => isOlderThan(needs, each));
+  if (needs === 0 || older.length === 0) return;
+  const names = older.map(({ hostname }) => hostname).join(', ');
+  throw new AppError(
+    'conflict',
+    `${name} not started: conductors of an older release are alive, which do not know it: ${names}; bring them to this ` +
+      'release, or stop them',
+    { details: { reason: 'OlderConductors', conductors: names } },
+  );
 }
 
 async function checkRequest(
@@ -156,6 +173,8 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
           contextMarker: request.contextMarker ?? randomUUID(),
           allowIntermediateCommits,
           validations: [...checked.faults],
+          needs: actionTable[name].needs ?? 0,
+          clusters: actionTable[name].teardown ? clustersOf(checked.site, context.config) : null,
         })
         .returning();
       if (!action) throw new AppError('internal', 'a site action was inserted and not answered');

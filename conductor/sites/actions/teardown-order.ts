@@ -1,24 +1,54 @@
-import type { ActionName } from '#conductor/db/schema/site-action.ts';
+import type { ActionClusters, ActionName } from '#conductor/db/schema/site-action.ts';
 import { type ActionParameters, timeoutsOf } from '#conductor/sites/actions/action-parameters.ts';
 import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 
-/** How an action has its nodes torn down; `undefined` = it tears nothing down. Pure. */
-export function teardownOrder(
-  { name, parameters: given }: { readonly name: ActionName; readonly parameters: Readonly<Record<string, unknown>> },
+/** Which clusters nodes are taken out of, as far as a conductor knows of them. Pure. */
+export function clustersOf(
   { etcdClusters }: Pick<Site, 'etcdClusters'>,
-  { kubeconfigFile }: { readonly kubeconfigFile?: string | undefined },
+  { kubeconfigFile }: Pick<Asked, 'kubeconfigFile'>,
+): ActionClusters {
+  return { kubernetes: kubeconfigFile !== undefined, etcd: etcdClusters.length > 0 };
+}
+
+/** The conductor that is asked. */
+interface Asked {
+  readonly kubeconfigFile?: string | undefined;
+  readonly conductorName: string;
+}
+
+/**
+ * How an action has its nodes torn down; `undefined` = it tears nothing down. Pure.
+ * @param clusters as the action's row has them, whoever runs it; `null` = this is asked before there is a row
+ */
+export function teardownOrder(
+  {
+    name,
+    parameters: given,
+    clusters,
+  }: {
+    readonly name: ActionName;
+    readonly parameters: Readonly<Record<string, unknown>>;
+    readonly clusters: ActionClusters | null;
+  },
+  site: Pick<Site, 'etcdClusters'>,
+  asked: Asked,
 ): TeardownOrder | undefined {
   const { teardown } = actionTable[name];
   if (teardown === undefined) return undefined;
   const parameters = readActionParameters(name, given);
+  const known = clusters ?? clustersOf(site, asked);
+  const lacks =
+    known.kubernetes && asked.kubeconfigFile === undefined
+      ? `conductor ${asked.conductorName}, which runs the action, has no BATON_KUBECONFIG, and the action began with one`
+      : undefined;
   return {
     preserveLocalStorage: parameters['preserve-local-storage'] === true,
     timeouts: timeoutsOf(parameters),
     notInClusterOk: parameters['not-in-cluster-ok'] === true,
-    kubernetes: kubeconfigFile !== undefined,
-    etcd: etcdClusters.length > 0,
+    ...known,
+    ...(lacks === undefined ? {} : { lacks }),
     afterwards: whatFollows(teardown, parameters),
   };
 }

@@ -46,6 +46,7 @@ export async function makeAvailable(
     if (token !== undefined) await requireAction(tx, { actionId, token });
     refuseOwned(node);
     refuseUnderWay(node, await findOpenFlow(tx, nodeUuid), 'provide');
+    if (node.owedWipe) throw new AppError('conflict', `node ${nodeUuid} owes a wipe`);
     if (node.maintenance || node.retired) {
       throw new AppError('conflict', `node ${nodeUuid} is ${node.maintenance ? 'in maintenance' : 'retired'}`);
     }

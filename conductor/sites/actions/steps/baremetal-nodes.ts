@@ -1,8 +1,8 @@
 import { readWish } from '#conductor/sites/actions/action-lease.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
 import { loadRun, recordDoing, recordRun } from '#conductor/sites/actions/run-store.ts';
 import {
   prolongPhases,
@@ -11,7 +11,6 @@ import {
   stopReason,
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
-import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
 import type { NodeOrder, NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
@@ -55,14 +54,14 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
   const { context, action, bell, signal } = work;
   const { siteBeatMs } = context.config;
   const site = await work.site();
-  const isTeardown = actionTable[action.name].teardown !== undefined;
-  const run = await loadRun(context.db, action.id, isTeardown ? 1 : site.strategy.max_parallel_groups);
+  const teardown = await readTeardownOrder(work);
+  const run = await loadRun(context.db, action.id, teardown ? 1 : site.strategy.max_parallel_groups);
   if (!run) throw new AppError('internal', `site action ${action.id} has no groups`);
   let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map() };
   for (;;) {
     const begunAt = performance.now();
     const acted = { ms: 0 };
-    const beat = await beatOnce(timeActs(work, acted), site, state);
+    const beat = await beatOnce(timeActs(work, acted), { site, teardown }, state);
     if (beat.isOver) return endOf(beat.state.run, beat.isStopped);
     ({ state } = beat);
     const tookMs = performance.now() - begunAt;
@@ -102,11 +101,14 @@ interface Beat {
 }
 
 /** Looks after all nodes at work, records what became of them and what follows from it. */
-async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise<Beat> {
+async function beatOnce(
+  work: ActionWork,
+  { site, teardown }: { readonly site: Site; readonly teardown: TeardownOrder | undefined },
+  state: BeatState,
+): Promise<Beat> {
   const { context, lease, action, hands } = work;
   const wish = await readWish(context.db, lease);
-  const teardown = teardownOrder(action, site, context.config);
-  const orders = ordersOf(state.run, site, teardown);
+  const orders = ordersOf(state.run, site, { teardown, paused: wish.wanted === 'pause' });
   const outcomes: ReadonlyMap<string, NodeOutcome> =
     orders.length === 0 ? new Map() : await hands.advanceNodes(context, { action, site, orders });
   context.checkpoint('acted');
@@ -153,7 +155,11 @@ async function beatOnce(work: ActionWork, site: Site, state: BeatState): Promise
   });
 }
 
-function ordersOf(run: SiteRun, site: Site, teardown: TeardownOrder | undefined): NodeOrder[] {
+function ordersOf(
+  run: SiteRun,
+  site: Site,
+  { teardown, paused }: { readonly teardown: TeardownOrder | undefined; readonly paused: boolean },
+): NodeOrder[] {
   return workingNodes(run).map(([name, { work }]) => {
     const node = site.nodes.get(name);
     if (!node) throw new AppError('internal', `node ${name} is at work and not in the action's documents`);
@@ -162,6 +168,7 @@ function ordersOf(run: SiteRun, site: Site, teardown: TeardownOrder | undefined)
       node,
       phase,
       ...(teardown ? { teardown } : {}),
+      ...(paused ? { paused } : {}),
       ...(cancelling === undefined ? {} : { cancel: cancelling }),
     };
   });

@@ -1,12 +1,19 @@
 import { countDistinct } from 'drizzle-orm';
+import { isOlderThan } from '#conductor/conductors/work-known.ts';
 import { siteNodes } from '#conductor/db/schema/site.ts';
-import { readActionParameters } from '#conductor/sites/actions/action-table.ts';
+import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 
 /** Is there who can do the work, and for `update_site` anything to update (airship.md §4.5)? */
 export async function preflight({ context, action }: ActionWork): Promise<StepEnd> {
   const live = await context.conductors.live();
   if (live.length === 0) return { state: 'failed', error: 'no conductor is alive' };
+  const { needs = 0 } = actionTable[action.name];
+  const older = live.filter((each) => needs > 0 && isOlderThan(needs, each)).map(({ hostname }) => hostname);
+  if (older.length > 0) {
+    const error = `conductors of an older release are alive, which do not know ${action.name}: ${older.join(', ')}`;
+    return { state: 'failed', error };
+  }
   const names = live.map(({ hostname }) => hostname).join(', ');
   const notes = [{ step: 'preflight', verbosity: 2, text: `conductors: ${names}` }] as const;
   if (action.name !== 'update_site') return { state: 'done', notes };

@@ -1,10 +1,16 @@
 import { eq } from 'drizzle-orm';
-import { type ActionName, type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import {
+  type ActionClusters,
+  type ActionName,
+  type SiteActionRow,
+  siteActions,
+} from '#conductor/db/schema/site-action.ts';
 import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes } from '#conductor/sites/actions/note-changes.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
 import { insertRun } from '#conductor/sites/actions/run-store.ts';
+import { clustersOf } from '#conductor/sites/actions/teardown-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
@@ -30,6 +36,7 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
     };
   }
   const run = planRun(action, site);
+  const clusters = decideClusters(action, clustersOf(site, context.config));
   const text = run ? noteRun(action.name, site.strategy.name, run) : `${countNodes(site.nodes.size)} in the documents`;
   return {
     state: 'done',
@@ -38,11 +45,20 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
       const maxParallelGroups = run?.maxParallelGroups ?? null;
       await tx
         .update(siteActions)
-        .set({ validations, validated: true, maxParallelGroups })
+        .set({ validations, validated: true, maxParallelGroups, clusters })
         .where(eq(siteActions.id, id));
       if (run) await insertRun(tx, id, run);
     },
   };
+}
+
+/** Once and for all of the action: a conductor that knows less must not leave out what was planned. */
+function decideClusters(
+  { name, clusters: planned }: Pick<SiteActionRow, 'name' | 'clusters'>,
+  known: ActionClusters,
+): ActionClusters | null {
+  if (actionTable[name].teardown === undefined) return null;
+  return { kubernetes: known.kubernetes || planned?.kubernetes === true, etcd: known.etcd };
 }
 
 function planRun({ name, parameters }: Pick<SiteActionRow, 'name' | 'parameters'>, site: Site): SiteRun | undefined {

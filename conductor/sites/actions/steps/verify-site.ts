@@ -2,8 +2,8 @@ import { actionTable, readActionParameters } from '#conductor/sites/actions/acti
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
+import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
 import { workOnNodes } from '#conductor/sites/actions/steps/work-on-nodes.ts';
-import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
 import { lookForObstacles } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import { tellLeftBehind } from '#conductor/sites/nodes/left-behind.ts';
 
@@ -46,9 +46,10 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
  * What stands in the way of a teardown now: told at once, for whoever has started it is still there, and waited for by its
  * steps, for it may mend itself.
  */
-async function noteObstacles({ action, context, site }: ActionWork): Promise<Note[]> {
+async function noteObstacles(work: ActionWork): Promise<Note[]> {
+  const { action, context, site } = work;
   const documents = await site();
-  const teardown = teardownOrder(action, documents, context.config);
+  const teardown = await readTeardownOrder(work);
   if (!teardown) return [];
   const { target_nodes: names = [] } = readActionParameters(action.name, action.parameters);
   const looks = await Promise.all(

@@ -41,7 +41,7 @@ export async function viewTeardownPlan(
   plan: ActionPlan,
 ): Promise<{ readonly nodes: TeardownNodeView[]; readonly remarks: string[] }> {
   const { name, parameters, site } = plan;
-  const teardown = teardownOrder(plan, site, context.config);
+  const teardown = teardownOrder({ ...plan, clusters: null }, site, context.config);
   if (!teardown) throw new AppError('internal', `${name} tears nothing down`);
   const obstacles = await findObstacles(context.db, { name, parameters, site });
   const nodes: TeardownNodeView[] = [];
