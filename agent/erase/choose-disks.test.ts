@@ -62,10 +62,10 @@ test('a disk without capacity may hold data: it stops it where all is to go', ()
 
 test('so does an NVMe namespace that has no device here', () => {
   const nvmeSubsystem = 'nqn.a';
-  const hidden = testDevice({ name: '/dev/nvme0n5', serial: 'S', sizeBytes: 0, nvmeSubsystem, isDetached: true });
+  const hidden = testDevice({ name: '/dev/nvme0-nsid5', serial: 'S', sizeBytes: 0, nvmeSubsystem, isDetached: true });
   expect(() => chooseDisks([testDevice(), hidden], never, { skipReadOnly: true })).toThrow(
-    /^\/dev\/nvme0n5 \(serial S\) is an NVMe namespace with no device in this machine/,
+    /^\/dev\/nvme0-nsid5 \(serial S\) is an NVMe namespace with no device in this machine/,
   );
-  const { skipped } = chooseDisks([hidden], ({ name }) => name === '/dev/nvme0n5', { skipReadOnly: true });
-  expect(skipped).toMatchObject([{ device: '/dev/nvme0n5', reason: 'it is on the skip list' }]);
+  const { skipped } = chooseDisks([hidden], ({ name }) => name === '/dev/nvme0-nsid5', { skipReadOnly: true });
+  expect(skipped).toMatchObject([{ device: '/dev/nvme0-nsid5', reason: 'it is on the skip list' }]);
 });

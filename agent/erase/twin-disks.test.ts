@@ -37,7 +37,7 @@ describe('a disk that has two paths', () => {
 test.each([
   ['by another name', { name: '/dev/nvme1n1' }],
   ['without capacity', { name: '/dev/nvme0n2', sizeBytes: 0 }],
-  ['of another host', { name: '/dev/nvme0n9', sizeBytes: 0, isDetached: true }],
+  ['of another host', { name: '/dev/nvme0-nsid9', tran: 'nvme', sizeBytes: 0, isDetached: true }],
 ])('a namespace to be kept, %s, rules out what hits all of its subsystem', (_name, kept) => {
   const nvmeSubsystem = 'nqn.a';
   const disk = testDevice({ name: '/dev/nvme0n1', nvmeSubsystem });

@@ -70,8 +70,8 @@ test('what is detached, or another host has, is told once', async () => {
   const lists = { '/dev/nvme0': [1, 5], '/dev/nvme1': [1, 5], '/dev/nvme2': [1] };
   const { devices, commands } = list(['/dev/nvme0n1'], lists);
   expect((await devices).slice(1)).toMatchObject([
-    { name: '/dev/nvme0n5', serial: 'serial of nqn.a', sizeBytes: 0, nvmeSubsystem: 'nqn.a', isDetached: true },
-    { name: '/dev/nvme2n1', serial: 'serial of nqn.b', sizeBytes: 0, nvmeSubsystem: 'nqn.b', isDetached: true },
+    { name: '/dev/nvme0-nsid5', serial: 'serial of nqn.a', sizeBytes: 0, nvmeSubsystem: 'nqn.a', isDetached: true },
+    { name: '/dev/nvme2-nsid1', serial: 'serial of nqn.b', sizeBytes: 0, nvmeSubsystem: 'nqn.b', isDetached: true },
   ]);
   expect(commands).toContain('nvme list-ns /dev/nvme0 --all --output-format=json');
 });

@@ -24,7 +24,7 @@ const managesNamespaces = 0b1000;
 /**
  * Adds what only erasing needs to know of NVMe: the subsystem of each namespace, by the kernel's `/sys`, because its name
  * tells neither controller nor subsystem for sure; and the namespaces that this machine has no device for.
- * @returns the devices, and each such namespace as one without capacity, `isDetached`, named as its device would be
+ * @returns the devices, and each such namespace as one without capacity, `isDetached`, named `/dev/nvme0-nsid5`
  * @throws AppError `storage_error` when a controller does not tell its namespaces: who does not know must not wipe.
  */
 export async function addNvmeNamespaces(
@@ -91,7 +91,8 @@ async function listNamespaces(run: Run, { name }: Controller): Promise<readonly 
 
 function detachedNamespace({ name, subsystem, serial, model }: Controller, nsid: number): BlockDevice {
   return {
-    name: `${name}n${nsid}`,
+    // not `n5`: the kernel numbers its devices by itself, so that may be another namespace's
+    name: `${name}-nsid${nsid}`,
     type: 'disk',
     sizeBytes: 0,
     model,
