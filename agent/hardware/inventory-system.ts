@@ -32,6 +32,8 @@ export async function readSystemVendor(roots: { readonly sys: string }): Promise
   readonly product_name: string;
   readonly serial_number: string;
   readonly manufacturer: string;
+  /** As Linux shows it, which is as kubelets tell it: who takes a machine out of a cluster compares the two. */
+  readonly baton_system_uuid: string | null;
   readonly firmware: { readonly vendor: string; readonly version: string; readonly build_date: string };
 }> {
   const read = async (name: string): Promise<string> =>
@@ -40,6 +42,7 @@ export async function readSystemVendor(roots: { readonly sys: string }): Promise
     product_name: await read('product_name'),
     serial_number: await read('product_serial'),
     manufacturer: await read('sys_vendor'),
+    baton_system_uuid: (await read('product_uuid')) || null,
     firmware: {
       vendor: await read('bios_vendor'),
       version: await read('bios_version'),

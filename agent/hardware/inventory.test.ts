@@ -36,6 +36,7 @@ const files: Readonly<Record<string, string>> = {
   'sys/class/dmi/id/sys_vendor': 'ACME\n',
   'sys/class/dmi/id/product_name': 'Rack One\n',
   'sys/class/dmi/id/product_serial': 'S1\n',
+  'sys/class/dmi/id/product_uuid': '4c4c4544-0051-3510-8052-b4c04f4a4d31\n',
   'sys/class/dmi/id/bios_vendor': 'EFI Inc\n',
   'sys/class/dmi/id/bios_version': '1.2\n',
   'sys/class/dmi/id/bios_date': '01/02/2026\n',
@@ -124,6 +125,7 @@ describe('readInventory', () => {
       system_vendor: {
         product_name: 'Rack One',
         serial_number: 'S1',
+        baton_system_uuid: '4c4c4544-0051-3510-8052-b4c04f4a4d31',
         manufacturer: 'ACME',
         firmware: { vendor: 'EFI Inc', version: '1.2', build_date: '01/02/2026' },
       },

@@ -4,7 +4,7 @@ import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { type NodeInventoryRow, nodeInventory } from '#conductor/db/schema/node-inventory.ts';
 import { storableJson } from '#conductor/db/storable-json.ts';
-import { type KnownDisk, toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import { isNoDisk, type KnownDisk, toKnownDisk } from '#conductor/inspection/known-disk.ts';
 import { type DiskMarks, matchDisks } from '#conductor/inspection/match-disks.ts';
 import { InventoryDisk, InventoryDocument } from '#shared/wire/inventory.ts';
 
@@ -12,6 +12,12 @@ import { InventoryDisk, InventoryDocument } from '#shared/wire/inventory.ts';
 export async function findInventory(db: Queryable, nodeUuid: string): Promise<NodeInventoryRow | undefined> {
   const [row] = await db.select().from(nodeInventory).where(eq(nodeInventory.nodeUuid, nodeUuid));
   return row;
+}
+
+/** The machine's UUID (SMBIOS) as its ramdisk read it; `undefined` when an inventory has none. Pure. */
+export function systemUuidOf(inventory: JsonObject | undefined): string | undefined {
+  const parsed = InventoryDocument.safeParse(inventory);
+  return parsed.success ? (parsed.data.system_vendor?.baton_system_uuid ?? undefined) : undefined;
 }
 
 /**
@@ -67,7 +73,7 @@ function missingDisks(before: NodeInventoryRow, inventory: JsonObject): readonly
 /** What holds data of its own: a disk that tells no size any more is as good as gone, volumes go with their members. */
 function disksOf(inventory: JsonObject): readonly InventoryDisk[] {
   const disks = InventoryDocument.safeParse(inventory).data?.disks ?? [];
-  return disks.filter(({ name, size }) => size !== 0 && !/^\/dev\/(md|z?ram|fd|nbd|sr)\d/.test(name));
+  return disks.filter(({ name, size }) => size !== 0 && !isNoDisk(name) && !name.startsWith('/dev/md'));
 }
 
 /** By what a disk of an inventory is known again. */

@@ -2,22 +2,24 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { FlowRow } from '#conductor/db/schema/flow.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
-import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { findOpenFlow, updateFlow } from '#conductor/flows/flow-store.ts';
+import { touchLease } from '#conductor/nodes/node-lease.ts';
 
 /**
- * Stops a decommission, or a removal from the cluster, between two looks. Nothing is undone: the flow's error says what
- * remains to be done by hand.
+ * Stops a decommission, or a removal from the cluster, between two looks: at once, or when the look under way has ended,
+ * which takes long where a cluster does not answer. Nothing is undone: the flow's error says what remains to be done by
+ * hand.
  * @returns false when none is under way
- * @throws AppError `node_locked` while a conductor looks
  */
 export async function abortTeardown(context: ConductorContext, nodeUuid: string, error: string): Promise<boolean> {
   // most aborts are of other flows: they need not wait for the node here, too
   if (!isBeside(await findOpenFlow(context.db, nodeUuid))) return false;
-  const isStopped = await changeUnlocked(context, nodeUuid, async (tx) => {
+  const isStopped = await context.db.transaction(async (tx) => {
+    const isFree = await touchLease(tx, nodeUuid);
     const flow = await findOpenFlow(tx, nodeUuid);
     if (!flow || !isBeside(flow)) return false;
-    await stopFlow(context, tx, flow, { error, thenEnd: false });
+    if (isFree) await stopFlow(context, tx, flow, { error, thenEnd: false });
+    else await updateFlow(tx, flow.uuid, { abortRequested: error });
     return true;
   });
   if (isStopped) context.nudge(nodeUuid);

@@ -10,7 +10,7 @@ import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import { transientStates } from '#conductor/nodes/provision-states.ts';
 import { requireAction } from '#conductor/sites/actions/action-lease.ts';
-import { findDesign } from '#conductor/sites/revisions/find-design.ts';
+import { readRevision } from '#conductor/sites/actions/read-revision.ts';
 import {
   type DecommissionTimeouts,
   decommissionTimeouts,
@@ -56,7 +56,7 @@ export async function requestDecommission(
   { revisionId, timeouts, ...request }: DecommissionRequest,
 ): Promise<void> {
   const name = nameInClusters(node);
-  const { site } = await findDesign(context, revisionId, 'revision');
+  const site = await readRevision(context, revisionId);
   if (!site.nodes.has(name))
     throw new AppError('not_found', `the design of revision ${revisionId} has no node ${name}`);
   const clusters = {

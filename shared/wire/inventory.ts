@@ -60,6 +60,8 @@ export const InventoryDocument = z.looseObject({
   cpu: z.looseObject({ count: amount, architecture: text }).nullish(),
   memory: z.looseObject({ physical_mb: amount }).nullish(),
   boot: z.looseObject({ current_boot_mode: text, pxe_interface: text }).nullish(),
+  /** The UUID is Baton's own, as Linux shows SMBIOS' and as kubelets tell it. */
+  system_vendor: z.looseObject({ baton_system_uuid: text }).nullish().catch(null),
   bmc_address: text,
   bmc_v6address: text,
 });

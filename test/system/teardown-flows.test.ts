@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findOpenFlow, listSteps } from '#conductor/flows/flow-store.ts';
+import { findInventory, recordInspected } from '#conductor/inspection/inventory-store.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { readReport } from '#conductor/teardown/deeds.ts';
@@ -161,6 +162,32 @@ test('a cluster that lets nobody in for a while is waited for, unless it never l
   const refused = await end();
   simulator.clearFaults();
   expect(refused).toMatchObject({ state: 'failed', error: expect.stringContaining('HTTP 403') as unknown });
+});
+
+test("another site's node of the same name is not touched", async () => {
+  const { store } = clusters.small.simulator;
+  const { db } = conductor.context();
+  const { uuid: nodeUuid } = await row();
+  const kept = (await findInventory(db, nodeUuid))?.inventory;
+  const tellUuid = (systemUUID: string): void => {
+    const node = store.get('nodes', name);
+    store.replace('nodes', { ...node, status: { ...node.status, nodeInfo: { systemUUID } } });
+  };
+  const own = '4c4c4544-0051-3510-8052-b4c04f4a4d31';
+  const inventory = { interfaces: [], ...kept, system_vendor: { baton_system_uuid: own } };
+  await recordInspected(db, { nodeUuid, inventory });
+  const other = own.replaceAll('4', '7');
+  tellUuid(other);
+  await decommission();
+  const refused = await end();
+  expect(refused.state).toBe('failed');
+  expect(refused.error).toContain(`is another machine: its system UUID is ${other}, the inventory's ${own}`);
+  expect(clusters.small.node(name)?.spec?.['unschedulable']).toBeUndefined();
+
+  tellUuid(own);
+  await decommission();
+  expect(await end()).toMatchObject({ state: 'succeeded' });
+  if (kept) await recordInspected(db, { nodeUuid, inventory: kept });
 });
 
 test('a drain that never ends ends at its timeout, names the pod, and leaves the rest alone', async () => {

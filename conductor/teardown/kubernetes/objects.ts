@@ -67,6 +67,7 @@ const ClusterNode = z.looseObject({
   spec: z.looseObject({ unschedulable: z.boolean().nullish() }).optional(),
   status: z
     .looseObject({
+      nodeInfo: z.looseObject({ systemUUID: z.string().nullish(), machineID: z.string().nullish() }).nullish(),
       conditions: z
         .array(
           z.looseObject({

@@ -89,7 +89,7 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
     // the database's own, and a node that is another conductor's now
     if (error.code === 'database_error' || error.code === 'lease_lost') throw error;
     if (mayPass(error)) return waitFor(errorChain(error));
-    if (isAccessFault(error) && (await kept.refused(options.isFirst === true))) {
+    if (!mayFail && isAccessFault(error) && (await kept.refused(options.isFirst === true))) {
       return waitFor(
         `${errorChain(error)}; the cluster was open before: it is asked again for ${patienceMs / 60_000} minutes`,
       );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import { findDesign } from '#conductor/sites/revisions/find-design.ts';
+import { readRevision } from '#conductor/sites/actions/read-revision.ts';
 import { etcdStableRound } from '#conductor/teardown/etcd/etcd-stable-round.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/teardown/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/teardown/steps/cluster-step.ts';
@@ -10,7 +10,8 @@ const etcdArgs = clusterArgs.extend({
 });
 
 async function etcdWork(context: StepContext, args: z.output<typeof etcdArgs>): Promise<EtcdWork> {
-  const { site } = await findDesign(context, args.revision, 'revision');
+  // faults that other nodes have by now stop none whose pods are gone already
+  const site = await readRevision(context, args.revision);
   return { node: args.node, site, signal: context.signal };
 }
 

@@ -1,15 +1,37 @@
 import { z } from 'zod';
 import type { StepContext } from '#conductor/flows/step-context.ts';
+import { findInventory, systemUuidOf } from '#conductor/inspection/inventory-store.ts';
 import { clearLabels } from '#conductor/teardown/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { drainNode } from '#conductor/teardown/kubernetes/drain-node.ts';
 import { leaveCluster } from '#conductor/teardown/kubernetes/leave-cluster.ts';
+import { readNode } from '#conductor/teardown/kubernetes/objects.ts';
+import { findNode } from '#conductor/teardown/kubernetes/remove-from-cluster.ts';
+import { refuseAnotherMachine } from '#conductor/teardown/kubernetes/same-machine.ts';
 import { withSharedCluster } from '#conductor/teardown/kubernetes/share-cluster.ts';
 import { shutdownKubelet } from '#conductor/teardown/kubernetes/shutdown-kubelet.ts';
+import type { Round } from '#conductor/teardown/round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/teardown/steps/cluster-step.ts';
 
-function atCluster<Result>(context: StepContext, work: (cluster: Cluster) => Promise<Result>): Promise<Result> {
-  return withSharedCluster(context.database, context.config.kubeconfigFile, work);
+type ClusterArgs = z.output<typeof clusterArgs>;
+
+/**
+ * A round at the node of that name, when it is this machine.
+ * @param mayBeGone the node need not be there any more
+ */
+function atNode(
+  context: StepContext,
+  { node: name }: ClusterArgs,
+  work: (cluster: Cluster) => Promise<Round>,
+  mayBeGone = false,
+): Promise<Round> {
+  return withSharedCluster(context.database, context.config.kubeconfigFile, async (cluster) => {
+    const inventory = await context.ask(findInventory(context.db, context.node.uuid));
+    const node = await (mayBeGone ? findNode : readNode)(cluster, name, context.signal);
+    const remarks = node ? refuseAnotherMachine(cluster, node, systemUuidOf(inventory?.inventory)) : [];
+    const round = await work(cluster);
+    return { ...round, messages: [...round.messages, ...remarks] };
+  });
 }
 
 const drainArgs = clusterArgs.extend({
@@ -24,7 +46,7 @@ export const drain = newClusterStep({
   every: 2,
   isFirst: true,
   round: ({ context, args, announce }) =>
-    atCluster(context, (cluster) =>
+    atNode(context, args, (cluster) =>
       drainNode(cluster, args.node, { gracePeriodSeconds: args.grace_period, announce }, context.signal),
     ),
 });
@@ -35,7 +57,7 @@ export const clearNodeLabels = newClusterStep({
   args: clusterArgs,
   every: 2,
   round: ({ context, args, announce }) =>
-    atCluster(context, (cluster) => clearLabels(cluster, args.node, context.signal, announce)),
+    atNode(context, args, (cluster) => clearLabels(cluster, args.node, context.signal, announce)),
 });
 
 export const shutDownKubelet = newClusterStep({
@@ -46,7 +68,7 @@ export const shutDownKubelet = newClusterStep({
   every: 5,
   mayFail: true,
   round: ({ context, args, announce }) =>
-    atCluster(context, (cluster) => shutdownKubelet(cluster, args.node, context.signal, announce)),
+    atNode(context, args, (cluster) => shutdownKubelet(cluster, args.node, context.signal, announce)),
 });
 
 export const removeNodeFromCluster = newClusterStep({
@@ -55,10 +77,10 @@ export const removeNodeFromCluster = newClusterStep({
     'Deletes the node from its Kubernetes cluster, when it is drained; a cordon and labels that have come back since are seen to first.',
   args: clusterArgs,
   every: 2,
-  round: ({ context, args, announce, report }) =>
-    atCluster(context, (cluster) => {
-      // to a round a node that is gone is done; one that this step has not deleted may never have been there
-      const mayBeGone = report.deeds.some(({ kind }) => kind === 'node');
-      return leaveCluster(cluster, args.node, { mayBeGone, announce }, context.signal);
-    }),
+  round: ({ context, args, announce, report }) => {
+    // to a round a node that is gone is done; one that this step has not deleted may never have been there
+    const mayBeGone = report.deeds.some(({ kind }) => kind === 'node');
+    const leave = (cluster: Cluster) => leaveCluster(cluster, args.node, { mayBeGone, announce }, context.signal);
+    return atNode(context, args, leave, mayBeGone);
+  },
 });

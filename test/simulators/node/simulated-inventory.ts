@@ -77,6 +77,7 @@ export function simulatedInventory(
     system_vendor: {
       product_name: 'Simulated node',
       serial_number: mac,
+      baton_system_uuid: null,
       manufacturer: 'Baton',
       firmware: { vendor: '', version: '', build_date: '' },
     },
