@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Announce } from '#conductor/teardown/deeds.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/teardown/kubernetes/cluster.ts';
+import { hasDaemonSet } from '#conductor/teardown/kubernetes/daemon-sets.ts';
 import { decommissionLabel, decommissionValue } from '#conductor/teardown/kubernetes/node-labels.ts';
 import { type ClusterNode, nodesPath, parse, readNode } from '#conductor/teardown/kubernetes/objects.ts';
 import { isAbsent } from '#conductor/teardown/kubernetes/refusal.ts';
@@ -9,6 +10,9 @@ import type { Round, RoundMessage } from '#conductor/teardown/round.ts';
 const Lease = z.looseObject({
   spec: z.looseObject({ renewTime: z.string().nullish(), leaseDurationSeconds: z.number().nullish() }),
 });
+
+/** Of `kubelet-shutdown.yaml`. */
+const kubeletShutdown = { namespace: 'kube-system', name: 'baton-kubelet-shutdown' } as const;
 
 const defaultLeaseSeconds = 40;
 
@@ -36,9 +40,12 @@ export async function shutdownKubelet(
   if (silence !== undefined) {
     return { state: 'done', messages: [{ message: `Kubelet of node ${name} is silent: ${silence}`, error: false }] };
   }
-  const message =
-    `Kubelet of node ${name} still reports; the daemon set for nodes with the label ` +
-    `${decommissionLabel}: ${decommissionValue} is to stop it`;
+  const isApplied = await hasDaemonSet(cluster, kubeletShutdown, signal);
+  const message = isApplied
+    ? `Kubelet of node ${name} still reports; the daemon set for nodes with the label ` +
+      `${decommissionLabel}: ${decommissionValue} is to stop it`
+    : `Kubelet of node ${name} still reports, and the cluster has no daemon set ${kubeletShutdown.namespace}/` +
+      `${kubeletShutdown.name} to stop it: \`kubectl apply -f kubelet-shutdown.yaml\``;
   const label: RoundMessage = { message, error: true, name, kind: 'Node' };
   return { state: 'waiting', reason: message, messages: [label] };
 }
