@@ -25,6 +25,8 @@ export interface RequestOptions {
   /** Default `application/json`. */
   readonly contentType?: string;
   readonly signal?: AbortSignal | undefined;
+  /** Milliseconds, below the cluster's own limit for a request. */
+  readonly timeoutMs?: number;
 }
 
 export interface Reply {

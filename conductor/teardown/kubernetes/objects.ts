@@ -91,13 +91,17 @@ const PodList = z.looseObject({
 export const nodesPath = '/api/v1/nodes';
 export const podsPath = '/api/v1/pods';
 
+/** Each look begins with it, and holds its node's lease: a server that is dead must not keep an abort waiting. */
+const nodeTimeoutMs = 5_000;
+
 const isDnsName = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 /** @throws AppError `not_found` with `details.reason` `NotFound` when the cluster has no such node */
 export async function readNode(cluster: Cluster, name: string, signal?: AbortSignal): Promise<ClusterNode> {
   if (!isDnsName.test(name)) throw unknownNode(cluster, name);
   try {
-    return parse(ClusterNode, await cluster.request('GET', apiPath(nodesPath, name), { signal }), `node ${name}`);
+    const reply = await cluster.request('GET', apiPath(nodesPath, name), { signal, timeoutMs: nodeTimeoutMs });
+    return parse(ClusterNode, reply, `node ${name}`);
   } catch (error) {
     if (isAbsent(error, { kind: 'nodes', name })) throw unknownNode(cluster, name);
     throw error;

@@ -65,7 +65,8 @@ test('refusals have codes, and the server’s words', async () => {
 });
 
 test('a request that is not answered ends, and so does one that nobody waits for', async () => {
-  small.simulator.inject({ path: /nodes$/, hang: true, times: 2 });
+  small.simulator.inject({ path: /nodes$/, hang: true, times: 3 });
+  await expect(cluster.request('GET', nodesPath, { timeoutMs: 100 })).rejects.toThrow('no answer within 0.1 s');
   await expect(cluster.request('GET', nodesPath)).rejects.toThrow('no answer within 0.3 s');
   const hungUp = new AbortController();
   const request = cluster.request('GET', nodesPath, { signal: hungUp.signal });

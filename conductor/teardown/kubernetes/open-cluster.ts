@@ -47,7 +47,8 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
 
   const request: Cluster['request'] = async (method, path, init = {}): Promise<Reply> => {
     init.signal?.throwIfAborted();
-    const limit = AbortSignal.timeout(timeoutMs);
+    const limitMs = Math.min(timeoutMs, init.timeoutMs ?? timeoutMs);
+    const limit = AbortSignal.timeout(limitMs);
     const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit;
     const what = `${method} ${path} at the Kubernetes API server ${access.server}`;
     try {
@@ -58,7 +59,7 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
     } catch (cause) {
       if (cause instanceof AppError) throw cause;
       if (init.signal?.aborted) throw new AppError('aborted', `${what} was given up`, { cause: init.signal.reason });
-      if (limit.aborted) throw new AppError('unavailable', `${what}: no answer within ${timeoutMs / 1000} s`);
+      if (limit.aborted) throw new AppError('unavailable', `${what}: no answer within ${limitMs / 1000} s`);
       throw new AppError('unavailable', what, { cause });
     }
   };

@@ -42,6 +42,13 @@ test.each([
   }
 });
 
+test('a dead API server holds a look up for seconds only', async () => {
+  const patient = await openCluster(small.kubeconfigFile);
+  small.simulator.inject({ path: /nodes\/n1$/, hang: true });
+  await expect(removeFromCluster(patient, 'n1', never)).rejects.toThrow('no answer within 5 s');
+  await patient.close();
+});
+
 test('the deletion of a node is done only when the server says so of this node', async () => {
   const draft = newNode('n3');
   small.simulator.store.create('nodes', { ...draft, spec: { unschedulable: true } });
