@@ -29,6 +29,13 @@ describe('what hdparm (9.65) prints', () => {
     ['DCO', features(dco), native('900/900, HPA is disabled'), overlay(1000), 'hides 100 sectors (DCO)'],
     ['a bridge', features(hpa), native('0/1, HPA setting seems invalid (buggy…)'), '', 'does not tell'],
     ['no answer', features(hpa), '', '', 'offers to hide sectors (HPA) and does not tell'],
+    [
+      'ACS-3',
+      features().replace('Supported: 9', 'Supported: 10 9'),
+      native('0/1, HPA setting seems invalid'),
+      '',
+      'HPA',
+    ],
     ['frozen DCO', features(hpa, dco), native('900/900, HPA is disabled'), '', 'offers to hide sectors (DCO)'],
   ])('%s', (_name, identify, text, dcoText, expected) => {
     expect(readHiddenSectors({ identify, native: text, overlay: dcoText })).toContain(expected);

@@ -48,8 +48,9 @@ export function readHiddenSectors(texts: {
     : 'offers to hide sectors (DCO) and does not tell whether it does, the firmware having frozen it perhaps';
 }
 
+/** ACS-3, version 10, and later offer the accessible max address, of which hdparm's list of features says nothing. */
 function offersProtectedArea(identify: string): boolean {
-  return /Host Protected Area feature set|Accessible Max Address|SET_MAX/i.test(identify);
+  return /Host Protected Area feature set|SET_MAX|^\s*Supported:.*\b1\d\b/m.test(identify);
 }
 
 function hasOverlay(identify: string): boolean {
