@@ -1,6 +1,11 @@
 import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
+import { isNoDisk, type KnownDisk } from '#conductor/inspection/known-disk.ts';
+import { findOsDisks } from '#shared/disks/find-os-disks.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
+import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
 /** A disk that a wipe has preserved, by what it is known again. */
 export interface SparedDisk {
@@ -13,6 +18,35 @@ export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDis
   return skipped
     .filter(({ reason, serial, wwn }) => reason === skipReasons.preserved && (serial !== null || wwn !== null))
     .map(({ serial, wwn }) => ({ serial, wwn }));
+}
+
+/**
+ * Before anything is touched: a disk that can't be put on the skip list would be as free as any to the next deploy.
+ * @param disks as a ramdisk has just told them
+ * @throws AppError `storage_error` naming it, or because the disk of the operating system is not there
+ */
+export function refuseAnonymous(disks: readonly KnownDisk[], osDisk: OsDisk, properties: JsonObject): void {
+  const isSkipped = readSkipList(properties);
+  const own = findOsDisks(disks, osDisk);
+  const anonymous = disks.filter(
+    (disk) =>
+      disk.type === 'disk' &&
+      !isNoDisk(disk.name) &&
+      !own.includes(disk) &&
+      disk.serial === null &&
+      disk.wwn === null &&
+      disk.sizeBytes > 0 &&
+      !isSkipped(disk) &&
+      !isVirtualMedium(disk),
+  );
+  if (anonymous.length === 0) return;
+  const named = anonymous.map(({ name, model, sizeBytes }) => `${name} (${model ?? 'no model'}, ${sizeBytes} bytes)`);
+  throw new AppError(
+    'storage_error',
+    `local storage can't be preserved; nothing was touched: ${named.join(', ')} has neither serial number nor WWN by which ` +
+      'the next deploy could be told to leave it alone. Put it on properties.skip_block_devices by {"by_path": …} or ' +
+      '{"hctl": …}, or wipe without preserving local storage',
+  );
 }
 
 /**

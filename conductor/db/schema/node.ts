@@ -3,10 +3,10 @@ import { allocations } from '#conductor/db/schema/allocation.ts';
 import { chassis } from '#conductor/db/schema/chassis.ts';
 import type { BootMode } from '#conductor/drivers/interfaces.ts';
 import type { WipeWish } from '#conductor/flows/flow-states.ts';
+import type { RecordedOsDisk } from '#conductor/nodes/os-disk.ts';
 import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 import type { SparedDisk } from '#conductor/nodes/spared-disks.ts';
-import type { OsDisk } from '#shared/wire/erase-result.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -55,7 +55,7 @@ export const nodes = pgTable(
      * Where the last image was written to: kept when the instance is released, because a wipe that preserves local storage
      * erases it and nothing else. null = unknown: adopted, or deployed by an older release.
      */
-    osDisk: jsonb().$type<OsDisk>(),
+    osDisk: jsonb().$type<RecordedOsDisk>(),
     /** What a wipe has preserved for the next instance: no deploy may touch it. null = nothing. */
     sparedDisks: jsonb().$type<readonly SparedDisk[]>(),
     /** An instance has come up, or was adopted, since: what was preserved for it ends when it is released. */

@@ -27,6 +27,30 @@ interface Situation {
   readonly argsinfo?: object | null;
   readonly commands?: readonly CommandResult[];
   readonly isRepeated?: boolean;
+  /** Uuid of the last deploy that has come as far as writing an image. */
+  readonly lastDeploy?: string;
+  /** Of the machine now, beside the two that are always there. */
+  readonly moreDisks?: readonly object[];
+  /** Disks of earlier inventories that are in none since. */
+  readonly missing?: readonly object[];
+  /** What the step has noted before. */
+  readonly output?: unknown;
+  readonly properties?: object;
+}
+
+const machine = [
+  { name: '/dev/sda', serial: 'A' },
+  { name: '/dev/sdb', serial: 'B' },
+];
+
+/** Answers each query for the node's inventory, and for its last deploy. */
+function databaseWith({ missing = [], moreDisks = [], lastDeploy }: Situation) {
+  const inventory = { interfaces: [], disks: [...machine, ...moreDisks] };
+  const stored = [{ inventory, missingDisks: missing, collectedAt: new Date(0) }];
+  const deploys = lastDeploy === undefined ? [] : [{ uuid: lastDeploy }];
+  const found = (rows: readonly object[]) =>
+    Object.assign(Promise.resolve(rows), { orderBy: () => ({ limit: () => Promise.resolve(deploys) }) });
+  return { select: () => ({ from: () => ({ where: () => found(stored) }) }) };
 }
 
 function contextWith({ preserve = false, argsinfo = { only: {} }, ...situation }: Situation) {
@@ -50,26 +74,33 @@ function contextWith({ preserve = false, argsinfo = { only: {} }, ...situation }
           return Promise.resolve(answer('x', { clean_steps: { A: steps }, hardware_manager_version: {} }));
         }
         if (command.name === 'poll.get_hardware_info') {
-          const disks = [
-            { name: '/dev/sda', serial: 'A' },
-            { name: '/dev/sdb', serial: 'B' },
-          ];
+          const disks = [...machine, ...(situation.moreDisks ?? [])];
           return Promise.resolve(answer('x', { interfaces: [], disks }));
         }
         sent.push(command);
         return Promise.resolve(answer('execute_clean_step', { clean_result: situation.result ?? null }));
       },
     }),
+    db: databaseWith(situation),
     isRepeated: situation.isRepeated ?? false,
-    step: { uuid, step: 'wipe_disks', interface: 'deploy', args: {}, priority: 0, plugin: null },
+    step: {
+      uuid,
+      step: 'wipe_disks',
+      interface: 'deploy',
+      args: {},
+      priority: 0,
+      plugin: null,
+      output: situation.output ?? null,
+    },
     flow: { kind: 'manual_clean', hardwareManagerVersion: {}, wipe: { preserveLocalStorage: preserve } },
     node: {
       uuid,
       name: 'n1',
       driverInfo: {},
       instanceInfo: {},
-      properties: {},
+      properties: situation.properties ?? {},
       extra: {},
+      sparedDisks: null,
       osDisk: situation.osDisk === undefined ? osDisk : situation.osDisk,
     },
     ask: <T>(wanted: Promise<T>) => wanted,
@@ -85,16 +116,20 @@ function contextWith({ preserve = false, argsinfo = { only: {} }, ...situation }
 describe('all disks', () => {
   test('are erased by a step of the agent, proved, and the recorded disk is forgotten', async () => {
     const result = { erased: [erased('a'), erased('b')], skipped: [disk('c', { reason: 'it is on the skip list' })] };
-    const { run, sent, recorded } = contextWith({ result });
+    const { run, sent, recorded } = contextWith({
+      result,
+      moreDisks: [{ name: '/dev/sdc', serial: 'C' }],
+      properties: { skip_block_devices: [{ serial: 'C' }] },
+    });
     expect(await run()).toEqual({ kind: 'done', output: result });
     expect(sent).toMatchObject([
       { params: { step: { interface: 'deploy', step: 'erase_devices', args: {}, baton_command_id: uuid } } },
     ]);
-    expect(recorded).toMatchObject([{ osDisk: null, sparedDisks: null }]);
+    expect(recorded).toMatchObject([{ output: { sent: {} } }, { osDisk: null, sparedDisks: null }]);
   });
 
   test('an agent that has the command already is not sent another', async () => {
-    const result = { erased: [erased('a')], skipped: [] };
+    const result = { erased: [erased('a'), erased('b')], skipped: [] };
     const [command] = [
       { id: uuid, command_name: 'execute_clean_step', command_status: 'SUCCEEDED', command_error: null },
     ];
@@ -112,8 +147,11 @@ describe("the operating system's alone", () => {
     const { run, sent, recorded } = contextWith({ preserve: true, result });
     expect(await run()).toEqual({ kind: 'done', output: result });
     expect(sent).toMatchObject([{ params: { step: { args: { only: osDisk } } } }]);
-    expect(recorded).toMatchObject([{ sparedDisks: [{ serial: 'B', wwn: null }] }]);
-    expect(recorded[0]).not.toHaveProperty('osDisk');
+    expect(recorded).toMatchObject([
+      { output: { sent: { only: osDisk } } },
+      { sparedDisks: [{ serial: 'B', wwn: null }] },
+    ]);
+    expect(recorded[1]).not.toHaveProperty('osDisk');
   });
 
   test('as hints name it where none was recorded; nothing is sent where they name none', async () => {
@@ -130,6 +168,98 @@ describe("the operating system's alone", () => {
     [{ erased: [], skipped: [] }, 'was to wipe /dev/sda (serial A) alone, and wiped nothing'],
   ])('another one', async (wrong, why) => {
     await expect(contextWith({ preserve: true, result: wrong }).run()).rejects.toThrow(why);
+  });
+});
+
+describe('before anything is touched, preserving is refused', () => {
+  test.each<[string, Situation, string]>([
+    [
+      'where another disk has no name of its own',
+      { moreDisks: [{ name: '/dev/sdc', size: 5, model: 'DATA' }] },
+      "local storage can't be preserved; nothing was touched: /dev/sdc (DATA, 5 bytes) has neither serial number nor WWN",
+    ],
+    [
+      'where a deploy has been since that has recorded nothing',
+      { osDisk: { ...osDisk, flow: 'first' } as OsDisk, lastDeploy: 'second' },
+      'no deploy has recorded the disk of the operating system',
+    ],
+  ])('%s', async (_, situation, why) => {
+    const { run, sent, recorded } = contextWith({ preserve: true, ...situation });
+    await expect(run()).rejects.toThrow(why);
+    expect([sent, recorded]).toEqual([[], []]);
+  });
+
+  test('but not for what is on the skip list, nor after a deploy that has recorded its disk', async () => {
+    const result = { erased: [erased('a')], skipped: [disk('b', { reason: preserved })] };
+    const { run, sent } = contextWith({
+      preserve: true,
+      result,
+      osDisk: { ...osDisk, flow: 'last' } as OsDisk,
+      lastDeploy: 'last',
+      moreDisks: [{ name: '/dev/sdc', size: 5, by_path: '/dev/disk/by-path/pci-3' }],
+      properties: { skip_block_devices: [{ by_path: '/dev/disk/by-path/pci-3' }] },
+    });
+    expect(await run()).toMatchObject({ kind: 'done' });
+    expect(sent).toMatchObject([{ params: { step: { args: { only: osDisk } } } }]);
+  });
+});
+
+describe('what another conductor has sent for', () => {
+  const command = { id: uuid, command_name: 'execute_clean_step', command_status: 'SUCCEEDED', command_error: null };
+  const answered = (result: object) => [{ ...command, command_result: { clean_result: result } }] as CommandResult[];
+  const byHints = { preserve: true, osDisk: null, isRepeated: true, output: { sent: { only: osDisk } } };
+
+  test('is what must have been wiped, also where hints had named it', async () => {
+    const wrong = { erased: [erased('b')], skipped: [disk('a', { reason: preserved })] };
+    await expect(contextWith({ ...byHints, commands: answered(wrong) }).run()).rejects.toThrow(
+      'the agent was to wipe /dev/sda (serial A) alone, and wiped /dev/sdb (serial B)',
+    );
+    const right = { erased: [erased('a')], skipped: [disk('b', { reason: preserved })] };
+    expect(await contextWith({ ...byHints, commands: answered(right) }).run()).toMatchObject({ kind: 'done' });
+  });
+});
+
+describe('a wipe of all', () => {
+  const both = [erased('a'), erased('b')];
+  test.each<[string, Situation, string]>([
+    [
+      'that has not met a disk of its own boot',
+      { result: { erased: [erased('a')], skipped: [] } },
+      'the wipe has not met /dev/sdb (serial B), which this machine had',
+    ],
+    [
+      'that has not met a disk which was gone before it began',
+      { result: { erased: both, skipped: [] }, missing: [{ name: '/dev/sda', serial: 'DEAD', size: 5 }] },
+      'the wipe has not met /dev/sda (serial DEAD), which this machine had',
+    ],
+    [
+      'whose agent invents a skip list',
+      { result: { erased: [erased('a')], skipped: [disk('b', { reason: 'it is on the skip list' })] } },
+      'for a reason that the conductor does not see (/dev/sdb (serial B): it is on the skip list)',
+    ],
+    [
+      'whose agent takes a disk for virtual media',
+      { result: { erased: [erased('a')], skipped: [disk('b', { reason: "it is the BMC's virtual media" })] } },
+      "for a reason that the conductor does not see (/dev/sdb (serial B): it is the BMC's virtual media)",
+    ],
+  ])('%s fails', async (_, situation, why) => {
+    await expect(contextWith(situation).run()).rejects.toThrow(why);
+  });
+
+  test.each<[string, Situation]>([
+    ['on the skip list', { properties: { skip_block_devices: [{ serial: 'GONE' }] } }],
+    [
+      'virtual media',
+      { missing: [{ name: '/dev/sdc', serial: 'GONE', size: 5, tran: 'usb', model: 'Virtual HDisk0' }] },
+    ],
+    [
+      'removable and empty',
+      { missing: [{ name: '/dev/sdc', serial: 'GONE', baton_removable: true, baton_contents: [] }] },
+    ],
+  ])('does without what was %s', async (_, situation) => {
+    const missing = [{ name: '/dev/sdc', serial: 'GONE', size: 5 }];
+    const result = { erased: both, skipped: [] };
+    expect(await contextWith({ result, missing, ...situation }).run()).toMatchObject({ kind: 'done' });
   });
 });
 

@@ -1,14 +1,20 @@
+import { z } from 'zod';
 import { askForSteps } from '#conductor/agents/ask-for-steps.ts';
 import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { noteOutput } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
+import { latestInventory } from '#conductor/inspection/inventory-store.ts';
 import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import { matchDisks } from '#conductor/inspection/match-disks.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
-import { sparedDisks } from '#conductor/nodes/spared-disks.ts';
+import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
+import { refuseAnonymous, sparedDisks } from '#conductor/nodes/spared-disks.ts';
+import { inventoriedDisks, nameDisk, refuseFalseExcuses, refuseUnmet } from '#conductor/receipts/inventoried-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
+import { EraseArgs, EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 /** Its output is an `EraseResult` in which every erased disk is proved: what a receipt is made from. */
@@ -21,11 +27,15 @@ export const wipeDisks: ConductorStep = {
     const started = await resumeAgentStep(context);
     if (started) return demandProof(context, started);
     await refuseOtherAgents(context);
-    const args = preserves(context) ? { only: await findOsDisk(context) } : {};
-    return demandProof(context, await sendAgentStep(context, args, eraseStep));
+    const sent = preserves(context) ? { only: await chooseOsDisk(context) } : {};
+    // what comes of it is compared with it, by whichever conductor
+    await context.record((tx) => noteOutput(tx, context.step.uuid, { sent }));
+    return demandProof(context, await sendAgentStep(context, sent, eraseStep), sent);
   },
   resume: async (context) => demandProof(context, await checkAgentStep(context)),
 };
+
+const NotedOutput = z.object({ sent: EraseArgs });
 
 function preserves({ flow }: StepContext): boolean {
   return flow.wipe?.preserveLocalStorage === true;
@@ -52,22 +62,42 @@ async function refuseOtherAgents(context: StepContext): Promise<void> {
   );
 }
 
-/** As recorded by the deploy, else as the operator's hints name it. @throws AppError `storage_error` */
-async function findOsDisk(context: StepContext): Promise<OsDisk> {
+/**
+ * As recorded by the deploy, else as the operator's hints name it. Before anything is touched, all others must be such
+ * that the next deploy can be told to spare them.
+ * @throws AppError `storage_error`
+ */
+async function chooseOsDisk(context: StepContext): Promise<OsDisk> {
   const { node } = context;
-  if (node.osDisk) return node.osDisk;
-  const { disks } = InventoryDocument.parse(await askForInventory(context.agent()));
-  return osDiskByHints(disks.map(toKnownDisk), node.properties);
+  const recorded = await context.ask(trustedOsDisk(context.db, node));
+  const inventory = InventoryDocument.parse(await askForInventory(context.agent()));
+  const disks = inventory.disks.map(toKnownDisk);
+  const osDisk = recorded ?? osDiskByHints(disks, node.properties);
+  refuseAnonymous(disks, osDisk, node.properties);
+  return osDisk;
 }
 
-async function demandProof(context: StepContext, outcome: ConductorStepOutcome): Promise<ConductorStepOutcome> {
+async function demandProof(
+  context: StepContext,
+  outcome: ConductorStepOutcome,
+  sent = NotedOutput.safeParse(context.step.output).data?.sent,
+): Promise<ConductorStepOutcome> {
   if (outcome.kind === 'reboot') throw new AppError('agent_error', 'the agent wants a reboot and proves no erase');
   if (outcome.kind !== 'done') return outcome;
   const result = readProved(outcome.output, preserves(context));
-  if (preserves(context)) refuseOthersErased(result, context.node.osDisk);
+  if (preserves(context)) refuseOthersErased(result, sent?.only);
+  else await refuseIncomplete(context, result);
   const known = preserves(context) ? { sparedDisks: sparedDisks(result.skipped) } : { osDisk: null, sparedDisks: null };
   await context.record((tx) => updateNode(tx, context.node.uuid, known));
   return { kind: 'done', output: result };
+}
+
+/** A wipe of all has met all disks of which the conductor knows, and left alone what the operator wants left alone. */
+async function refuseIncomplete({ ask, db, node }: StepContext, result: EraseResult): Promise<void> {
+  const inventory = await ask(latestInventory(db, node.uuid));
+  const inventoried = inventoriedDisks(inventory?.toMeet ?? [], node.properties);
+  refuseFalseExcuses(inventoried, result);
+  refuseUnmet(inventoried, result);
 }
 
 /**
@@ -101,19 +131,15 @@ export function readProved(output: unknown, preservesLocalStorage: boolean): Era
   return parsed.data;
 }
 
-/** @throws AppError `agent_error` when other disks were wiped than those recorded. */
-function refuseOthersErased({ erased }: EraseResult, osDisk: OsDisk | null): void {
-  const isRecorded = (disk: EraseResult['erased'][number]): boolean =>
-    osDisk === null || osDisk.disks.some(({ serial, wwn }) => serial === disk.serial && (wwn ?? disk.wwn) === disk.wwn);
-  const others = erased.filter((disk) => !isRecorded(disk));
-  if (others.length === 0 && erased.length >= (osDisk?.disks.length ?? 1)) return;
-  const recorded = osDisk?.disks.map(({ name, serial }) => nameDisk({ device: name, serial })).join(', ') ?? 'one disk';
+/** @throws AppError `agent_error` when other disks were wiped than the agent was sent for. */
+function refuseOthersErased({ erased }: EraseResult, only: OsDisk | undefined): void {
+  const wanted = (only?.disks ?? []).map(({ name: device, serial, wwn, model }) => ({ device, serial, wwn, model }));
+  const { pairs, unmet } = matchDisks(wanted, erased);
+  if (unmet.length === 0 && pairs.size === erased.length && wanted.length > 0) return;
   throw new AppError(
     'agent_error',
-    `the agent was to wipe ${recorded} alone, and wiped ${erased.map(nameDisk).join(', ') || 'nothing'}`,
+    `the agent was to wipe ${wanted.map(nameDisk).join(', ') || 'a disk that was not recorded'} alone, and wiped ${
+      erased.map(nameDisk).join(', ') || 'nothing'
+    }`,
   );
-}
-
-function nameDisk({ device, serial }: { readonly device: string; readonly serial: string | null }): string {
-  return serial === null ? device : `${device} (serial ${serial})`;
 }

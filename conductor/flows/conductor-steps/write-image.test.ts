@@ -1,10 +1,11 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Transaction } from '#conductor/db/open.ts';
 import { writeImage } from '#conductor/flows/conductor-steps/write-image.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { CommandResult } from '#shared/wire/command.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
 
 const uuid = '11111111-1111-4111-8111-111111111111';
 const succeeded = (name: string, result: unknown): CommandResult => ({
@@ -36,7 +37,7 @@ async function end(output: unknown, hardware: () => Promise<CommandResult>) {
       post: hardware,
     }),
     step: { uuid, step: 'write_image', interface: 'deploy' },
-    flow: { kind: 'deploy' },
+    flow: { uuid: 'f', kind: 'deploy' },
     node: { uuid },
     log: silentLog,
     record: (write: (to: Transaction) => Promise<void>) => write(tx),
@@ -48,7 +49,9 @@ test('records which disk the image was written to', async () => {
   const output = 'image (demo) written to device /dev/sda root_uuid=0x1';
   const { outcome, recorded } = await end(output, () => Promise.resolve(succeeded('get_hardware_info', inventory)));
   expect(outcome).toEqual({ kind: 'done', output });
-  expect(recorded).toMatchObject([{ array_uuid: null, disks: [{ name: '/dev/sda', serial: 'OS', size: 10 }] }]);
+  expect(recorded).toMatchObject([
+    { flow: 'f', array_uuid: null, disks: [{ name: '/dev/sda', serial: 'OS', size: 10 }] },
+  ]);
 });
 
 test.each([
@@ -64,4 +67,68 @@ test.each([
 test('an agent that does not answer for a moment is asked again by the engine', async () => {
   const away = () => Promise.reject(new AppError('unavailable', 'the agent does not answer'));
   await expect(end('image (demo) written to device /dev/sda', away)).rejects.toMatchObject({ retryable: true });
+});
+
+describe('an earlier record, when a write begins that breaks off', () => {
+  const disks = [
+    { name: '/dev/sda', serial: 'A', size: 10 * 1024 ** 3 },
+    { name: '/dev/sdb', serial: 'B', size: 20 * 1024 ** 3 },
+  ];
+
+  async function begin(serial: string, hints: object): Promise<unknown[]> {
+    const recorded: unknown[] = [];
+    const set = (change: { osDisk: unknown }) => ({ where: () => Promise.resolve(recorded.push(change.osDisk)) });
+    const tx = { update: () => ({ set }) } as unknown as Transaction;
+    const rows = Object.assign(Promise.resolve([]), { limit: () => Promise.resolve([]) });
+    const instanceInfo = {
+      image_source: 'https://images.example/demo.raw',
+      image_checksum: 'a'.repeat(64),
+      root_device: hints,
+    };
+    const node = {
+      uuid,
+      name: 'n1',
+      driverInfo: {},
+      properties: {},
+      extra: {},
+      instanceInfo,
+      sparedDisks: null,
+      osDisk: {
+        disks: [{ name: '/dev/sdx', serial, wwn: null, model: null, size: null }],
+        array_uuid: null,
+        flow: 'old',
+      },
+    };
+    const context = {
+      agent: () => ({
+        list: () => Promise.resolve([]),
+        post: ({ name }: { name: string }) =>
+          name === 'poll.get_hardware_info'
+            ? Promise.resolve(succeeded('get_hardware_info', { interfaces: [], disks }))
+            : Promise.reject(new AppError('agent_error', 'broken off')),
+      }),
+      db: { select: () => ({ from: () => ({ where: () => rows }) }) },
+      step: { uuid, step: 'write_image', interface: 'deploy', args: {}, priority: 80 },
+      flow: { uuid: 'new', kind: 'deploy', hardwareManagerVersion: {} },
+      node,
+      secrets: testSecrets,
+      log: silentLog,
+      config: { outbound: { images: { isAllowed: () => true } } },
+      ports: () => Promise.resolve([]),
+      ask: <T>(wanted: Promise<T>) => wanted,
+      record: (write: (to: Transaction) => Promise<void>) => write(tx),
+    } as unknown as StepContext;
+    await expect(writeImage.run(context)).rejects.toThrow('broken off');
+    return recorded;
+  }
+
+  test('is forgotten where another disk was to be written: the recorded one may hold data now', async () => {
+    expect(await begin('A', { serial: 'B' })).toEqual([null]);
+  });
+
+  test('stays where it is the same disk, so that preserving can be tried again', async () => {
+    expect(await begin('A', { serial: 'A' })).toMatchObject([
+      { disks: [{ name: '/dev/sda', serial: 'A' }], flow: 'new' },
+    ]);
+  });
 });

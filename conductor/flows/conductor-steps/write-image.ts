@@ -1,14 +1,18 @@
-import { checkAgentStep, startAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
 import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import { matchDisks } from '#conductor/inspection/match-disks.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import { readConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { osDiskOf, writtenDevice } from '#conductor/nodes/os-disk.ts';
+import { propertiesIn } from '#conductor/nodes/spared-disks.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/secrets/node-secrets.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
-import type { OsDisk } from '#shared/wire/erase-result.ts';
+import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 export const writeImage: ConductorStep = {
@@ -22,7 +26,10 @@ export const writeImage: ConductorStep = {
     const instanceInfo = openNodeDocument(secrets, node, 'instanceInfo');
     // also what was patched in after the deploy was asked for
     checkImageUrls(instanceInfo, context.config.outbound.images);
-    const outcome = await startAgentStep(context, {
+    const started = await resumeAgentStep(context);
+    if (started) return recordOsDisk(context, started);
+    await keepOnlySameDisk(context, instanceInfo);
+    const outcome = await sendAgentStep(context, {
       image_info: buildImageInfo({ ...node, instanceInfo }),
       configdrive: openConfigDrive(secrets, node.uuid, sealed) ?? null,
     });
@@ -31,10 +38,52 @@ export const writeImage: ConductorStep = {
   resume: async (context) => recordOsDisk(context, await checkAgentStep(context)),
 };
 
+/**
+ * Before anything is written. A write that breaks off must not leave an earlier record behind that names another disk: that
+ * may be a data disk now. Where it goes to the recorded disk again, that stays known: a redeploy that preserves local
+ * storage can be tried again.
+ */
+async function keepOnlySameDisk(context: StepContext, instanceInfo: JsonObject): Promise<void> {
+  const { node, flow } = context;
+  if (node.osDisk === null || node.osDisk.flow === flow.uuid) return;
+  const recorded = node.osDisk.disks;
+  const target = await findTarget(context, instanceInfo);
+  const isSame = target !== null && target.disks.length === recorded.length && holds(target, recorded);
+  const osDisk = isSame ? { ...target, flow: flow.uuid } : null;
+  await context.record((tx) => updateNode(tx, node.uuid, { osDisk }));
+}
+
+function holds(target: OsDisk, recorded: OsDisk['disks']): boolean {
+  const marks = ({ name: device, serial, wwn, model, size: sizeBytes }: DiskIdentity) => ({
+    device,
+    serial,
+    wwn,
+    model,
+    sizeBytes,
+  });
+  return matchDisks(recorded.map(marks), target.disks.map(marks)).unmet.length === 0;
+}
+
+/** The disk that the agent is about to choose; `null` where it can't be told. */
+async function findTarget(context: StepContext, instanceInfo: JsonObject): Promise<OsDisk | null> {
+  try {
+    const { disks } = InventoryDocument.parse(await askForInventory(context.agent()));
+    const known = disks.map(toKnownDisk);
+    const properties = propertiesIn(context.flow.kind, context.node);
+    const { name } = chooseRootDevice(known, { properties, instance_info: instanceInfo });
+    return osDiskOf(known, name) ?? null;
+  } catch (error) {
+    if (!['agent_error', 'storage_error', 'invalid_argument', 'not_supported'].includes(errorCode(error))) throw error;
+    context.log.warn({ err: error }, 'which disk the image will be written to is not known yet');
+    return null;
+  }
+}
+
 /** Recorded before the step counts as done: a conductor that dies between the two asks the agent for it again. */
 async function recordOsDisk(context: StepContext, outcome: ConductorStepOutcome): Promise<ConductorStepOutcome> {
   if (outcome.kind !== 'done') return outcome;
-  const osDisk = await findOsDisk(context, outcome.output);
+  const found = await findOsDisk(context, outcome.output);
+  const osDisk = found && { ...found, flow: context.flow.uuid };
   await context.record((tx) => updateNode(tx, context.node.uuid, { osDisk }));
   return outcome;
 }
