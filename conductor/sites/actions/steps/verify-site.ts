@@ -4,7 +4,7 @@ import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts'
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
 import { workOnNodes } from '#conductor/sites/actions/steps/work-on-nodes.ts';
-import { lookForObstacles } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
+import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import { tellLeftBehind } from '#conductor/sites/nodes/left-behind.ts';
 
 const step = 'verify_site';
@@ -52,10 +52,11 @@ async function noteObstacles(work: ActionWork): Promise<Note[]> {
   const teardown = await readTeardownOrder(work);
   if (!teardown) return [];
   const { target_nodes: names = [] } = readActionParameters(action.name, action.parameters);
-  const looks = await Promise.all(
-    names.map(async (name) => ({ name, wrong: await lookForObstacles(context, documents, name, teardown) })),
-  );
-  return looks.flatMap(({ name, wrong }) =>
-    wrong.map((text): Note => ({ step, subject: name, verbosity: 1, text: `in the way now: ${text}` })),
-  );
+  const { nodes, wrong: ofAll } = await lookAtClusters(context, documents, { names, teardown });
+  return [
+    ...ofAll.map((text): Note => ({ step, verbosity: 1, text: `in the way now: ${text}` })),
+    ...[...nodes].flatMap(([subject, { wrong }]) =>
+      wrong.map((text): Note => ({ step, subject, verbosity: 1, text: `in the way now: ${text}` })),
+    ),
+  ];
 }

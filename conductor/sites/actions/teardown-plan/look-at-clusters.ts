@@ -7,13 +7,16 @@ import { lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/teardown/etcd/match-members.ts';
 import { withCluster } from '#conductor/teardown/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/teardown/etcd/plan-removal.ts';
+import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { isCordoned, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
 import { isUnknownNode, listPodsOf, readNode } from '#conductor/teardown/kubernetes/objects.ts';
-import { openCluster } from '#conductor/teardown/kubernetes/open-cluster.ts';
+import { withSharedCluster } from '#conductor/teardown/kubernetes/share-cluster.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
 
 /** An operator waits for it: what does not answer within it is told as such. */
 const lookMs = 5_000;
+const atOnce = 8;
 
 /** A node in Kubernetes as it is now. */
 export interface KubernetesLook {
@@ -30,90 +33,136 @@ export interface EtcdLook {
   readonly members: readonly string[] | null;
 }
 
-export interface Look<What> {
-  readonly found: What;
-  /** What stands in the way now; it may mend itself before its turn comes. */
+/** A node in its clusters, and what stands in its way now; that may mend itself before its turn comes. */
+export interface NodeLook {
+  /** null = there is no Kubernetes. */
+  readonly kubernetes: KubernetesLook | null;
+  readonly etcd: readonly EtcdLook[];
+  readonly wrong: readonly string[];
+}
+
+export interface ClustersLook {
+  readonly nodes: ReadonlyMap<string, NodeLook>;
+  /** What stands in the way of all of them. */
+  readonly wrong: readonly string[];
+}
+
+type Context = Pick<ConductorContext, 'db' | 'secrets' | 'config' | 'database'>;
+
+/** What one kind of cluster, or one cluster, has of each node, by name. */
+interface Looks<What> {
+  readonly nodes: ReadonlyMap<string, { readonly found: What; readonly wrong: readonly string[] }>;
   readonly wrong: readonly string[];
 }
 
 const unknown: KubernetesLook = { is_member: null, ready: null, cordoned: null, pods: null };
 
-/** Asks the cluster of the kubeconfig for a node, once. Touches nothing. */
-export async function lookAtKubernetes(
-  { config }: Pick<ConductorContext, 'config'>,
-  node: string,
-  { notInClusterOk }: Pick<TeardownOrder, 'notInClusterOk'>,
-): Promise<Look<KubernetesLook>> {
-  const signal = AbortSignal.timeout(lookMs);
+/**
+ * Asks the nodes' clusters for them, however many they are: over one connection to each, once for what concerns all of
+ * them. Touches nothing.
+ */
+export async function lookAtClusters(
+  context: Context,
+  { nodes, etcdClusters }: Pick<Site, 'nodes' | 'etcdClusters'>,
+  { names, teardown }: { readonly names: readonly string[]; readonly teardown: LookOrder },
+): Promise<ClustersLook> {
+  const all = new Set(nodes.keys());
+  const [kubernetes, etcd] = await Promise.all([
+    teardown.kubernetes ? lookAtKubernetes(context, names, teardown) : undefined,
+    inParallel(etcdClusters, (cluster) => lookAtEtcd(context, cluster, { names, all }), { atOnce }),
+  ]);
+  const looks = names.map((name): [string, NodeLook] => {
+    const inKubernetes = kubernetes?.nodes.get(name);
+    const inEtcd = etcd.flatMap((look) => look.nodes.get(name) ?? []);
+    return [
+      name,
+      {
+        kubernetes: kubernetes ? (inKubernetes?.found ?? unknown) : null,
+        etcd: inEtcd.map(({ found }) => found),
+        wrong: [...(inKubernetes?.wrong ?? []), ...inEtcd.flatMap(({ wrong }) => wrong)],
+      },
+    ];
+  });
+  return { nodes: new Map(looks), wrong: [...(kubernetes?.wrong ?? []), ...etcd.flatMap(({ wrong }) => wrong)] };
+}
+
+type LookOrder = Pick<TeardownOrder, 'kubernetes' | 'notInClusterOk' | 'lacks'>;
+
+async function lookAtKubernetes(
+  { config, database }: Context,
+  names: readonly string[],
+  { notInClusterOk, lacks }: LookOrder,
+): Promise<Looks<KubernetesLook>> {
+  if (lacks !== undefined) return { nodes: new Map(), wrong: [lacks] };
+  const nodes = new Map<string, { found: KubernetesLook; wrong: string[] }>();
+  const unreachable = new Set<string>();
+  // who does not answer for one is not asked for hundreds
+  const goOn = () => unreachable.size === 0;
   try {
-    const cluster = await openCluster(config.kubeconfigFile, { requestTimeoutMs: lookMs });
-    try {
-      const found = await readNode(cluster, node, signal);
-      const pods = await listPodsOf(cluster, node, signal);
-      const look = { is_member: true, ready: isReady(found), cordoned: isCordoned(found), pods: pods.length };
-      return {
-        found: look,
-        wrong: look.ready ? [] : [`${node} is not ready in Kubernetes: pods that end are not confirmed`],
+    await withSharedCluster(database, config.kubeconfigFile, async (cluster) => {
+      const look = async (name: string): Promise<void> => {
+        try {
+          nodes.set(name, await lookAtNode(cluster, name, notInClusterOk));
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error;
+          unreachable.add(errorChain(error));
+        }
       };
-    } finally {
-      await cluster.close();
-    }
+      const [first, ...others] = names;
+      if (first !== undefined) await look(first);
+      if (goOn()) await inParallel(others, look, { atOnce, goOn });
+    });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    if (isUnknownNode(error)) {
-      const hint = `${errorChain(error)} (not-in-cluster-ok=true, if it was never part of it)`;
-      return { found: { ...unknown, is_member: false }, wrong: notInClusterOk ? [] : [hint] };
-    }
-    return { found: unknown, wrong: [`Kubernetes can't be asked now: ${errorChain(error)}`] };
+    unreachable.add(errorChain(error));
+  }
+  const [why] = unreachable;
+  return { nodes, wrong: why === undefined ? [] : [`Kubernetes can't be asked now: ${why}`] };
+}
+
+async function lookAtNode(cluster: Cluster, name: string, notInClusterOk: boolean) {
+  const signal = AbortSignal.timeout(lookMs);
+  try {
+    const found = await readNode(cluster, name, signal);
+    const pods = await listPodsOf(cluster, name, signal);
+    const ready = isReady(found);
+    return {
+      found: { is_member: true, ready, cordoned: isCordoned(found), pods: pods.length },
+      wrong: ready ? [] : [`${name} is not ready in Kubernetes: pods that end are not confirmed`],
+    };
+  } catch (error) {
+    if (!isUnknownNode(error)) throw error;
+    const hint = `${errorChain(error)} (not-in-cluster-ok=true, if it was never part of it)`;
+    return { found: { ...unknown, is_member: false }, wrong: notInClusterOk ? [] : [hint] };
   }
 }
 
-/** Asks each etcd cluster of the documents what it has on a node, and whether that may leave now. Touches nothing. */
-export async function lookAtEtcd(
-  context: Pick<ConductorContext, 'db' | 'secrets' | 'config'>,
-  { nodes, etcdClusters }: Pick<Site, 'nodes' | 'etcdClusters'>,
-  node: string,
-): Promise<Look<readonly EtcdLook[]>> {
-  const names = new Set(nodes.keys());
-  const looks = await Promise.all(etcdClusters.map((cluster) => lookAtOne(context, cluster, { node, names })));
-  return { found: looks.map(({ found }) => found), wrong: looks.flatMap(({ wrong }) => wrong) };
-}
-
-/** What stands in the way of taking a node out of its clusters now, a sentence each. */
-export async function lookForObstacles(
-  context: Pick<ConductorContext, 'db' | 'secrets' | 'config'>,
-  site: Pick<Site, 'nodes' | 'etcdClusters'>,
-  node: string,
-  teardown: Pick<TeardownOrder, 'kubernetes' | 'notInClusterOk'>,
-): Promise<readonly string[]> {
-  const [kubernetes, etcd] = await Promise.all([
-    teardown.kubernetes ? lookAtKubernetes(context, node, teardown) : undefined,
-    lookAtEtcd(context, site, node),
-  ]);
-  return [...(kubernetes?.wrong ?? []), ...etcd.wrong];
-}
-
-async function lookAtOne(
-  context: Pick<ConductorContext, 'db' | 'secrets' | 'config'>,
+/** Of one cluster, looked at once: what it has on each node, and whether that may leave now. */
+async function lookAtEtcd(
+  context: Context,
   cluster: EtcdCluster,
-  { node, names }: { readonly node: string; readonly names: ReadonlySet<string> },
-): Promise<Look<EtcdLook>> {
+  { names, all }: { readonly names: readonly string[]; readonly all: ReadonlySet<string> },
+): Promise<Looks<EtcdLook>> {
   const about = `etcd cluster ${cluster.name}`;
   try {
     const signal = AbortSignal.timeout(lookMs);
     const view = await withCluster(context, cluster, signal, (client) => lookAtCluster(client, cluster));
-    const { own, unclear } = matchMembers(view.members, cluster, node, names);
-    const plan = planRemoval(view, new Set(own.map(({ id }) => id)), cluster.minimumMembers);
-    const wrong = [
-      ...(unclear.length > 0 ? [`${about}: nothing says on which node ${unclear.map(nameOf).join(', ')} runs`] : []),
-      ...(plan.act === 'refuse' ? [`${about}: ${plan.reason}`] : []),
-      ...findTroubles(view, cluster.minimumMembers).map((trouble) => `${about}: ${trouble}`),
-    ];
-    return { found: { cluster: cluster.name, members: own.map(nameOf) }, wrong };
+    const looks = names.map((name) => {
+      const { own, unclear } = matchMembers(view.members, cluster, name, all);
+      const plan = planRemoval(view, new Set(own.map(({ id }) => id)), cluster.minimumMembers);
+      const wrong = [
+        ...(unclear.length > 0 ? [`${about}: nothing says on which node ${unclear.map(nameOf).join(', ')} runs`] : []),
+        ...(plan.act === 'refuse' ? [`${about}: ${plan.reason}`] : []),
+      ];
+      return [name, { found: { cluster: cluster.name, members: own.map(nameOf) }, wrong }] as const;
+    });
+    const troubles = findTroubles(view, cluster.minimumMembers).map((trouble) => `${about}: ${trouble}`);
+    return { nodes: new Map(looks), wrong: troubles };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
+    const nobody = { found: { cluster: cluster.name, members: null }, wrong: [] };
     return {
-      found: { cluster: cluster.name, members: null },
+      nodes: new Map(names.map((name) => [name, nobody])),
       wrong: [`${about} can't be asked now: ${errorChain(error)}`],
     };
   }

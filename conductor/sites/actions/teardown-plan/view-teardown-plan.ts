@@ -9,8 +9,8 @@ import { describeWipe, type WipePlan } from '#conductor/sites/actions/teardown-p
 import {
   type EtcdLook,
   type KubernetesLook,
-  lookAtEtcd,
-  lookAtKubernetes,
+  lookAtClusters,
+  type NodeLook,
 } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -33,7 +33,7 @@ export interface TeardownNodeView {
   readonly steps: readonly TeardownStepView[];
 }
 
-type Context = Pick<ConductorContext, 'db' | 'secrets' | 'config'>;
+type Context = Pick<ConductorContext, 'db' | 'secrets' | 'config' | 'database'>;
 
 /** What an operator reads before, of each node in the order in which they are torn down; nothing is touched. */
 export async function viewTeardownPlan(
@@ -44,11 +44,14 @@ export async function viewTeardownPlan(
   const teardown = teardownOrder({ ...plan, clusters: null }, site, context.config);
   if (!teardown) throw new AppError('internal', `${name} tears nothing down`);
   const obstacles = await findObstacles(context.db, { name, parameters, site });
+  const names = parameters.target_nodes ?? [];
+  const looks = await lookAtClusters(context, site, { names, teardown });
   const nodes: TeardownNodeView[] = [];
-  for (const node of parameters.target_nodes ?? []) {
-    nodes.push(await viewNode(context, { plan, teardown, node, refused: obstacles.get(node) ?? null }));
+  for (const [node, look] of looks.nodes) {
+    nodes.push(await viewNode(context, { plan, teardown, node, look, refused: obstacles.get(node) ?? null }));
   }
   const remarks = [
+    ...looks.wrong.map((text) => `in the way now: ${text}`),
     ...(teardown.kubernetes
       ? []
       : ['this conductor has no BATON_KUBECONFIG: nothing is drained, and no node leaves a cluster']),
@@ -63,30 +66,26 @@ async function viewNode(
     plan,
     teardown,
     node,
+    look,
     refused,
   }: {
     readonly plan: ActionPlan;
     readonly teardown: TeardownOrder;
     readonly node: string;
+    readonly look: NodeLook;
     readonly refused: string | null;
   },
 ): Promise<TeardownNodeView> {
   const { site, revisionId } = plan;
   const row = await findNode(context.db, node);
   const inventory = row && (await latestInventory(context.db, row.uuid));
-  const [kubernetes, etcd] = await Promise.all([
-    teardown.kubernetes ? lookAtKubernetes(context, node, teardown) : undefined,
-    lookAtEtcd(context, site, node),
-  ]);
   const machine = { disks: inventory?.disks, osDisk: row?.osDisk ?? null, properties: row?.properties ?? {} };
   const state = row?.provisionState ?? null;
   return {
     name: node,
     provision_state: state,
     refused,
-    wrong: [...(kubernetes?.wrong ?? []), ...etcd.wrong],
-    kubernetes: kubernetes?.found ?? null,
-    etcd: etcd.found,
+    ...look,
     disks_seen_at: inventory?.collectedAt.toISOString() ?? null,
     disks: describeWipe(machine, teardown.preserveLocalStorage),
     steps: describeSteps({
