@@ -13,7 +13,7 @@ import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { readPublicKeys } from '#conductor/receipts/key-text.ts';
 import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
 import { signWipe } from '#conductor/receipts/sign-wipe.ts';
-import { listReceiptKeys } from '#conductor/receipts/signing-key-store.ts';
+import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { erasedDisk } from '#conductor/receipts/testing/example-facts.ts';
 import { verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
 import { availableNode } from '#test/support/available-node.ts';
@@ -121,6 +121,25 @@ test('a flow has one receipt, however often its step is run, and its node may go
   });
 });
 
+test('a key that is retired meanwhile signs nothing', async () => {
+  const context = await wipedNode('0106', [{ output }]);
+  let rotated: string | undefined;
+  const between: StepContext['record'] = async (write) => {
+    rotated ??= await rotateSigningKey({ db, secrets });
+    return context.record(write);
+  };
+  const row = await signWipe({ ...context, record: between });
+  expect(row.keyFingerprint).toBe(rotated);
+  // its clock is behind the conductor's, by which receipts are signed
+  await db
+    .update(receipts)
+    .set({ signedAt: new Date(Date.UTC(2100, 0)) })
+    .where(eq(receipts.uuid, row.uuid));
+  await rotateSigningKey({ db, secrets });
+  const key = (await listReceiptKeys(db)).find(({ fingerprint }) => fingerprint === rotated);
+  expect(key?.retiredAt).toEqual(new Date(Date.UTC(2100, 0)));
+});
+
 test.each<[string, string, Partial<FlowStepInsert>[], string]>([
   ['no wipe', '0102', [], "the disks' wipe is no step of the flow"],
   [
@@ -139,7 +158,7 @@ test.each<[string, string, Partial<FlowStepInsert>[], string]>([
     'a disk without proof',
     '0105',
     [{ output: { ...output, erased: [erasedDisk('ZC1', { proof: null })] } }],
-    'nothing was read back',
+    'nothing that was read back',
   ],
 ])('%s is not signed', async (_, name, steps, message) => {
   const context = await wipedNode(name, steps);

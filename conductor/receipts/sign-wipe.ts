@@ -8,7 +8,7 @@ import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
 import { sealEnvelope } from '#conductor/receipts/envelope.ts';
 import { findTeardownBefore, readMachine, readSwitchPorts } from '#conductor/receipts/read-receipt-facts.ts';
 import { findReceiptOfFlow, keepReceipt } from '#conductor/receipts/receipt-store.ts';
-import { ensureSigningKey } from '#conductor/receipts/signing-key-store.ts';
+import { holdSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseResult } from '#shared/wire/erase-result.ts';
 
@@ -22,27 +22,27 @@ type SignContext = Pick<
  * @throws AppError `storage_error` for a wipe that is not proved; `database_error`
  */
 export async function signWipe(context: SignContext): Promise<ReceiptRow> {
-  const { db, node, flow, clock, config, ask } = context;
+  const { db, secrets, node, flow, clock, config, ask } = context;
   const kept = await ask(findReceiptOfFlow(db, flow.uuid));
   if (kept) return kept;
   const { result, wipedAt } = readWipe(await ask(listSteps(db, flow.uuid)));
   const ports = await context.ports();
   const machine = await ask(readMachine(db, node, ports));
-  const signedAt = clock.now();
-  const receipt = composeReceipt({
+  const facts = {
     ...machine,
     id: randomUUID(),
     conductor: { name: config.conductorName },
     preserveLocalStorage: flow.wipe?.preserveLocalStorage ?? false,
     result,
     switch_ports: await ask(readSwitchPorts(db, ports)),
-    times: { started: flow.startedAt, wiped: wipedAt, signed: signedAt },
     flows: { teardown: await ask(findTeardownBefore(db, flow)), wipe: flow.uuid },
     site_action: flow.actionId,
     requested_by: flow.requestedBy,
-  });
-  const key = await ask(ensureSigningKey(context));
+  };
   return context.record(async (tx) => {
+    const key = await holdSigningKey(tx, secrets);
+    const signedAt = clock.now();
+    const receipt = composeReceipt({ ...facts, times: { started: flow.startedAt, wiped: wipedAt, signed: signedAt } });
     const row = await keepReceipt(tx, {
       uuid: receipt.id,
       flowUuid: flow.uuid,

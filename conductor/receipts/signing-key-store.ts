@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { asc, isNull, sql } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type ReceiptKeyRow, receiptKeys } from '#conductor/db/schema/receipt.ts';
 import { fingerprintOf } from '#conductor/receipts/key-text.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
@@ -39,13 +39,31 @@ export async function ensureSigningKey({ db, secrets }: Pick<ConductorContext, '
   return openKey(secrets, row);
 }
 
+/** The key in use, which no rotation retires before the transaction has ended: what it signs is kept by then. */
+export async function holdSigningKey(tx: Transaction, secrets: Secrets): Promise<SigningKey> {
+  const held = async (): Promise<ReceiptKeyRow | undefined> =>
+    (await tx.select().from(receiptKeys).where(isNull(receiptKeys.retiredAt)).for('share'))[0];
+  // one that was retired while it was waited for is skipped, and its successor not seen by that same statement
+  const row = (await held()) ?? (await held());
+  if (row) return openKey(secrets, row);
+  await insertKey(tx, secrets);
+  return holdSigningKey(tx, secrets);
+}
+
 /**
  * Takes a new key from now on. The private half of the old one is gone with it: nobody signs with it again; its public
  * half stays, for the receipts that it has signed.
  */
 export async function rotateSigningKey({ db, secrets }: Pick<ConductorContext, 'db' | 'secrets'>): Promise<string> {
   return db.transaction(async (tx) => {
-    await tx.update(receiptKeys).set({ privateKey: null, retiredAt: sql`now()` }).where(isNull(receiptKeys.retiredAt));
+    // waits for those who sign with it, before it looks at the clock
+    await tx.select().from(receiptKeys).where(isNull(receiptKeys.retiredAt)).for('update');
+    // conductors' clocks differ, and nothing may look as if it was signed later
+    const lastSigned = sql`(select max(signed_at) from receipts where key_fingerprint = fingerprint)`;
+    await tx
+      .update(receiptKeys)
+      .set({ privateKey: null, retiredAt: sql`greatest(clock_timestamp(), ${lastSigned})` })
+      .where(isNull(receiptKeys.retiredAt));
     return (await insertKey(tx, secrets)).fingerprint;
   });
 }
