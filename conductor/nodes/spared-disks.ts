@@ -27,7 +27,10 @@ export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDis
  */
 export function refuseAnonymous(disks: readonly KnownDisk[], osDisk: OsDisk, properties: JsonObject): void {
   const isSkipped = readSkipList(properties);
-  const own = findOsDisks(disks, osDisk);
+  const own = findOsDisks(
+    disks.filter(({ type }) => type === 'disk'),
+    osDisk,
+  );
   const anonymous = disks.filter(
     (disk) =>
       disk.type === 'disk' &&
