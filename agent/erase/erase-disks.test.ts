@@ -103,6 +103,22 @@ describe('prepareDisks', () => {
     expect(stopped).toEqual([]);
   });
 
+  test('a disk that is skipped by its path is not touched by another', async () => {
+    const commands: string[] = [];
+    const run: Run = (command) => {
+      commands.push(command);
+      return Promise.resolve(ranWell());
+    };
+    const paths = [
+      testDevice({ name: '/dev/sda', wwn: '0x5', serial: 'KEEP' }),
+      testDevice({ name: '/dev/sdb', wwn: '0x5' }),
+    ];
+    const { prepared, stopped } = prepare(paths, {}, '', run);
+    await expect(prepared).rejects.toThrow('/dev/sdb is to be erased and is the same disk as /dev/sda (serial KEEP)');
+    expect(stopped).toEqual([]);
+    expect(commands.filter((command) => command !== 'udevadm')).toEqual([]);
+  });
+
   test('a shared file system stops it, unless the operator says otherwise', async () => {
     const shared = [testDevice({ name: '/dev/sda' })];
     await expect(prepare(shared, {}, 'TYPE=gfs2\n').prepared).rejects.toThrow('/dev/sda holds GFS2');

@@ -53,12 +53,13 @@ export async function prepareDisks(
   await waitForUdev(run);
   const devices = await machine.list(run);
   const { disks, skipped } = chooseDisks(devices, isSkipped, options);
+  const kept = devices.filter((device) => skipped.some((each) => each.device === device.name));
+  // even reviving changes the disk behind a second path
+  refuseTwins(disks, kept);
   await Promise.all(disks.map((disk) => reviveDisk(context, disk)));
   if (!options.wipeSharedFileSystems) refuseSharedFileSystems(await probeContents(run, disks));
-  const kept = devices.filter((device) => skipped.some((each) => each.device === device.name));
   // before the first disk is touched: an error must not leave some disks wiped for no reason
   refuseUsedDisks(disks, kept);
-  refuseTwins(disks, kept);
   await machine.stopArraysOn(run, disks, log);
   for (const each of skipped) log.info(each, 'disk is left alone');
   return { disks, kept, skipped };
