@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startGateway } from '#conductor/teardown/etcd/testing/gateway.ts';
 import { run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
@@ -70,4 +71,24 @@ test('a node is taken out of its cluster step by step', async () => {
   const removed = await baton('remove-from-cluster', 'n1', '-o', 'json');
   expect(JSON.parse(removed.stdout)).toMatchObject({ kind: 'Status', status: 'Success' });
   expect(small.node('n1')).toBeUndefined();
+});
+
+test("a node's etcd members leave their clusters; done again it is done", async () => {
+  const gateway = await startGateway(['elsewhere']);
+  // a learner may go whatever the others are doing
+  gateway.state.members.push({ ID: '2', name: 'n1', isLearner: true });
+  const data = JSON.stringify({
+    clusters: [{ name: 'control', endpoints: [gateway.url], minimum_members: 1, members: [{ name: 'elsewhere' }] }],
+  });
+  const etcd = `---\nschema: promenade/EtcdClusters/v1\nmetadata: {schema: metadata/Document/v1, name: etcd}\ndata: ${data}\n`;
+  await createSiteOperator(conductor.url).commit('site', `${nodeDocument('n1')}${etcd}`);
+  const removed = await baton('remove-etcd', 'n1', '--design', 'committed', '--timeout', '30');
+  expect([removed.exitCode, removed.stderr]).toEqual([0, '']);
+  expect(removed.stdout).toContain('control');
+  expect(gateway.state.members.map(({ name }) => name)).toEqual(['elsewhere']);
+  const again = await baton('remove-etcd', 'n1', '--design', 'committed', '-o', 'json');
+  expect(again.exitCode).toBe(0);
+  expect(JSON.parse(again.stdout)).toMatchObject({ kind: 'Status', status: 'Success' });
+  expect(gateway.asked.filter((path) => path.includes('/member/remove'))).toHaveLength(1);
+  await gateway.close();
 });
