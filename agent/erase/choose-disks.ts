@@ -1,4 +1,5 @@
 import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
@@ -6,9 +7,6 @@ export interface ChosenDisks {
   readonly disks: readonly BlockDevice[];
   readonly skipped: readonly SkippedDisk[];
 }
-
-/** No image that a BMC plugs in is larger, and hardly any disk that holds data is smaller. */
-const largestVirtualMedium = 64 * 1024 ** 3;
 
 /** Buses whose disks always have a medium. On the others a removable device without capacity is an empty card reader. */
 const busesOfDisks: ReadonlySet<string | null> = new Set(['ata', 'sata', 'sas', 'nvme', 'fc']);
@@ -86,13 +84,4 @@ function reasonUnusable(disk: BlockDevice): { readonly reason: string; readonly 
 function reasonToSkip(disk: BlockDevice, isSkipped: (disk: BlockDevice) => boolean): string | undefined {
   if (isSkipped(disk)) return skipReasons.skipList;
   return isVirtualMedium(disk) ? skipReasons.virtualMedia : undefined;
-}
-
-/**
- * What BMCs plug in calls itself so: "AMI Virtual HDisk0", "iDRAC Virtual Floppy", "Linux File-Stor Gadget". Labels and
- * other contents (`ir-vfd-dev`, by which agent-protocol.md §2.6 knows it) must not count: tenants write those.
- */
-function isVirtualMedium({ tran, vendor, model, sizeBytes }: BlockDevice): boolean {
-  const name = `${vendor ?? ''} ${model ?? ''}`;
-  return tran === 'usb' && sizeBytes <= largestVirtualMedium && /virtual|file-stor gadget/i.test(name);
 }

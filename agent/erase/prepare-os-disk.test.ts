@@ -85,6 +85,24 @@ describe("only the operating system's disk", () => {
     expect(changes).toEqual(['stop arrays on /dev/sda']);
   });
 
+  test('what is dead or detached is kept, and told', async () => {
+    const dead = testDevice({ name: '/dev/sdb', serial: 'DEAD', sizeBytes: 0 });
+    const detached = testDevice({ name: '/dev/nvme0-nsid2', tran: 'nvme', sizeBytes: 0, isDetached: true });
+    const { kept, skipped } = await prepare([os, dead, detached]).prepared;
+    expect(kept).toEqual([dead, detached]);
+    expect(skipped).toMatchObject([
+      { device: '/dev/nvme0-nsid2', reason: 'it is a namespace that is not attached to this machine' },
+      { device: '/dev/sdb', reason: 'local storage is preserved' },
+    ]);
+  });
+
+  test('by another path they are refused', async () => {
+    const twin = { ...more, wwn: '0x5' };
+    const { prepared, changes } = prepare([{ ...os, wwn: '0x5' }, twin]);
+    await expect(prepared).rejects.toThrow('/dev/sda (serial OS) is to be erased and is the same disk as /dev/sdc');
+    expect(changes).toEqual([]);
+  });
+
   test("arrays and groups of the others alone are nobody's business", async () => {
     const { prepared } = prepare([os, data, more], {
       blkid: { '/dev/sdb1': 'TYPE=linux_raid_member\n', '/dev/sdc': 'TYPE=LVM2_member\n' },

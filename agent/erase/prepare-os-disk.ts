@@ -48,16 +48,18 @@ export async function prepareOsDisk(
       `the operating system's disk ${refused.device} can't be wiped: ${refused.reason}`,
     );
   }
-  refuseUsedDisks(disks, kept);
   refuseTwins(disks, kept);
+  refuseUsedDisks(disks, kept);
   await Promise.all(disks.map((disk) => reviveDisk(context, disk)));
   refuseSharedStorage(await surveyStorage(run, erasable, machine.readBytes), disks, kept, only.array_uuid);
   if (!options.wipeSharedFileSystems) refuseSharedFileSystems(await probeContents(run, disks));
   await machine.stopArraysOn(run, disks, log);
+  // what is dead today may be back at the next deploy, which must know that it is to be left alone
+  const told = chosen.skipped.filter(({ reason }) => reason !== skipReasons.noCapacity);
   const preserved = kept
-    .filter(({ name }) => !chosen.skipped.some(({ device }) => device === name))
+    .filter(({ name }) => !told.some(({ device }) => device === name))
     .map((disk) => leftAlone(disk, skipReasons.preserved));
-  const skipped = [...chosen.skipped, ...preserved].sort((a, b) => (a.device < b.device ? -1 : 1));
+  const skipped = [...told, ...preserved].sort((a, b) => (a.device < b.device ? -1 : 1));
   log.info({ disks: disks.map(nameDisk), kept: kept.map(nameDisk) }, 'local storage is preserved');
   return { disks, kept, skipped };
 }
