@@ -50,7 +50,9 @@ export function adviceFor(facts: AdviceFacts): string | null {
   }
   if (facts.onHold !== null) return `\`baton unhold ${node}\` lets it go on, \`baton abort ${node}\` ends it.`;
   if (facts.abortRequested !== null && step) {
-    return `It stops when ${step.name} has ended, which must not be interrupted.`;
+    return step.name.startsWith('cluster.')
+      ? `It stops when the look of ${step.name} that is under way has ended.`
+      : `It stops when ${step.name} has ended, which must not be interrupted.`;
   }
   if (!step?.waitingFor || !(step.isRetry || waitsTooLong(step))) return null;
   return lookFor(step.name, step.waitingFor) ?? null;

@@ -7,7 +7,7 @@ import { together } from '#conductor/db/together.ts';
 import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
 import { conductorStep, knowsStep } from '#conductor/flows/conductor-steps/index.ts';
 import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { listSteps, prolongWaits, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { leaveToOthers } from '#conductor/flows/leave-to-others.ts';
@@ -65,12 +65,7 @@ export async function runFlow(
       await failStep(context, { lease, node, flow, step }, error);
       continue;
     }
-    if (
-      flow.abortRequested !== null &&
-      action.kind === 'run' &&
-      action.step.state === 'pending' &&
-      !isCleaningUp(flow.state)
-    ) {
+    if (flow.abortRequested !== null && !isCleaningUp(flow.state) && mayStopAt(action, flow)) {
       await abortFlow(context, lease, flow);
       continue;
     }
@@ -81,6 +76,11 @@ export async function runFlow(
     if ((await actOnSteps(work, action, steps)) === 'waits') return 'done';
   }
   return 'done';
+}
+
+/** Before a step begins; what looks at clusters stops between any two looks. */
+function mayStopAt({ kind, step }: { readonly kind: string; readonly step: FlowStepRow }, flow: FlowRow): boolean {
+  return (kind === 'run' && step.state === 'pending') || isBesideStates(flowKinds[flow.kind]);
 }
 
 /** The step, and after it those that follow, as long as each ends at once. */
@@ -98,7 +98,13 @@ async function actOnSteps(
     if (step.inBand) continue;
     const fresh = await readWork(work.context.db, work.node.uuid);
     // what has come in between is looked at where all of it is: the log's `started` has the step run then
-    if (fresh?.flow?.uuid !== work.flow.uuid || fresh.node.maintenance || work.signal.aborted) return 'goes on';
+    if (
+      fresh?.flow?.uuid !== work.flow.uuid ||
+      fresh.node.maintenance ||
+      work.signal.aborted ||
+      fresh.flow.abortRequested !== null
+    )
+      return 'goes on';
     work = { ...work, node: fresh.node, flow: fresh.flow, session: fresh.session };
   }
 }

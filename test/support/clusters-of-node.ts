@@ -18,8 +18,8 @@ export interface ClustersOfNode {
   join(): Promise<void>;
   /** In Kubernetes alone, as a decommission leaves it. */
   leaveAsDecommissioned(): Promise<void>;
-  /** The site's documents, committed at this conductor. */
-  commit(conductorUrl: string): Promise<void>;
+  /** The site's documents, and more of them, committed at this conductor. */
+  commit(conductorUrl: string, more?: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -62,12 +62,12 @@ export async function startClustersOfNode(name: string): Promise<ClustersOfNode>
       const draft = newNode(name);
       await renew({ ...draft, spec: { ...draft.spec, unschedulable: true } });
     },
-    commit: (url) => {
+    commit: (url, more = '') => {
       const data = JSON.stringify({
         clusters: [{ name: 'control', endpoints: [gateway.url], minimum_members: 1, members: [{ name: 'elsewhere' }] }],
       });
       const etcd = `---\nschema: promenade/EtcdClusters/v1\nmetadata: {schema: metadata/Document/v1, name: etcd}\ndata: ${data}\n`;
-      return createSiteOperator(url).commit('site', `${nodeDocument(name)}${etcd}`);
+      return createSiteOperator(url).commit('site', `${nodeDocument(name)}${etcd}${more}`);
     },
     close: async () => {
       await Promise.all([small.close(), gateway.close()]);

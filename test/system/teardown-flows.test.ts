@@ -18,6 +18,8 @@ import { addedLabel, type ClustersOfNode, startClustersOfNode } from '#test/supp
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
+import { nodeDocument } from '#test/support/site-documents.ts';
+import { createSiteOperator } from '#test/support/site-operator.ts';
 
 /** What else can happen to a node that leaves its clusters, beside crashes and failures at every point. */
 
@@ -269,6 +271,35 @@ test('a revision that has no such node, a drain without time for its pods, a pro
   await expect(decommission()).rejects.toThrow('protected');
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/protected', value: false }]);
 });
+
+test('what other nodes lack by then keeps none from leaving', async () => {
+  const site = createSiteOperator(conductor.url);
+  await site.setCredential('gone', { username: 'admin', password: 'secret' });
+  const oob = '{type: redfish, address: "https://192.0.2.77", credential: gone}';
+  const other = nodeDocument('n77').replace('{type: fake, fake_id: n77}', oob);
+  expect(other).toContain('credential: gone');
+  await clusters.commit(conductor.url, other);
+  await site.call('DELETE', '/credentials/gone?force=true');
+  await decommission();
+  expect(await end()).toMatchObject({ state: 'succeeded', error: null });
+  expect(clusters.members()).toEqual(['elsewhere']);
+});
+
+test('an abort while the cluster keeps silent is taken, and ends it after that look', async () => {
+  const { simulator } = clusters.small;
+  simulator.inject({ path: /nodes\/leaver$/, hang: true });
+  await decommission();
+  await waitUntil('the look', async () => ((await operator.node(name))['reservation'] === null ? undefined : true), {
+    timeoutMs: 10_000,
+    everyMs: 20,
+  });
+  await operator.provision(name, 'abort');
+  expect((await flow()).advice).toBe('It stops when the look of cluster.drain that is under way has ended.');
+  const { state, error } = await end();
+  simulator.clearFaults();
+  expect(state).toBe('aborted');
+  expect(error).toContain("stopped by the operator's 'abort'");
+}, 60_000);
 
 test('what a wipe has preserved outlives a deploy that fails, and the cleaning after it', async () => {
   const clean = async (value: boolean) =>

@@ -1,6 +1,5 @@
 import type { ConductorContext } from '#conductor/context.ts';
-import { readSite } from '#conductor/sites/documents/read-site.ts';
-import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
+import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -10,7 +9,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * others, or from stopping.
  */
 export async function readRevision({ db }: Pick<ConductorContext, 'db'>, id: number): Promise<Site> {
-  const { site, faults } = readSite(await listRevisionDocuments(db, id));
+  const { site, faults } = await readRevisionSite(db, id, {});
   if (site) return site;
   const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
   throw new AppError('invalid_argument', `the documents of revision ${id} have faults: ${errors.join('; ')}`);
