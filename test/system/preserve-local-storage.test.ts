@@ -16,6 +16,8 @@ const osSerial = `disk-of-${mac}`;
 let conductor: ConductorInProcess;
 let operator: Operator;
 let machine: SimulatedNode;
+/** As each boot finds them, beside the operating system's. */
+const disks = [{ name: '/dev/sdb', serial: 'DATA', size: 50 * 1024 ** 3 }];
 
 beforeAll(async () => {
   conductor = await startConductorInProcess({ log: silentLog });
@@ -23,7 +25,7 @@ beforeAll(async () => {
   machine = await startSimulatedNode({
     conductorUrl: () => conductor.url,
     mac,
-    moreDisks: [{ name: '/dev/sdb', serial: 'DATA', size: 50 * 1024 ** 3 }],
+    moreDisks: disks,
   });
   await enrolSimulatedNode(operator, machine, name);
 }, 120_000);
@@ -69,6 +71,32 @@ test('a wipe of all ends that, and nothing is known of an operating system any m
   expect(known).not.toHaveProperty('baton_os_disk');
   expect(known).not.toHaveProperty('baton_spared_disks');
   expect(await planned()).toEqual(['DATA']);
+});
+
+test('a disk that vanishes before a wipe of all stops it, until it is back or an inspection does without it', async () => {
+  await deploy();
+  const pulled = disks.splice(0);
+  await operator.provision(name, 'deleted', { wipe: {} });
+  const failed = await operator.waitForState(name, 'clean failed', 60_000);
+  expect(failed['last_error']).toContain('the wipe has not met /dev/sdb (serial DATA), which this machine had');
+
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  const again = async (state: string): Promise<Record<string, unknown>> => {
+    await operator.provision(name, 'manage');
+    await operator.waitForState(name, 'manageable');
+    await operator.provision(name, 'provide', { wipe: {} });
+    return operator.waitForState(name, state, 60_000);
+  };
+  // the inventory of the first wipe does not have it either
+  expect((await again('clean failed'))['last_error']).toContain('serial DATA');
+  await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  await operator.provision(name, 'inspect');
+  await operator.waitForState(name, 'manageable', 60_000);
+  await operator.provision(name, 'provide', { wipe: {} });
+  await operator.waitForState(name, 'available', 60_000);
+  disks.push(...pulled);
 });
 
 test('where no disk is known to hold an operating system, none is guessed and nothing is touched', async () => {
