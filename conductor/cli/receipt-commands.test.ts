@@ -129,7 +129,7 @@ test('show and key write files that verify', async () => {
     'the signature is right',
   );
   expect(await baton(['receipt', 'key'])).toBe(pem);
-  expect(await baton(['receipt', 'key', 'a'.repeat(64)])).toBe('OLD\n');
+  expect(await baton(['receipt', 'key', 'a'.repeat(64)])).toBe('Retired: 2026-02-01T00:00:00.000Z\nOLD\n');
   expect(JSON.parse(await baton(['receipt', 'key', '-o', 'json']))).toEqual(keys);
   await expect(baton(['receipt', 'key', 'b'])).rejects.toThrow('there is no receipt key b');
 });

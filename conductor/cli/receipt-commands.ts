@@ -12,7 +12,7 @@ import {
 import { cell, print, table } from '#conductor/cli/print.ts';
 import { readInputFile } from '#conductor/cli/read-input-file.ts';
 import { receiptLines } from '#conductor/cli/receipt-text.ts';
-import { readPublicKeys } from '#conductor/receipts/key-text.ts';
+import { keyFile, readPublicKeys } from '#conductor/receipts/key-text.ts';
 import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/receipts/receipt-view.ts';
 import { parseReceipt, verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -83,10 +83,10 @@ async function key(context: CommandContext, input: CommandInput): Promise<void> 
   }
   const out = textOption(input, 'out');
   if (out === undefined || out === '-') {
-    print(context, input, { json: wanted === undefined ? keys : chosen, text: chosen.public_key });
+    print(context, input, { json: wanted === undefined ? keys : chosen, text: keyFile(chosen) });
     return;
   }
-  await writeOut(out, chosen.public_key);
+  await writeOut(out, keyFile(chosen));
   print(context, input, { json: { ...chosen, file: out }, text: `${out}: key ${chosen.fingerprint}\n` });
 }
 

@@ -2,14 +2,20 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
 import { preAuthEncoding, sealEnvelope } from '#conductor/receipts/envelope.ts';
-import { fingerprintOf, readPublicKeys } from '#conductor/receipts/key-text.ts';
+import { fingerprintOf, keyFile, readPublicKeys } from '#conductor/receipts/key-text.ts';
 import { receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
 import { verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
-const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-const other = generateKeyPairSync('ed25519').publicKey;
-const key = { fingerprint: fingerprintOf(publicKey), privateKey };
+const { privateKey, publicKey: ours } = generateKeyPairSync('ed25519');
+const theirs = generateKeyPairSync('ed25519').publicKey;
+const given = (each: KeyObject, retiredAt: Date | null = null) => ({
+  key: each,
+  fingerprint: fingerprintOf(each),
+  retiredAt,
+});
+const [publicKey, other] = [given(ours), given(theirs)];
+const key = { fingerprint: publicKey.fingerprint, privateKey };
 const receipt = composeReceipt(receiptFacts());
 const seal = (payload: unknown): string => sealEnvelope(Buffer.from(JSON.stringify(payload)), key);
 const file = seal(receipt);
@@ -64,7 +70,7 @@ test.each([
     'another key',
     file,
     [other],
-    `it is signed by key ${key.fingerprint}, not by ${fingerprintOf(other)}, which was given`,
+    `it is signed by key ${key.fingerprint}, not by ${other.fingerprint}, which was given`,
   ],
   ['no JSON', 'wiped, honestly', [publicKey], 'it is no receipt: it is no JSON'],
   ['no envelope', '{"payload": 1}', [publicKey], 'which is JSON with payload, payloadType and signatures: payload: '],
@@ -82,17 +88,29 @@ test.each([
   expect(() => verifyReceipt(text, keys)).toThrow(message);
 });
 
+test('a key signs nothing after it was retired', () => {
+  const signed = new Date(receipt.times.signed);
+  expect(verifyReceipt(file, [given(ours, signed)]).receipt).toEqual(receipt);
+  const before = new Date(signed.getTime() - 1);
+  expect(() => verifyReceipt(file, [given(ours), given(ours, before)])).toThrow('by a key that was retired at');
+});
+
 describe('key files', () => {
   test('have one key or several', () => {
-    const keys = readPublicKeys(`key of 2026\n${pemOf(publicKey)}\n${pemOf(other)}`, 'keys.pem');
-    expect(keys.map(fingerprintOf)).toEqual([publicKey, other].map(fingerprintOf));
+    const retired = keyFile({ public_key: pemOf(theirs), retired_at: '2026-11-22T00:00:00.000Z' });
+    const keys = readPublicKeys(`key of 2026\n${pemOf(ours)}\n${retired}`, 'keys.pem');
+    expect(keys).toMatchObject([
+      { fingerprint: publicKey.fingerprint, retiredAt: null },
+      { fingerprint: other.fingerprint, retiredAt: new Date('2026-11-22T00:00:00Z') },
+    ]);
   });
 
   test.each([
     ['nothing', 'abc', 'keys.pem: it has no -----BEGIN PUBLIC KEY-----'],
     ['a private key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 'it has a PRIVATE KEY'],
+    ['a wrong time', `Retired: soon\n${pemOf(ours)}`, "'Retired: soon' has no time"],
     ['another kind', pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey), 'a key of type ec'],
-    ['damage', pemOf(publicKey).replace('MCow', 'MCox'), 'its key is damaged'],
+    ['damage', pemOf(ours).replace('MCow', 'MCox'), 'its key is damaged'],
   ])('with %s are refused', (_, pem, message) => {
     expect(() => readPublicKeys(pem, 'keys.pem')).toThrow(message);
   });

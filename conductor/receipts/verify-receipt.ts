@@ -1,6 +1,6 @@
-import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { openEnvelope } from '#conductor/receipts/envelope.ts';
+import type { PublicKey } from '#conductor/receipts/key-text.ts';
 import { receiptKind, receiptVersion, WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -12,10 +12,27 @@ const Header = z.object({ kind: z.string(), version: z.number() });
  */
 export function verifyReceipt(
   text: string,
-  keys: readonly KeyObject[],
+  keys: readonly PublicKey[],
 ): { readonly receipt: WipeReceipt; readonly fingerprint: string } {
-  const { payload, fingerprint } = openEnvelope(text, keys);
-  return { receipt: parseReceipt(payload.toString('utf8')), fingerprint };
+  const { payload, fingerprint } = openEnvelope(
+    text,
+    keys.map(({ key }) => key),
+  );
+  const receipt = parseReceipt(payload.toString('utf8'));
+  refuseRetired(receipt, fingerprint, keys);
+  return { receipt, fingerprint };
+}
+
+/** A conductor signs nothing with a key that it has retired: somebody else has it. */
+function refuseRetired({ times }: WipeReceipt, fingerprint: string, keys: readonly PublicKey[]): void {
+  const retired = keys.flatMap((key) => (key.fingerprint === fingerprint ? (key.retiredAt ?? []) : []));
+  const [first] = retired.sort((a, b) => a.getTime() - b.getTime());
+  if (first === undefined || Date.parse(times.signed) <= first.getTime()) return;
+  throw new AppError(
+    'invalid_argument',
+    `it says that it was signed at ${times.signed}, by a key that was retired at ${first.toISOString()}: no conductor has ` +
+      'signed it',
+  );
 }
 
 /** @throws AppError `invalid_argument` for one that this Baton can't read: guessing would be worse than nothing. */
