@@ -180,8 +180,9 @@ export const actionCommands: readonly Command[] = [
     },
     meaning: 'start an action: deploy_site, update_site, redeploy_server, teardown_server, relabel_nodes, verify_site',
     details:
-      'It works from the committed documents; one action runs at a time. With --wait it ends with 0 when the action is\n' +
-      'complete: no critical group has failed. A bar has █ deployed, ▒ prepared, x failed, ░ nothing yet.',
+      'It works from the committed documents; redeploy_server from those of the last action that succeeded, unless\n' +
+      'target-revision says another. One action runs at a time. With --wait it ends with 0 when the action is complete:\n' +
+      'no critical group has failed. A bar has █ deployed, ▒ prepared, x failed, ░ nothing yet.',
     run: create,
   },
   {

@@ -1,7 +1,7 @@
 import { readWish } from '#conductor/sites/actions/action-lease.ts';
 import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
-import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
 import { loadRun, recordDoing, recordRun } from '#conductor/sites/actions/run-store.ts';
 import {
@@ -11,6 +11,7 @@ import {
   stopReason,
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
+import { type Standstill, tellStandstill } from '#conductor/sites/actions/tell-standstill.ts';
 import type { NodeOrder, NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
@@ -44,6 +45,7 @@ interface BeatState {
   readonly doingRecordedAt: number;
   /** The same as of the last beat. */
   readonly seen: ReadonlyMap<string, string>;
+  readonly standstill: ReadonlyMap<string, Standstill>;
 }
 
 /**
@@ -57,7 +59,7 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
   const teardown = await readTeardownOrder(work);
   const run = await loadRun(context.db, action.id, teardown ? 1 : site.strategy.max_parallel_groups);
   if (!run) throw new AppError('internal', `site action ${action.id} has no groups`);
-  let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map() };
+  let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map(), standstill: new Map() };
   for (;;) {
     const begunAt = performance.now();
     const acted = { ms: 0 };
@@ -119,9 +121,11 @@ async function beatOnce(
   const doing = doingOf(outcomes);
   const changes = [...doing].filter(([name, text]) => state.doing.get(name) !== text);
   const isDoingDue = changes.length > 0 && work.now() - state.doingRecordedAt >= doingEveryMs;
+  const isPaused = wish.wanted === 'pause';
+  const { next: standstill, due } = tellStandstill(state.standstill, isPaused ? new Map() : doing, work.now());
   const hasMoved = [...doing].some(([name, text]) => withoutFigures(state.seen.get(name)) !== withoutFigures(text));
-  if (foreseen.run === state.run && isFollowed(wish) && !isDoingDue) {
-    const same = { ...state, seen: doing };
+  if (foreseen.run === state.run && isFollowed(wish) && !isDoingDue && due.length === 0) {
+    const same = { ...state, seen: doing, standstill };
     return { state: same, hasBegun: false, hasMoved, isOver: foreseen.isOver, isStopped: wish.wanted === 'stop' };
   }
   return record(work, async (tx, current) => {
@@ -137,12 +141,14 @@ async function beatOnce(
       );
     }
     const ended = noteOutcomes(state.run, outcomes, teardown?.afterwards);
-    const notes = [...ended, ...noteDecisions(settled.run, settled.decisions)];
+    const stood = due.map(({ name, text }): Note => ({ step: 'baremetal_nodes', subject: name, verbosity: 1, text }));
+    const notes = [...ended, ...stood, ...noteDecisions(settled.run, settled.decisions)];
     await addNotes(tx, action.id, notes);
     return {
       state: {
         run: settled.run,
         seen: doing,
+        standstill,
         ...(isDoingDue
           ? { doing, doingRecordedAt: work.now() }
           : { doing: keepOf(state.doing, doing), doingRecordedAt: state.doingRecordedAt }),

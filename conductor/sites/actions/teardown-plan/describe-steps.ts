@@ -103,7 +103,7 @@ function leaveCluster({ node }: StepWork): TeardownStepView {
     step: 'cluster.remove_node',
     does: `removes ${node} from the Kubernetes cluster, once it is drained, cordoned and free of labels`,
     timeout: nodeStepDefaults.removeFromClusterTimeout,
-    on_failure: `the action ends; ${node} is wiped and off, and still in the cluster's list, not ready; by hand: kubectl delete node ${node}`,
+    on_failure: `the action ends; ${node} is wiped and off, in 'manageable', and still in the cluster's list, not ready; by hand: kubectl delete node ${node}`,
   };
 }
 
@@ -115,7 +115,7 @@ function afterwards({ node, teardown, revisionId }: StepWork): TeardownStepView[
         step: 'remove',
         does: 'has Baton forget it, with its ports, history and logs; the machine stays off',
         timeout: null,
-        on_failure: `the action ends; ${node} is wiped, off and 'available'; by hand: baton node delete ${node}`,
+        on_failure: `the action ends; ${node} is wiped, off and 'manageable'; by hand: baton node delete ${node}`,
       },
     ];
   }
@@ -124,13 +124,13 @@ function afterwards({ node, teardown, revisionId }: StepWork): TeardownStepView[
       step: 'prepare',
       does: `brings it in line with revision ${revisionId}, sets up RAID and BIOS where they differ, inspects it where it never was, reserves it`,
       timeout: null,
-      on_failure: `the action ends; ${node} is wiped, off and out of its clusters; ${again}: it wipes it once more, or update_site, which does not`,
+      on_failure: `the action ends; ${node} is wiped, off and out of its clusters; ${again}: it wipes it once more; or update_site, which ${teardown.preserveLocalStorage ? 'leaves the kept disks alone, and does not build RAID over them' : 'only cleans it where it has to'}`,
     },
     {
       step: 'deploy',
       does: `deploys what revision ${revisionId} says`,
       timeout: null,
-      on_failure: `the action ends; ${node} is in 'deploy failed', reserved for the site; update_site deploys it without another wipe`,
+      on_failure: `the action ends; ${node} is in 'deploy failed', reserved for the site; update_site deploys it without another wipe${teardown.preserveLocalStorage ? ', and leaves the kept disks alone' : ''}`,
     },
   ];
 }
