@@ -64,7 +64,7 @@ export async function eraseDisk(
     try {
       if (!method.secure && isScsiName(disk)) await refuseHiddenSectors(services.run, disk.name);
       // anew for each way: what one that failed half-way did must not prove the next
-      const before = await gatherEvidence(services, disk, method);
+      const before = await gatherEvidence(services, disk, method, options);
       await applyMethod(services, disk, method, options, onErased);
       const proof = await prove(services, disk, method, before, options);
       const seconds = (services.clock.now().getTime() - startedAt) / 1000;
@@ -98,11 +98,17 @@ export async function eraseDisk(
  * erasing itself: one whose sanitize has failed refuses all else until another has succeeded.
  * @throws AppError `storage_error` for a method that needs to write itself.
  */
-async function gatherEvidence({ log }: EraseServices, disk: BlockDevice, method: EraseMethod): Promise<Evidence> {
+async function gatherEvidence(
+  { log }: EraseServices,
+  disk: BlockDevice,
+  method: EraseMethod,
+  options: EraseOptions,
+): Promise<Evidence> {
   const found: { -readonly [key in keyof Evidence]: Evidence[key] } = { ...noEvidence };
   try {
     await withRawDisk(disk, async (raw, pool) => {
-      found.samples = await readSamples(raw, pool);
+      // where all must read as zeros, what was there before adds nothing
+      if (!promisesZeros(method, options)) found.samples = await readSamples(raw, pool);
       found.canaries = await plantCanaries(raw, pool);
     });
   } catch (error) {
@@ -173,8 +179,7 @@ async function prove(
   await waitForUdev(services.run);
   await services.run('blockdev', ['--flushbufs', disk.name]);
   const proof = await withRawDisk(disk, (raw, pool) => proveErased(raw, pool, before));
-  const promisesZeros = method.kind === 'discard' || (method.kind === 'overwrite' && leavesZeros(options));
-  if (promisesZeros && proof.reads !== 'zeros') {
+  if (promisesZeros(method, options) && proof.reads !== 'zeros') {
     throw new AppError('storage_error', `${disk.name} does not read as zeros after ${describeMethod(method)}`);
   }
   // the kernel still shows the partitions that were there
@@ -182,6 +187,6 @@ async function prove(
   return proof;
 }
 
-function leavesZeros(options: EraseOptions): boolean {
-  return overwritePasses(options).at(-1) === 'zeros';
+function promisesZeros(method: EraseMethod, options: EraseOptions): boolean {
+  return method.kind === 'discard' || (method.kind === 'overwrite' && overwritePasses(options).at(-1) === 'zeros');
 }
