@@ -15,7 +15,7 @@ let deeds: Deed[];
 
 beforeEach(async () => {
   small = await startSmallCluster();
-  cluster = await openCluster(small.kubeconfigFile, { requestTimeoutMs: 1_000 });
+  cluster = await openCluster(small.kubeconfigFile, { requestTimeoutMs: 5_000 });
   deeds = [];
 });
 afterEach(async () => {

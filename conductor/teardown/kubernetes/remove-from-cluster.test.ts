@@ -12,7 +12,7 @@ let cluster: Cluster;
 
 beforeEach(async () => {
   small = await startSmallCluster();
-  cluster = await openCluster(small.kubeconfigFile, { requestTimeoutMs: 1_000 });
+  cluster = await openCluster(small.kubeconfigFile, { requestTimeoutMs: 5_000 });
 });
 afterEach(async () => {
   await cluster.close();
