@@ -76,15 +76,17 @@ describe('an action is refused', () => {
     );
     const { db } = api.context;
     const uuid = await addAvailableNode(db, 'n1');
-    const committed = { 'target-revision': 'committed' };
+    const committed = { 'target-revision': 'committed', 'preserve-local-storage': true };
     for (const [change, why] of [
       [{ owner: 'team-a' }, 'n1: it belongs to team-a'],
       [{ instanceUuid: uuid }, `n1: it has instance ${uuid}, which is not the site's`],
       [{ protected: true, protectedReason: 'ledger' }, 'n1: it is protected: ledger'],
       [{ retired: true }, 'n1: it is retired'],
       [{ maintenance: true, maintenanceReason: 'fan' }, 'n1: it is in maintenance: fan'],
+      [{ owedWipe: { preserveLocalStorage: false } }, 'n1: it owes a wipe of all its disks'],
     ] as const) {
-      const none = { owner: null, instanceUuid: null, protected: false, retired: false, maintenance: false };
+      const whose = { owner: null, instanceUuid: null, owedWipe: null };
+      const none = { ...whose, protected: false, retired: false, maintenance: false };
       await db
         .update(nodes)
         .set({ ...none, ...change })

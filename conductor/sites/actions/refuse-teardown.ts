@@ -2,6 +2,7 @@ import { inArray } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import type { ActionName } from '#conductor/db/schema/site-action.ts';
+import type { WipeWish } from '#conductor/flows/flow-states.ts';
 import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
 import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
@@ -41,11 +42,12 @@ export async function findObstacles(
     readReservations(db, uuids),
     readDeployed(db, names),
     db
-      .select({ uuid: nodes.uuid, isProtected: nodes.protected, reason: nodes.protectedReason })
+      .select({ uuid: nodes.uuid, isProtected: nodes.protected, reason: nodes.protectedReason, owes: nodes.owedWipe })
       .from(nodes)
       .where(inArray(nodes.uuid, uuids)),
   ]);
-  const protection = new Map(rows.map((row) => [row.uuid, row]));
+  const preserves = parameters['preserve-local-storage'] === true;
+  const known = new Map(rows.map((row) => [row.uuid, row]));
   const obstacles = names.flatMap((each): [string, string][] => {
     const { node } = standings.get(each) ?? {};
     if (!node) return actionTable[name].teardown === 'then keeps' ? [[each, 'it is not enrolled']] : [];
@@ -54,7 +56,8 @@ export async function findObstacles(
     const facts = { node, ...(allocation ? { allocation } : {}), ...(before ? { deployed: before } : {}) };
     const why =
       whoseElse({ facts }, node) ??
-      whyProtected(protection.get(node.uuid)) ??
+      whyProtected(known.get(node.uuid)) ??
+      (preserves ? whyNotPreserved(known.get(node.uuid)) : undefined) ??
       whyOutOfService(node, actionTable[name].teardown === 'then deploys');
     return why === undefined ? [] : [[each, why]];
   });
@@ -66,6 +69,12 @@ function whyProtected(
 ): string | undefined {
   if (row?.isProtected !== true) return undefined;
   return `it is protected${row.reason ? `: ${row.reason}` : ''}; end its protection first`;
+}
+
+/** Refused before its clusters are left for nothing. */
+function whyNotPreserved(row: { readonly owes: WipeWish | null } | undefined): string | undefined {
+  if (!row?.owes || row.owes.preserveLocalStorage) return undefined;
+  return 'it owes a wipe of all its disks, which was begun and has not come to its end: without preserve-local-storage';
 }
 
 function whyOutOfService(

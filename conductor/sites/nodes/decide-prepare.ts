@@ -77,7 +77,15 @@ function makeAvailable(given: NodeCase, node: NodeStanding): NodeDecision {
   if (rest?.needsInspection && !rest.succeeded.has('inspect')) {
     return act({ kind: 'verb', verb: 'inspect' }, 'inspecting');
   }
+  if (isJustWiped(given)) return act({ kind: 'make available', reserves: true }, 'reserving it');
   return act({ kind: 'verb', verb: 'provide' }, 'cleaning');
+}
+
+/** By this action, and nothing has written to its disks since: another cleaning would have nothing to do. Pure. */
+export function isJustWiped({ facts, actionId }: Pick<NodeCase, 'facts' | 'actionId'>): boolean {
+  const { flow, rest } = facts;
+  if (!rest?.succeeded.has('wipe') || rest.succeeded.has('manual_clean')) return false;
+  return flow?.actionId === actionId;
 }
 
 /** The rebuilding of arrays would take the disks that a wipe has kept, whichever action comes to it. */

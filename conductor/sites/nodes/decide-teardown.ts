@@ -1,6 +1,12 @@
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { type ProvisionState, transientStates } from '#conductor/nodes/provision-states.ts';
-import { decidePrepare, notDeployedByUs, renewAccess, whyRetired } from '#conductor/sites/nodes/decide-prepare.ts';
+import {
+  decidePrepare,
+  isJustWiped,
+  notDeployedByUs,
+  renewAccess,
+  whyRetired,
+} from '#conductor/sites/nodes/decide-prepare.ts';
 import {
   act,
   done,
@@ -113,26 +119,14 @@ function afterWipe(given: NodeCase, node: NodeStanding, teardown: TeardownOrder)
     return act({ kind: 'leave cluster' }, 'removing it from the cluster');
   }
   if (inService.has(state)) return failed('somebody has put it into service since it was wiped');
-  if (teardown.afterwards === 'deploy') {
-    const next = decidePrepare(given, node);
-    return isJustWiped(given, next) ? makeAvailable(true) : next;
-  }
+  if (teardown.afterwards === 'deploy') return decidePrepare(given, node);
   if (teardown.afterwards === 'remove') {
     return act({ kind: 'remove' }, 'forgetting it', { state: 'done', remark: 'it is torn down, wiped and forgotten' });
   }
   if (state === 'manageable' && !node.retired) {
-    const next = act({ kind: 'verb', verb: 'provide' }, 'cleaning');
-    return isJustWiped(given, next) ? makeAvailable(false) : next;
+    return isJustWiped(given)
+      ? act({ kind: 'make available', reserves: false }, 'making it available')
+      : act({ kind: 'verb', verb: 'provide' }, 'cleaning');
   }
   return done(`it is torn down and wiped; it is '${state}'`);
-}
-
-/** What is to be cleaned was wiped by this action, and nothing has written to its disks since. */
-function isJustWiped({ facts, actionId }: NodeCase, next: NodeDecision): boolean {
-  if (next.kind === 'outcome' || next.act.kind !== 'verb' || next.act.verb !== 'provide') return false;
-  return facts.flow?.actionId === actionId && facts.rest?.succeeded.has('manual_clean') === false;
-}
-
-function makeAvailable(reserves: boolean): NodeDecision {
-  return act({ kind: 'make available', reserves }, reserves ? 'reserving it' : 'making it available');
 }
