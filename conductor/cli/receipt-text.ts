@@ -24,11 +24,23 @@ export function receiptLines(receipt: WipeReceipt): string[] {
     wiped.length === 0 ? 'NO DISK WAS WIPED' : `wiped: ${wiped.length}`,
     ...wiped.map((disk) => `  ${identify(disk)}: ${disk.method}, ${disk.seconds} s; ${proofText(disk.proof)}`),
     ...(left.length === 0 ? [] : [`left alone: ${left.length}`]),
-    ...left.map((disk) => `  ${identify(disk)}: ${disk.reason}`),
+    ...left.map((disk) => `  ${identify(disk)}: ${disk.reason}${entryText(disk)}`),
     ...(unseen.length === 0 ? [] : [`in the inventory, but not met by the wipe: ${unseen.length}`]),
-    ...unseen.map((disk) => `  ${identify(disk)}${disk.excuse === null ? '' : `: ${printable(disk.excuse)}`}`),
+    ...unseen.map((disk) => `  ${identify(disk)}${disk.excuse === null ? '' : `: ${disk.excuse}`}`),
     ...receipt.switch_ports.map(switchPortText),
+    ...agentLines(receipt),
+    ...(receipt.scope === '' ? [] : [`what this tells of: ${receipt.scope}`]),
   ].map(printable);
+}
+
+function entryText({ skip_list_entry: entry }: WipeReceipt['disks_left_alone'][number]): string {
+  return entry === null ? '' : ` (${JSON.stringify(entry)})`;
+}
+
+function agentLines({ agent }: WipeReceipt): string[] {
+  if (agent === null) return [];
+  const managers = Object.entries(agent.hardware_managers).map(([name, version]) => `${name} ${version}`);
+  return [`wiped by the agent ${[agent.version ?? 'of an unknown version', ...managers].join(', ')}`];
 }
 
 function identify({ device, model, serial, wwn, size_bytes: size }: Disk): string {

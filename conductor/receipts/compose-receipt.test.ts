@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { composeReceipt, type ReceiptFacts } from '#conductor/receipts/compose-receipt.ts';
+import { inventoriedDisks } from '#conductor/receipts/inventoried-disks.ts';
 import { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 import { erasedDisk, receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
+import { testDisk } from '#shared/disks/testing/test-disk.ts';
 import { skipReasons } from '#shared/wire/erase-result.ts';
 
 test('every disk is told: wiped with its proof, left alone with its reason, or not met at all', () => {
@@ -34,7 +36,15 @@ test('every disk is told: wiped with its proof, left alone with its reason, or n
     },
   ]);
   expect(receipt.disks_left_alone).toEqual([
-    { device: '/dev/sdb', model: 'ST8', serial: 'KEPT', wwn: null, size_bytes: 8_001_563_222_016, reason: kept.reason },
+    {
+      device: '/dev/sdb',
+      model: 'ST8',
+      serial: 'KEPT',
+      wwn: null,
+      size_bytes: 8_001_563_222_016,
+      reason: kept.reason,
+      skip_list_entry: null,
+    },
   ]);
   expect(receipt.disks_not_seen).toMatchObject([{ serial: 'DEAD' }]);
 });
@@ -58,6 +68,24 @@ test('of namespaces with one serial number each is told for itself', () => {
   );
   expect(receipt.disks_left_alone).toMatchObject([{ wwn: 'eui.02', size_bytes: 2 }]);
   expect(receipt.disks_not_seen).toMatchObject([{ wwn: 'eui.03' }]);
+});
+
+test('a receipt of an earlier conductor, which says less, can be read', () => {
+  const { agent: _, scope: __, ...earlier } = composeReceipt(receiptFacts());
+  expect(WipeReceipt.parse(earlier)).toMatchObject({ agent: null, scope: '' });
+});
+
+test('what the skip list leaves alone is told with its entry', () => {
+  const entry = { serial: 'KEEP' };
+  const skipped = [{ device: '/dev/sdb', serial: 'KEEP', wwn: null, model: null, reason: skipReasons.skipList }];
+  const inventoried = inventoriedDisks(
+    [testDisk({ name: '/dev/sdb', serial: 'KEEP' })].map((disk) => ({ ...disk, contents: null })),
+    {
+      skip_block_devices: [{ serial: 'OTHER' }, entry],
+    },
+  );
+  const receipt = composeReceipt(receiptFacts({ result: { erased: [], skipped }, inventoried }));
+  expect(receipt.disks_left_alone).toMatchObject([{ serial: 'KEEP', skip_list_entry: entry }]);
 });
 
 test('a machine without disks has a receipt that says so', () => {

@@ -7,12 +7,21 @@ import { type EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-re
 
 /** All that a receipt is made of. */
 export interface ReceiptFacts
-  extends Pick<WipeReceipt, 'id' | 'conductor' | 'node' | 'switch_ports' | 'flows' | 'site_action' | 'requested_by'> {
+  extends Pick<
+    WipeReceipt,
+    'id' | 'conductor' | 'agent' | 'node' | 'switch_ports' | 'flows' | 'site_action' | 'requested_by'
+  > {
   readonly preserveLocalStorage: boolean;
   readonly result: EraseResult;
   readonly inventoried: readonly InventoriedDisk[];
   readonly times: { readonly started: Date; readonly wiped: Date; readonly signed: Date };
 }
+
+/** Signed with each receipt, so that nobody reads more into it. */
+const scope =
+  'The block devices that the ramdisk of this wipe saw, and those of earlier inventories. Not seen, and not wiped as far as ' +
+  'this receipt tells: disks that a RAID controller hides or keeps as spares, disks without a block device, namespaces that ' +
+  'are detached, caches of controllers, and memory of the BMC. All of it is the word of the agent in the ramdisk.';
 
 /**
  * The statement to be signed.
@@ -27,11 +36,20 @@ export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
     version: receiptVersion,
     id: facts.id,
     conductor: facts.conductor,
+    agent: facts.agent,
+    scope,
     node: facts.node,
     preserve_local_storage: preserveLocalStorage,
     disks_wiped: result.erased.map(wipedDisk),
     disks_left_alone: result.skipped.map((disk) => leftDisk(disk, pairs.get(disk))),
-    disks_not_seen: unmet.map(({ sizeBytes, ...disk }) => ({ ...disk, size_bytes: sizeBytes })),
+    disks_not_seen: unmet.map(({ sizeBytes, device, serial, wwn, model, excuse }) => ({
+      device,
+      model,
+      serial,
+      wwn,
+      size_bytes: sizeBytes,
+      excuse,
+    })),
     switch_ports: facts.switch_ports,
     times: {
       started: times.started.toISOString(),
@@ -69,5 +87,13 @@ function wipedDisk(disk: EraseResult['erased'][number]): WipedDisk {
 
 function leftDisk(disk: EraseResult['skipped'][number], known: InventoriedDisk | undefined): LeftDisk {
   const { device, model, serial, wwn, reason } = disk;
-  return { device, model, serial, wwn, size_bytes: known?.sizeBytes ?? null, reason };
+  return {
+    device,
+    model,
+    serial,
+    wwn,
+    size_bytes: known?.sizeBytes ?? null,
+    reason,
+    skip_list_entry: known?.skipListEntry ?? null,
+  };
 }

@@ -12,6 +12,8 @@ export interface InventoriedDisk extends DiskMarks {
   readonly sizeBytes: number | null;
   /** Why a wipe of all disks may leave it alone, or not meet it; `null`: it may not. */
   readonly excuse: string | null;
+  /** The entry of the node's skip list that names it. */
+  readonly skipListEntry?: JsonObject | undefined;
 }
 
 /** @throws AppError for a skip list that can't be understood. */
@@ -19,8 +21,16 @@ export function inventoriedDisks(disks: readonly KnownDisk[], properties: JsonOb
   const isSkipped = readSkipList(properties);
   return disks.map((disk) => {
     const { sizeBytes = null, ...marks } = marksOf(disk);
-    return { ...marks, sizeBytes, excuse: excuseOf(disk, isSkipped) };
+    const excuse = excuseOf(disk, isSkipped);
+    return excuse === skipReasons.skipList
+      ? { ...marks, sizeBytes, excuse, skipListEntry: entryFor(disk, properties) }
+      : { ...marks, sizeBytes, excuse };
   });
+}
+
+function entryFor(disk: KnownDisk, properties: JsonObject): JsonObject | undefined {
+  const entries = properties['skip_block_devices'] as readonly JsonObject[];
+  return entries.find((entry) => readSkipList({ skip_block_devices: [entry] })(disk));
 }
 
 function excuseOf(disk: KnownDisk, isSkipped: (disk: KnownDisk) => boolean): string | null {

@@ -32,7 +32,12 @@ const WipedDisk = z.object({
 });
 export type WipedDisk = z.infer<typeof WipedDisk>;
 
-const LeftDisk = z.object({ ...diskIdentity, reason: z.string() });
+const LeftDisk = z.object({
+  ...diskIdentity,
+  reason: z.string(),
+  /** The entry of `properties.skip_block_devices` that names it. */
+  skip_list_entry: z.record(z.string(), z.unknown()).nullable().default(null),
+});
 export type LeftDisk = z.infer<typeof LeftDisk>;
 
 const SwitchPort = z.object({
@@ -53,6 +58,13 @@ export const WipeReceipt = z.object({
   version: z.literal(receiptVersion),
   id: z.uuid(),
   conductor: z.object({ name: z.string() }),
+  /** What has wiped: versions as the ramdisk's agent tells them. */
+  agent: z
+    .object({ version: text, hardware_managers: z.record(z.string(), z.string()) })
+    .nullable()
+    .default(null),
+  /** What a receipt can't tell. */
+  scope: z.string().default(''),
   node: z.object({
     uuid: z.guid(),
     name: text,

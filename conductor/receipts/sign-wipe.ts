@@ -14,7 +14,7 @@ import { EraseResult } from '#shared/wire/erase-result.ts';
 
 type SignContext = Pick<
   StepContext,
-  'db' | 'secrets' | 'clock' | 'config' | 'node' | 'flow' | 'ports' | 'ask' | 'record'
+  'session' | 'db' | 'secrets' | 'clock' | 'config' | 'node' | 'flow' | 'ports' | 'ask' | 'record'
 >;
 
 /**
@@ -32,6 +32,10 @@ export async function signWipe(context: SignContext): Promise<ReceiptRow> {
     ...machine,
     id: randomUUID(),
     conductor: { name: config.conductorName },
+    agent: {
+      version: context.session?.version ?? null,
+      hardware_managers: flow.hardwareManagerVersion ?? {},
+    },
     preserveLocalStorage: flow.wipe?.preserveLocalStorage ?? false,
     result,
     switch_ports: await ask(readSwitchPorts(db, ports)),

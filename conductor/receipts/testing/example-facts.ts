@@ -23,6 +23,7 @@ export function receiptFacts(more: Partial<ReceiptFacts> = {}): ReceiptFacts {
   return {
     id: 'a7a1f3a2-0c8e-4c8e-9d26-0d6a7d1f0c11',
     conductor: { name: 'control-a' },
+    agent: { version: '1.4.0', hardware_managers: { GenericHardwareManager: '1.2' } },
     node: {
       uuid: '5f0a4f0e-6d0f-4a4d-8f6b-1f2a3b4c5d6e',
       name: 'n1',
