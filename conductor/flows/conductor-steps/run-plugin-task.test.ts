@@ -48,7 +48,7 @@ function contextWith(commands: CommandResult[], isRepeated: boolean) {
       },
     },
     flow: { kind: 'deploy', hardwareManagerVersion: {} },
-    node: { name: 'n1', driverInfo: {}, instanceInfo: {}, properties: {}, extra: {} },
+    node: { name: 'n1', driverInfo: {}, instanceInfo: {}, properties: {}, sparedDisks: null, extra: {} },
     ask: <T>(answer: Promise<T>) => answer,
     ports: () => Promise.resolve([]),
     signal: new AbortController().signal,
