@@ -244,12 +244,14 @@ test('stopped while it is wiped, a node is never available, and its operator is 
 
 test('two are redeployed one after another, their data disks are let alone', async () => {
   for (const name of ['n1']) small.simulator.store.create('nodes', newNode(name));
+  const preserving = { 'server-name': 'n1,n2', 'preserve-local-storage': 'true', ...quick };
+  // the wipe of n2 that was broken off was one of all its disks, and is owed
+  await expect(operator.createAction('redeploy_server', preserving)).rejects.toThrow(/n2: it owes a wipe of all/);
+  const update = await operator.createAction('update_site');
+  expect(await operator.waitForEnd(update, 120_000)).toMatchObject({ action_lifecycle: 'Complete' });
+  expect(site.machines.get('n2')?.disk.findLast((entry) => entry.startsWith('erase_devices '))).toContain('DATA-1');
   const done = new Map([...site.machines].map(([name, { disk }]) => [name, disk.length]));
-  const id = await operator.createAction('redeploy_server', {
-    'server-name': 'n1,n2',
-    'preserve-local-storage': 'true',
-    ...quick,
-  });
+  const id = await operator.createAction('redeploy_server', preserving);
   const nodes = await waitUntil(
     'n1 to be back',
     async () => {
