@@ -11,6 +11,7 @@ import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import { transientStates } from '#conductor/nodes/provision-states.ts';
 import { requireAction } from '#conductor/sites/actions/action-lease.ts';
 import { readRevision } from '#conductor/sites/actions/read-revision.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import {
   type DecommissionTimeouts,
   decommissionTimeouts,
@@ -33,7 +34,7 @@ export interface LeaveClusterRequest {
 }
 
 export interface DecommissionRequest extends LeaveClusterRequest {
-  /** Of the site's documents, which say where the etcd clusters are. */
+  /** Of the site's documents, which say where the etcd clusters are, beside the committed ones. */
   readonly revisionId: number;
   readonly timeouts: DecommissionTimeouts;
 }
@@ -59,10 +60,11 @@ export async function requestDecommission(
   const site = await readRevision(context, revisionId);
   if (!site.nodes.has(name))
     throw new AppError('not_found', `the design of revision ${revisionId} has no node ${name}`);
+  const { etcdClusters } = await readEtcdSite(context.db, { revisionId, site });
   const clusters = {
     node: name,
     hasKubernetes: context.config.kubeconfigFile !== undefined,
-    hasEtcd: site.etcdClusters.length > 0,
+    hasEtcd: etcdClusters.length > 0,
     notInClusterOk: request.notInClusterOk,
   };
   const steps = planDecommission(clusters, { revisionId, timeouts });

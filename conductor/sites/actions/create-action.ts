@@ -24,6 +24,7 @@ import { newUlid } from '#conductor/sites/actions/ulid.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
+import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { listTaggedRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
@@ -61,6 +62,8 @@ interface Checked {
   readonly between: readonly number[];
   readonly site: Site;
   readonly faults: readonly SiteFault[];
+  /** Of an action that tears nodes down. */
+  readonly etcd?: EtcdSite | undefined;
 }
 
 /**
@@ -82,7 +85,8 @@ export async function createAction(
   }
   await refuseOlderConductors(context, name);
   if (isTeardown) await refuseTeardown(context, { name, parameters, site });
-  const action = await insertAction(context, request, checked);
+  const etcd = isTeardown ? await readEtcdSite(context.db, { revisionId, site }) : undefined;
+  const action = await insertAction(context, request, { ...checked, etcd });
   context.log.info({ action: action.id, name, revision: revisionId, user: action.user }, 'site action created');
   return { action };
 }
@@ -174,7 +178,7 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
           allowIntermediateCommits,
           validations: [...checked.faults],
           needs: actionTable[name].needs ?? 0,
-          clusters: actionTable[name].teardown ? clustersOf(checked.site, context.config) : null,
+          clusters: checked.etcd ? clustersOf(checked.etcd, context.config) : null,
         })
         .returning();
       if (!action) throw new AppError('internal', 'a site action was inserted and not answered');
@@ -196,10 +200,10 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
   }
 }
 
-function firstNotes({ revisionId, between, name, parameters }: Checked): Note[] {
+function firstNotes({ revisionId, between, name, parameters, etcd }: Checked): Note[] {
   const role = parameters['target-revision'] ?? actionTable[name].revision;
   const text = `Configdoc revision ${revisionId}${role === undefined ? '' : ` (${role})`}`;
-  const notes: Note[] = [{ verbosity: 1, text }];
+  const notes: Note[] = [text, ...(etcd?.remarks ?? [])].map((each) => ({ verbosity: 1, text: each }));
   if (between.length > 0 && actionTable[name].isTrueUp) {
     const skipped = `the check for intermediate commits is skipped, as asked; there are: revision ${between.join(', ')}`;
     notes.push({ verbosity: 1, text: skipped });

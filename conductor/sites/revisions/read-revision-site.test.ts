@@ -23,8 +23,13 @@ const plugin = (version: string) =>
 
 test('the same texts and the same knowledge are read once, others anew', async () => {
   const { db } = database;
-  const ids = [await upload(plugin('1')), await upload(plugin('2')), await upload(plugin('3'))];
-  const [one = 0, two = 0, three = 0] = ids;
+  const ids = [
+    await upload(plugin('1')),
+    await upload(plugin('2')),
+    await upload(plugin('3')),
+    await upload(plugin('4')),
+  ];
+  const [one = 0, two = 0, three = 0, four = 0] = ids;
   const known = { plugins: [{ name: 'ntp', version: '1' }] };
   const [first, same] = await Promise.all([readRevisionSite(db, one, known), readRevisionSite(db, one, { ...known })]);
   expect(first.site).toBeDefined();
@@ -32,9 +37,10 @@ test('the same texts and the same knowledge are read once, others anew', async (
   const unknown = await readRevisionSite(db, one, { plugins: [] });
   expect(unknown.faults.map(({ name }) => name)).toContain('UnknownPlugin');
   expect(await readRevisionSite(db, one, known)).toBe(first);
-  // two are kept
+  // three are kept
   await readRevisionSite(db, two, known);
   await readRevisionSite(db, three, known);
+  await readRevisionSite(db, four, known);
   const again = await readRevisionSite(db, one, known);
   expect(again).not.toBe(first);
   expect(again).toEqual(first);

@@ -4,8 +4,8 @@ import { listRevisionDocuments, readContent } from '#conductor/sites/revisions/r
 
 type ReadSite = ReturnType<typeof readSite>;
 
-/** So many are kept: what is committed, and what is in the buffer. */
-const most = 2;
+/** So many are kept: what is committed, what an action works from, and what is in the buffer. */
+const most = 3;
 
 /** Of each database; the key says all that the result depends on, so that nothing here can be out of date. */
 const kept = new WeakMap<Queryable, Map<string, Promise<ReadSite>>>();

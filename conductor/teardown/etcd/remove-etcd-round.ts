@@ -15,7 +15,10 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 export interface EtcdWork {
   /** Name of the node, as in the documents. */
   readonly node: string;
-  readonly site: Pick<Site, 'nodes' | 'etcdClusters'>;
+  readonly site: Pick<Site, 'etcdClusters'> & {
+    /** By name. */
+    readonly nodes: { readonly keys: () => Iterable<string>; readonly has: (name: string) => boolean };
+  };
   readonly signal?: AbortSignal;
   readonly announce?: Announce;
 }

@@ -1,18 +1,24 @@
 import { z } from 'zod';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { readRevision } from '#conductor/sites/actions/read-revision.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { etcdStableRound } from '#conductor/teardown/etcd/etcd-stable-round.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/teardown/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/teardown/steps/cluster-step.ts';
 
 const etcdArgs = clusterArgs.extend({
-  revision: z.number().int().positive().describe('of the documents that say where the etcd clusters are'),
+  revision: z
+    .number()
+    .int()
+    .positive()
+    .describe('of the documents that say where the etcd clusters are, beside the committed ones'),
 });
 
 async function etcdWork(context: StepContext, args: z.output<typeof etcdArgs>): Promise<EtcdWork> {
   // faults that other nodes have by now stop none whose pods are gone already
   const site = await readRevision(context, args.revision);
-  return { node: args.node, site, signal: context.signal };
+  const etcd = await readEtcdSite(context.db, { revisionId: args.revision, site });
+  return { node: args.node, site: etcd, signal: context.signal };
 }
 
 export const removeEtcd = newClusterStep({

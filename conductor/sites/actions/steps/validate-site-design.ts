@@ -11,6 +11,7 @@ import { countNodes } from '#conductor/sites/actions/note-changes.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
 import { insertRun } from '#conductor/sites/actions/run-store.ts';
 import { clustersOf } from '#conductor/sites/actions/teardown-order.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
@@ -36,7 +37,8 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
     };
   }
   const run = planRun(action, site);
-  const clusters = decideClusters(action, clustersOf(site, context.config));
+  const etcd = actionTable[action.name].teardown ? await readEtcdSite(context.db, { revisionId, site }) : site;
+  const clusters = decideClusters(action, clustersOf(etcd, context.config));
   const text = run ? noteRun(action.name, site.strategy.name, run) : `${countNodes(site.nodes.size)} in the documents`;
   return {
     state: 'done',

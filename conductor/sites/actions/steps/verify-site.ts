@@ -6,6 +6,7 @@ import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.
 import { workOnNodes } from '#conductor/sites/actions/steps/work-on-nodes.ts';
 import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import { tellLeftBehind } from '#conductor/sites/nodes/left-behind.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 
 const step = 'verify_site';
 
@@ -51,8 +52,9 @@ async function noteObstacles(work: ActionWork): Promise<Note[]> {
   const documents = await site();
   const teardown = await readTeardownOrder(work);
   if (!teardown) return [];
+  const etcd = await readEtcdSite(context.db, { revisionId: action.revisionId, site: documents });
   const { target_nodes: names = [] } = readActionParameters(action.name, action.parameters);
-  const { nodes, wrong: ofAll } = await lookAtClusters(context, documents, { names, teardown });
+  const { nodes, wrong: ofAll } = await lookAtClusters(context, etcd, { names, teardown });
   return [
     ...ofAll.map((text): Note => ({ step, verbosity: 1, text: `in the way now: ${text}` })),
     ...[...nodes].flatMap(([subject, { wrong }]) =>

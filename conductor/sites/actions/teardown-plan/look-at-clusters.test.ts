@@ -16,7 +16,7 @@ afterAll(async () => {
 const names = ['n1', ...Array.from({ length: 30 }, (_, index) => `x${index}`)];
 const nodes = names.map((name) => ({ name, rack: 'r1', tags: [], labels: {} }));
 const etcdClusters = [{ name: 'main', endpoints: ['http://127.0.0.1:9'], members: [], minimumMembers: 1 }];
-const site = { ...makeSite(nodes, { groups: [] }), etcdClusters };
+const site = { nodes: new Set(makeSite(nodes, { groups: [] }).nodes.keys()), etcdClusters };
 const look = (kubeconfigFile: string) =>
   lookAtClusters({ ...api.context, config: { ...api.context.config, kubeconfigFile } }, site, {
     names,

@@ -1,6 +1,7 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import type { EtcdCluster, Site } from '#conductor/sites/site.ts';
+import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import type { EtcdCluster } from '#conductor/sites/site.ts';
 import { nameOf } from '#conductor/teardown/etcd/cluster-view.ts';
 import { findTroubles } from '#conductor/teardown/etcd/find-troubles.ts';
 import { lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
@@ -63,13 +64,12 @@ const unknown: KubernetesLook = { is_member: null, ready: null, cordoned: null, 
  */
 export async function lookAtClusters(
   context: Context,
-  { nodes, etcdClusters }: Pick<Site, 'nodes' | 'etcdClusters'>,
+  { nodes, etcdClusters }: Pick<EtcdSite, 'nodes' | 'etcdClusters'>,
   { names, teardown }: { readonly names: readonly string[]; readonly teardown: LookOrder },
 ): Promise<ClustersLook> {
-  const all = new Set(nodes.keys());
   const [kubernetes, etcd] = await Promise.all([
     teardown.kubernetes ? lookAtKubernetes(context, names, teardown) : undefined,
-    inParallel(etcdClusters, (cluster) => lookAtEtcd(context, cluster, { names, all }), { atOnce }),
+    inParallel(etcdClusters, (cluster) => lookAtEtcd(context, cluster, { names, all: nodes }), { atOnce }),
   ]);
   const looks = names.map((name): [string, NodeLook] => {
     const inKubernetes = kubernetes?.nodes.get(name);

@@ -13,6 +13,7 @@ import {
   type NodeLook,
 } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** `dry_run` of an action that tears nodes down: all that will be done to one, and what is known to be wrong now. */
@@ -41,21 +42,27 @@ export async function viewTeardownPlan(
   plan: ActionPlan,
 ): Promise<{ readonly nodes: TeardownNodeView[]; readonly remarks: string[] }> {
   const { name, parameters, site } = plan;
-  const teardown = teardownOrder({ ...plan, clusters: null }, site, context.config);
+  const etcd = await readEtcdSite(context.db, plan);
+  const teardown = teardownOrder({ ...plan, clusters: null }, etcd, context.config);
   if (!teardown) throw new AppError('internal', `${name} tears nothing down`);
   const obstacles = await findObstacles(context.db, { name, parameters, site });
   const names = parameters.target_nodes ?? [];
-  const looks = await lookAtClusters(context, site, { names, teardown });
+  const looks = await lookAtClusters(context, etcd, { names, teardown });
   const nodes: TeardownNodeView[] = [];
   for (const [node, look] of looks.nodes) {
-    nodes.push(await viewNode(context, { plan, teardown, node, look, refused: obstacles.get(node) ?? null }));
+    nodes.push(await viewNode(context, { plan, etcd, teardown, node, look, refused: obstacles.get(node) ?? null }));
   }
   const remarks = [
     ...looks.wrong.map((text) => `in the way now: ${text}`),
     ...(teardown.kubernetes
       ? []
       : ['this conductor has no BATON_KUBECONFIG: nothing is drained, and no node leaves a cluster']),
-    ...(teardown.etcd ? [] : [`revision ${plan.revisionId} has no promenade/EtcdClusters/v1: nothing leaves etcd`]),
+    ...etcd.remarks,
+    ...(teardown.etcd
+      ? []
+      : [
+          `revision ${plan.revisionId} has no promenade/EtcdClusters/v1, nor has the committed one: nothing leaves etcd`,
+        ]),
   ];
   return { nodes, remarks };
 }
@@ -64,19 +71,21 @@ async function viewNode(
   context: Context,
   {
     plan,
+    etcd,
     teardown,
     node,
     look,
     refused,
   }: {
     readonly plan: ActionPlan;
+    readonly etcd: EtcdSite;
     readonly teardown: TeardownOrder;
     readonly node: string;
     readonly look: NodeLook;
     readonly refused: string | null;
   },
 ): Promise<TeardownNodeView> {
-  const { site, revisionId } = plan;
+  const { revisionId } = plan;
   const row = await findNode(context.db, node);
   const inventory = row && (await latestInventory(context.db, row.uuid));
   const machine = { disks: inventory?.disks, osDisk: row?.osDisk ?? null, properties: row?.properties ?? {} };
@@ -92,7 +101,7 @@ async function viewNode(
       node,
       teardown,
       revisionId,
-      etcdClusters: site.etcdClusters.map(({ name }) => name),
+      etcdClusters: etcd.etcdClusters.map(({ name }) => name),
       isFree: state === null || state === 'enroll' || state === 'manageable' || state === 'available',
     }),
   };

@@ -1,0 +1,67 @@
+import type { Queryable } from '#conductor/db/open.ts';
+import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
+import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
+import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
+import { findRevisionByRole, listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
+import type { EtcdCluster, Site } from '#conductor/sites/site.ts';
+import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** The etcd clusters that nodes are taken out of. */
+export interface EtcdSite {
+  readonly etcdClusters: readonly EtcdCluster[];
+  /** By whose names members are told apart. */
+  readonly nodes: ReadonlySet<string>;
+  /** Clusters that only one of the two revisions has. */
+  readonly remarks: readonly string[];
+}
+
+/**
+ * The etcd clusters of the committed revision, whatever revision an action works from: they are the newest truth, and a
+ * cluster that is overlooked loses a member with its disk. Those that only the action's own revision has are left too.
+ * @throws AppError `invalid_argument` when the committed revision's clusters can't be read
+ */
+export async function readEtcdSite(
+  db: Queryable,
+  { revisionId, site }: { readonly revisionId: number; readonly site: Pick<Site, 'nodes' | 'etcdClusters'> },
+): Promise<EtcdSite> {
+  const own = { etcdClusters: site.etcdClusters, nodes: new Set(site.nodes.keys()), remarks: [] };
+  const committed = await findRevisionByRole(db, 'committed');
+  if (!committed || committed.id === revisionId) return own;
+  const newest = await readCommitted(db, committed.id);
+  const has = (those: readonly EtcdCluster[], name: string): boolean => those.some((each) => each.name === name);
+  const older = own.etcdClusters.filter(({ name }) => !has(newest.etcdClusters, name));
+  const newer = newest.etcdClusters.filter(({ name }) => !has(own.etcdClusters, name));
+  return {
+    etcdClusters: [...newest.etcdClusters, ...older],
+    nodes: new Set([...own.nodes, ...newest.nodes]),
+    remarks: [
+      ...newer.map(
+        ({ name }) =>
+          `etcd cluster ${name} is not in revision ${revisionId}, but in ${committed.id}, which is committed: nodes leave it`,
+      ),
+      ...older.map(
+        ({ name }) =>
+          `etcd cluster ${name} is in revision ${revisionId}, and no more in ${committed.id}, which is committed: nodes leave it too`,
+      ),
+    ],
+  };
+}
+
+async function readCommitted(db: Queryable, id: number): Promise<Omit<EtcdSite, 'remarks'>> {
+  const { site } = await readRevisionSite(db, id, {});
+  if (site) return { etcdClusters: site.etcdClusters, nodes: new Set(site.nodes.keys()) };
+  // committed by force: what is wrong elsewhere does not concern etcd
+  const documents = await listRevisionDocuments(db, id);
+  const of = (wanted: string) => documents.filter(({ schema }) => schema === wanted);
+  const faults: SiteFault[] = [];
+  const etcdClusters = readEtcdClusters(of('promenade/EtcdClusters/v1'), {}, newSuggestNames(), faults);
+  const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
+  if (errors.length > 0) {
+    throw new AppError(
+      'invalid_argument',
+      `which etcd clusters nodes are in can't be told: revision ${id}, which is committed, has faults: ${errors.join('; ')}`,
+    );
+  }
+  return { etcdClusters, nodes: new Set(of('drydock/BaremetalNode/v1').map(({ name }) => name)) };
+}
