@@ -11,6 +11,11 @@ test.each([
   expect(nearestWord(given, ['ntp-node', 'control-nodes', 'ntp'])).toBe(meant);
 });
 
+test('dashes and underscores are one', () => {
+  expect(nearestWord('not_in_cluster_ok', ['not-in-cluster-ok'])).toBe('not-in-cluster-ok');
+  expect(nearestWord('target-nodse', ['target_nodes'])).toBe('target_nodes');
+});
+
 test('of two, the nearer', () => {
   expect(nearestWord('rack-11', ['rack-1x2', 'rack-1'])).toBe('rack-1');
 });

@@ -1,4 +1,4 @@
-/** The word that was probably meant: at most two letters away, and not another word altogether. Pure. */
+/** The word that was probably meant: at most two letters away, and not another word altogether; `_` is `-`. Pure. */
 export function nearestWord(given: string, words: Iterable<string>): string | undefined {
   // what takes long to compare is nobody's misspelt word
   if (given.length > 100) return undefined;
@@ -6,7 +6,7 @@ export function nearestWord(given: string, words: Iterable<string>): string | un
   let least = 3;
   for (const word of words) {
     if (Math.abs(word.length - given.length) >= least) continue;
-    const distance = editDistance(given, word);
+    const distance = editDistance(given.replaceAll('_', '-'), word.replaceAll('_', '-'));
     if (distance < least && distance * 2 < word.length) [nearest, least] = [word, distance];
   }
   return nearest;

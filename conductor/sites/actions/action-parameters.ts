@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/teardown/plan-decommission.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { nearestWord } from '#shared/nearest-word.ts';
 
 /** `true`, or the text that `--param` sends. */
 const flag = z
@@ -41,7 +42,7 @@ export const parameters = {
   'remove-etcd-timeout': seconds(1).optional(),
   'remove-node': flag.optional(),
   target_nodes: nodeNames.optional(),
-  'target-revision': z.enum(revisionRoles, { error: `must be ${revisionRoles.join(', ')}` }).optional(),
+  'target-revision': z.enum(revisionRoles, { error: `must be one of ${revisionRoles.join(', ')}` }).optional(),
 } as const;
 export type ParameterName = keyof typeof parameters;
 const Parameters = z.object(parameters);
@@ -60,7 +61,9 @@ export function parseParameters(
   const hint = `${name} has ${legal.join(', ')}`;
   for (const key of Object.keys(given)) {
     if (legal.some((each) => each === key)) continue;
-    throw new AppError('invalid_argument', `parameters.${key}: ${name} has no such parameter; ${hint}`);
+    const meant = nearestWord(key, legal);
+    const asked = meant === undefined ? '' : `did you mean ${meant}? `;
+    throw new AppError('invalid_argument', `parameters.${key}: ${name} has no such parameter; ${asked}${hint}`);
   }
   const missing = required.find((key) => given[key] === undefined);
   if (missing) throw new AppError('invalid_argument', `parameters.${missing}: ${name} needs it`);

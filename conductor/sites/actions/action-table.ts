@@ -6,6 +6,7 @@ import {
   type TargetRevision,
 } from '#conductor/sites/actions/action-parameters.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { nearestWord } from '#shared/nearest-word.ts';
 
 /** What actions are made of; `steps/index.ts` has what each does. */
 export type ActionStepName =
@@ -101,9 +102,11 @@ const actionNames = Object.keys(actionTable) as ActionName[];
 export function readActionName(name: string): ActionName {
   const found = actionNames.find((each) => each === name);
   if (found) return found;
+  const meant = nearestWord(name, actionNames);
   throw new AppError(
     'invalid_argument',
-    `Unable to start action: name: there is no action '${name}'; must be one of ${actionNames.join(', ')}`,
+    `Unable to start action: name: there is no action '${name}'; ${meant === undefined ? '' : `did you mean ${meant}? It `}` +
+      `must be one of ${actionNames.join(', ')}`,
   );
 }
 
