@@ -50,6 +50,57 @@ describe('action create', () => {
     expect(seat.calls).toEqual([]);
   });
 
+  test('a parameter that is given twice is bad usage: which is meant is nobody’s to guess', async () => {
+    const seat = conductorOf([]);
+    const twice = (...args: string[]) =>
+      seat.run('action', 'create', 'teardown_server', ...args).catch((e: unknown) => e);
+    const nodes = await twice('--param', 'target_nodes=worker11', '--param', 'target_nodes=worker12');
+    expect(nodes).toMatchObject({ message: '--param target_nodes: given twice; target_nodes=n1,n2 names several' });
+    expect(exitCodeOf(nodes)).toBe(2);
+    expect(await twice('--param', 'dry_run=false', '--dry-run')).toMatchObject({
+      message: '--dry-run: given twice; give it once',
+    });
+    expect(seat.calls).toEqual([]);
+  });
+
+  test('--timeout without --wait is bad usage: nothing is started', async () => {
+    const seat = conductorOf([]);
+    const error = await seat.run('action', 'create', 'deploy_site', '--timeout', '5').catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ message: 'action create: --timeout goes with --wait' });
+    expect([exitCodeOf(error), seat.calls]).toEqual([2, []]);
+  });
+
+  test('--help has the parameters of each action with their defaults', async () => {
+    const help = await conductorOf([]).run('action', 'create', '--help');
+    expect(help.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    const flat = help.replaceAll(/\s+/g, ' ');
+    expect(flat).toContain('redeploy_server allow-intermediate-commits, target_nodes (must be given), preserve-local-');
+    expect(flat).toContain('target-revision (default: successful-site-action)');
+    expect(flat).toContain('drain-node-timeout seconds for the drain (default: 3600)');
+  });
+
+  test('a dry run of what would be refused ends with 1', async () => {
+    const node = {
+      name: 'n1',
+      provision_state: 'active',
+      refused: 'it is protected',
+      wrong: [],
+      kubernetes: null,
+      etcd: [],
+      disks_seen_at: null,
+      disks: { wiped: [], kept: [], remarks: [] },
+      steps: [{ step: 'cluster.drain', does: 'cordons n1', timeout: 60, on_failure: 'the action ends' }],
+    };
+    const made = { name: 'teardown_server', committed_rev_id: 3, groups: [], validations: [], nodes: [node] };
+    const seat = createRecordingSeat(() => made);
+    const args = ['action', 'create', 'teardown_server', '--param', 'target_nodes=n1', '--dry-run'];
+    const error = await seat.run(...args).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ message: 'teardown_server would be refused because of n1' });
+    expect(exitCodeOf(error)).toBe(1);
+    expect(seat.printed()).toContain('REFUSED: it is protected');
+    expect(seat.printed()).not.toContain('cluster.drain');
+  });
+
   test('--wait goes on while the conductor is restarted, and ends with the report', async () => {
     const away = new AppError('unavailable', 'reach the conductor');
     const seat = conductorOf([actionAnswer(), away, away, complete]);

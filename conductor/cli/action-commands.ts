@@ -1,86 +1,22 @@
-import { teardownPlanLines } from '#conductor/cli/action-teardown-plan.ts';
 import {
   type Command,
   type CommandContext,
   type CommandInput,
   flagOption,
-  listOption,
   numberOption,
   pathOperand,
   textOption,
-  usageError,
 } from '#conductor/cli/command.ts';
+import { createActionCommand } from '#conductor/cli/create-action-command.ts';
 import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
+import { followAction } from '#conductor/cli/follow-action.ts';
 import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
 import { renderAction } from '#conductor/cli/render-action.ts';
-import { concludeAction, renderActionReport } from '#conductor/cli/render-action-report.ts';
-import { actionsPath, getAction, listActionNodes, watchAction } from '#conductor/cli/watch-action.ts';
-import type { ActionAnswer } from '#conductor/sites/actions/action-answer.ts';
-import type { TeardownNodeView } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
-import { AppError } from '#shared/errors/app-error.ts';
-
-const waitOptions = {
-  wait: { meaning: 'show the groups as they are deployed until the action has ended, then the report' },
-  timeout: { value: 'SECONDS', meaning: 'with --wait: stop waiting then; the action goes on' },
-} as const;
-
-/** `target_nodes=n1,n2`, `continue-on-fail=true`: the conductor knows which there are. */
-function readParameters(input: CommandInput): Record<string, unknown> {
-  const given = listOption(input, 'param').map((text) => {
-    const [, key = '', value = ''] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
-    if (key === '') throw usageError(`--param ${text}: it must be NAME=VALUE, target_nodes=n1,n2`);
-    return [key, value] as const;
-  });
-  const allowed = flagOption(input, 'allow-intermediate-commits') ? { 'allow-intermediate-commits': true } : {};
-  const dry = flagOption(input, 'dry-run') ? { dry_run: true } : {};
-  return { ...Object.fromEntries(given), ...allowed, ...dry };
-}
-
-async function create(context: CommandContext, input: CommandInput): Promise<void> {
-  readTimeout(input);
-  const [name] = input.operands;
-  const made = (await context.client.call('POST', actionsPath, { name, parameters: readParameters(input) })) ?? {};
-  if (flagOption(input, 'dry-run')) {
-    const groups = made['groups'] as {
-      readonly name: string;
-      readonly critical: boolean;
-      readonly members: string[];
-    }[];
-    const rows = groups.map((group) => [group.name, group.critical ? 'critical' : '', group.members.join(',') || '-']);
-    const warnings = (made['validations'] as readonly { readonly level: string; readonly message: string }[])
-      .filter(({ level }) => level === 'Warning')
-      .map(({ message }) => `Warning ${message}\n`);
-    const nodes = made['nodes'] as readonly TeardownNodeView[] | undefined;
-    const text = nodes
-      ? teardownPlanLines({ ...made, nodes }).join('\n') + '\n' + warnings.join('')
-      : table([['group', '', 'nodes'], ...rows]) + warnings.join('');
-    print(context, input, { json: made, text });
-    return;
-  }
-  const id = cell(made['id']);
-  if (flagOption(input, 'wait')) {
-    await follow(context, input, id);
-    return;
-  }
-  print(context, input, { json: made, text: `${name} ${id} started; baton action watch ${id} shows it\n` });
-}
-
-/** Until its end, then the report. @throws AppError `command_failed` unless it is complete: then a critical group failed */
-async function follow(context: CommandContext, input: CommandInput, id: string): Promise<void> {
-  const quiet = input.document !== undefined;
-  const action = await watchAction(context.client, id, { ...context, quiet, timeoutMs: readTimeout(input) });
-  const nodes = await listActionNodes(context.client, id);
-  const report = renderActionReport(action, nodes, context.clock.now());
-  // what sets the report off from the tree above it
-  const text = ['', ...report].map((line) => `${printable(line)}\n`).join('');
-  print(context, input, { json: { action, nodes }, text });
-  if (action.action_lifecycle === 'Complete') return;
-  // the report has said why
-  const why = quiet ? `: ${concludeAction(action)}` : '';
-  throw new AppError('command_failed', `${action.name} is ${action.action_lifecycle}${why}`);
-}
+import { renderActionReport } from '#conductor/cli/render-action-report.ts';
+import { actionsPath, getAction, listActionNodes } from '#conductor/cli/watch-action.ts';
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
   const limit = numberOption(input, 'limit');
@@ -101,18 +37,25 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
   const [id = ''] = input.operands;
   const action = await getAction(context.client, id, numberOption(input, 'verbosity', 0) ?? 1);
-  const nodes = action.ended_at === null ? [] : await listActionNodes(context.client, id);
+  const isOver = action.ended_at !== null;
+  const nodes = await listActionNodes(context.client, id, isOver ? '' : '?working=true');
   const size = { columns: context.screen.size().columns, rows: Number.POSITIVE_INFINITY };
   const now = context.clock.now();
   const notes = [...action.notes, ...action.steps.flatMap((step) => (isReport(step) ? [] : step.notes))]
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
     .flatMap((note) => noteLines(note).map((line, index) => `${index === 0 ? note.at : ' '.repeat(24)}  ${line}`));
   const lines = [
-    ...renderAction(action, { now, size }),
+    ...renderAction(action, { now, size, working: isOver ? [] : nodes }),
     ...(notes.length === 0 ? [] : ['', ...notes]),
-    ...(action.ended_at === null ? [] : ['', ...renderActionReport(action, nodes, now)]),
+    ...(isOver ? ['', ...renderActionReport(action, nodes, now)] : []),
   ];
   print(context, input, { json: action, text: lines.map((line) => `${printable(line)}\n`).join('') });
+}
+
+/** Of a node at work its status is what it was before, and no news. */
+function standingOf({ status, phase }: ActionNodeAnswer): string {
+  if (phase === null) return status;
+  return phase === 'prepare' ? 'preparing' : 'deploying';
 }
 
 async function nodes(context: CommandContext, input: CommandInput): Promise<void> {
@@ -125,7 +68,7 @@ async function nodes(context: CommandContext, input: CommandInput): Promise<void
   const rows = await listActionNodes(context.client, id, query === '' ? '' : `?${query}`);
   const cells = rows.map((row) => [
     row.name,
-    row.status,
+    standingOf(row),
     cell(row.phase),
     cell(row.group),
     row.doing ?? row.reason ?? '',
@@ -138,7 +81,7 @@ async function nodes(context: CommandContext, input: CommandInput): Promise<void
 
 async function watch(context: CommandContext, input: CommandInput): Promise<void> {
   readTimeout(input);
-  await follow(context, input, input.operands[0] ?? '');
+  await followAction(context, input, input.operands[0] ?? '');
 }
 
 function control(verb: 'pause' | 'unpause' | 'stop', done: string): Command['run'] {
@@ -167,24 +110,7 @@ async function logs(context: CommandContext, input: CommandInput): Promise<void>
 const one = ['ACTION'] as const;
 
 export const actionCommands: readonly Command[] = [
-  {
-    words: 'action create',
-    operands: ['NAME'],
-    options: {
-      param: { value: 'NAME=VALUE', repeats: true, meaning: 'a parameter of the action: target_nodes=n1,n2' },
-      'allow-intermediate-commits': { meaning: 'although commits lie between the last site action and this one' },
-      'dry-run': {
-        meaning: 'only say which groups would be deployed with which nodes, or all that a teardown does to each node',
-      },
-      ...waitOptions,
-    },
-    meaning: 'start an action: deploy_site, update_site, redeploy_server, teardown_server, relabel_nodes, verify_site',
-    details:
-      'It works from the committed documents; redeploy_server from those of the last action that succeeded, unless\n' +
-      'target-revision says another. One action runs at a time. With --wait it ends with 0 when the action is complete:\n' +
-      'no critical group has failed. A bar has █ deployed, ▒ prepared, x failed, ░ nothing yet.',
-    run: create,
-  },
+  createActionCommand,
   {
     words: 'action list',
     options: { limit: { value: 'N', meaning: 'only so many' } },
@@ -212,7 +138,7 @@ export const actionCommands: readonly Command[] = [
   {
     words: 'action watch',
     operands: one,
-    options: { timeout: waitOptions.timeout },
+    options: { timeout: { value: 'SECONDS', meaning: 'stop watching then; the action goes on' } },
     meaning: 'show an action until it has ended, then the report',
     run: watch,
   },

@@ -51,6 +51,8 @@ test('a plan is read node by node, with what is wrong before what will be done',
     '     /dev/sda: serial OS-1, FAST, 5.0 TB (operating system)',
     '   kept:',
     '     /dev/sdb: serial DATA-1, 5.0 TB (local storage is preserved)',
+  ]);
+  expect(teardownPlanLines({ nodes: [{ ...node, refused: null }] }).slice(-2)).toEqual([
     '   cluster.drain (at most 60 s): cordons n1',
     '     if it fails: the action ends; nothing was destroyed',
   ]);

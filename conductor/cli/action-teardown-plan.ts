@@ -25,7 +25,8 @@ function nodeLines(node: TeardownNodeView, index: number): string[] {
     ...(disks.wiped.length > 0 ? [`   wiped${seen}:`, ...disks.wiped.map(diskLine)] : []),
     ...(disks.kept.length > 0 ? ['   kept:', ...disks.kept.map(diskLine)] : []),
     ...disks.remarks.map((text) => `   disks: ${text}`),
-    ...node.steps.flatMap(({ step, does, timeout, on_failure: onFailure }) => [
+    // nothing of it would be begun
+    ...(node.refused === null ? node.steps : []).flatMap(({ step, does, timeout, on_failure: onFailure }) => [
       `   ${step}${timeout === null ? '' : ` (at most ${timeout} s)`}: ${does}`,
       `     if it fails: ${onFailure}`,
     ]),

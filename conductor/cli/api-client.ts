@@ -120,6 +120,10 @@ const codes: Readonly<Partial<Record<number, ErrorCode>>> = {
   404: 'not_found',
   406: 'not_acceptable',
   409: 'conflict',
+  // a proxy without a conductor behind it, one that can't just now, and one that has given up waiting
+  502: 'unavailable',
+  503: 'unavailable',
+  504: 'unavailable',
 };
 
 function credentialAdvice(authorization: string | undefined): string {
@@ -133,5 +137,7 @@ function credentialAdvice(authorization: string | undefined): string {
 function refusal(status: number, text: string, { authorization }: ClientSettings): AppError {
   const words = renderRefusal(text) ?? readFault(text) ?? `${status}: ${text}`;
   const message = status === 401 ? `${words}\n→ ${credentialAdvice(authorization)}` : words;
-  return new AppError(codes[status] ?? (status >= 500 ? 'unavailable' : 'invalid_argument'), message);
+  const code = codes[status] ?? (status >= 500 ? 'command_failed' : 'invalid_argument');
+  // whoever watches looks once more, also at what a crash has answered
+  return new AppError(code, message, { retryable: status >= 500, details: { status } });
 }

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
 import type { Screen } from '#conductor/cli/paint-lines.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -14,6 +13,8 @@ export interface Connection {
 export interface CommandContext extends Connection {
   readonly screen: Screen;
   readonly clock: Clock;
+  /** Prints a line on standard error, for whoever waits. */
+  readonly tell?: (line: string) => void;
   /** Fires at the first Ctrl-C from now on, which then ends nothing by itself; the second ends `baton`. */
   readonly onInterrupt?: () => AbortSignal;
 }
@@ -25,9 +26,19 @@ export interface CommandOption {
   readonly mayStandAlone?: boolean;
   /** May be given again and again: `listOption`. */
   readonly repeats?: boolean;
+  /** It must be given; says why, or what there is to be given. */
+  readonly required?: string;
+  /** It says nothing without this other option. */
+  readonly goesWith?: string;
   /** One letter. */
   readonly short?: string;
   readonly meaning: string;
+}
+
+/** What `--help` shows below the options. */
+export interface HelpTable {
+  readonly title: string;
+  readonly rows: readonly (readonly [string, string])[];
 }
 
 export interface Command {
@@ -40,12 +51,14 @@ export interface Command {
   readonly meaning: string;
   /** More lines for `--help`. */
   readonly details?: string;
+  /** Only for `--help`: it may bring what no run has to wait for. */
+  readonly helpTables?: () => Promise<readonly HelpTable[]>;
   /** Needs no conductor, and no setting that says how to reach one. */
   readonly offline?: true;
   run(context: CommandContext, input: CommandInput): Promise<void>;
 }
 
-type OptionValue = string | boolean | readonly string[] | undefined;
+export type OptionValue = string | boolean | readonly string[] | undefined;
 
 export interface CommandInput {
   /** As the command's operands say. */
@@ -55,7 +68,7 @@ export interface CommandInput {
   readonly document: DocumentFormat | undefined;
 }
 
-const documentFormats = ['json', 'yaml'] as const;
+export const documentFormats = ['json', 'yaml'] as const;
 type DocumentFormat = (typeof documentFormats)[number];
 
 /** What every command takes. */
@@ -70,100 +83,28 @@ export function optionsOf(command: Command): Record<string, CommandOption> {
 }
 
 /** Bad usage: nothing was sent. `main.ts` ends with its own exit code for it. */
-export function usageError(message: string, options: { readonly cause?: unknown } = {}): AppError {
-  return new AppError('invalid_argument', message, { ...options, details: { usage: true } });
+export function usageError(message: string, { cause }: { readonly cause?: unknown } = {}): AppError {
+  const known = cause === undefined ? {} : { cause: withoutPath(cause) };
+  return new AppError('invalid_argument', message, { ...known, details: { usage: true } });
 }
 
-/**
- * The operands and options of a command line.
- * @throws AppError `invalid_argument` naming what is wrong, with the command's usage.
- */
-export function parseInput(command: Command, args: readonly string[]): CommandInput {
-  const options = optionsOf(command);
-  const { values, positionals } = parse(command, standAlone(args, options), options);
-  if (values['help'] !== true) requireOperands(command, positionals);
-  const output = values['output'];
-  const document = documentFormats.find((format) => format === output);
-  if (output !== undefined && document === undefined && output !== 'text' && !command.options?.['output']) {
-    throw usageError(`${command.words}: -o: it must be json, yaml or text`);
-  }
-  return { operands: positionals, values, document };
-}
-
-function requireOperands(command: Command, given: readonly string[]): void {
-  const wanted = command.operands ?? [];
-  const least = wanted.filter((name) => !name.startsWith('[')).length;
-  const most = wanted.some((name) => name.includes('...')) ? Number.POSITIVE_INFINITY : wanted.length;
-  if (given.length >= least && given.length <= most) return;
-  const what = wanted.length === 0 ? 'it takes no operands' : `it takes ${wanted.join(' ')}`;
-  throw usageError(`${command.words}: ${what}; usage: ${usageLine(command)}`);
-}
-
-/** `parseArgs` knows no option whose value may be left away: such a one gets an empty value. */
-function standAlone(args: readonly string[], options: Readonly<Record<string, CommandOption>>): string[] {
-  return args.map((arg) => (options[arg.replace(/^--/, '')]?.mayStandAlone && arg.startsWith('--') ? `${arg}=` : arg));
-}
-
-function parse(
-  command: Command,
-  args: readonly string[],
-  options: Readonly<Record<string, CommandOption>>,
-): { values: Record<string, OptionValue>; positionals: string[] } {
-  const config = Object.fromEntries(
-    Object.entries(options).map(([name, { value, short, repeats }]) => [
-      name,
-      {
-        type: value === undefined ? ('boolean' as const) : ('string' as const),
-        ...(short ? { short } : {}),
-        ...(repeats ? { multiple: true } : {}),
-      },
-    ]),
-  );
-  try {
-    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: config });
-    return { values: values as Record<string, OptionValue>, positionals };
-  } catch (cause) {
-    throw usageError(`${command.words}: usage: ${usageLine(command)}`, { cause });
-  }
-}
-
-/** `deploy NODE [--image URL] [--wait]` */
-export function usageLine(command: Command): string {
-  const options = Object.entries(command.options ?? {}).map(([name, option]) => {
-    const flag = option.short === undefined ? `--${name}` : `-${option.short}`;
-    return `[${flag}${valueText(option)}]${option.repeats ? '...' : ''}`;
-  });
-  return ['baton', command.words, ...(command.operands ?? []), ...options].join(' ');
-}
-
-function valueText({ value, mayStandAlone }: CommandOption): string {
-  if (value === undefined) return '';
-  return mayStandAlone ? `[=${value}]` : ` ${value}`;
-}
-
-/** What `--help` prints. */
-export function helpText(command: Command): string {
-  const rows = Object.entries(optionsOf(command)).map(([name, option]) => {
-    const { short, meaning, repeats } = option;
-    const flags = `${short === undefined ? '    ' : `-${short}, `}--${name}${valueText(option)}${repeats ? '...' : ''}`;
-    return [flags, meaning] as const;
-  });
-  const width = Math.max(...rows.map(([flags]) => flags.length));
-  return [
-    `usage: ${usageLine(command)}`,
-    '',
-    `${command.meaning[0]?.toUpperCase() ?? ''}${command.meaning.slice(1)}.`,
-    ...(command.details === undefined ? [] : [command.details]),
-    '',
-    ...rows.map(([flags, meaning]) => `  ${flags.padEnd(width)}  ${meaning}`),
-    '',
-  ].join('\n');
+/** Node's errors of files end with call and path, `, open '/x'`; the message before has named the file. */
+function withoutPath(cause: unknown): unknown {
+  if (!(cause instanceof Error) || !('path' in cause)) return cause;
+  return new Error(cause.message.replace(/, \w+ '[^']*'(?: -> '[^']*')?$/, ''));
 }
 
 /** An option's text; `undefined` when it was not given. */
 export function textOption(input: CommandInput, name: string): string | undefined {
   const value = input.values[name];
   return typeof value === 'string' ? value : undefined;
+}
+
+/** The text of an option that must be given: `parseInput` has seen to it. */
+export function requiredOption(input: CommandInput, name: string): string {
+  const text = textOption(input, name);
+  if (text !== undefined) return text;
+  throw new AppError('internal', `--${name} is read as one that must be given, and its table does not say so`);
 }
 
 /** All that was given of an option that repeats. */

@@ -2,26 +2,20 @@ import { actionCommands } from '#conductor/cli/action-commands.ts';
 import { allocateCommand } from '#conductor/cli/allocate.ts';
 import { allocationCommands } from '#conductor/cli/allocation-commands.ts';
 import { settingsHelp } from '#conductor/cli/client-settings.ts';
-import {
-  type Command,
-  type CommandContext,
-  type Connection,
-  flagOption,
-  helpText,
-  parseInput,
-  usageError,
-} from '#conductor/cli/command.ts';
+import { type Command, type CommandContext, type Connection, flagOption, usageError } from '#conductor/cli/command.ts';
 import { bashCompletion } from '#conductor/cli/completion.ts';
 import { conductorCommands } from '#conductor/cli/conductor-commands.ts';
 import { consoleCommands } from '#conductor/cli/console-commands.ts';
 import { createNodeCommand } from '#conductor/cli/create-node-command.ts';
 import { credentialCommands } from '#conductor/cli/credential-commands.ts';
 import { deployCommands } from '#conductor/cli/deploy-commands.ts';
+import { helpText } from '#conductor/cli/help-text.ts';
 import { historyCommand } from '#conductor/cli/history-command.ts';
 import { logCommands } from '#conductor/cli/log-commands.ts';
 import { nearestCommand } from '#conductor/cli/nearest-command.ts';
 import { nodeCommands } from '#conductor/cli/node-commands.ts';
 import { nodeListCommand } from '#conductor/cli/node-list-command.ts';
+import { parseInput } from '#conductor/cli/parse-input.ts';
 import { pluginCommands } from '#conductor/cli/plugin-commands.ts';
 import { portCommands } from '#conductor/cli/port-commands.ts';
 import { powerCommands } from '#conductor/cli/power-commands.ts';
@@ -35,6 +29,7 @@ import { teardownCommands } from '#conductor/cli/teardown-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
 import { tokenCommands } from '#conductor/cli/token-commands.ts';
 import { webhookCommands } from '#conductor/cli/webhook-commands.ts';
+import { wrapPieces, wrapRows } from '#conductor/cli/wrap-text.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const settings: Command = {
@@ -89,19 +84,25 @@ export const commands: readonly Command[] = [
   completion,
 ];
 
-/** All commands, or those that begin with these words. */
-export function usage(prefix: readonly string[] = []): string {
+/** All commands, or those that begin with these words, for a screen of so many columns. */
+export function usage(prefix: readonly string[] = [], columns = Number.POSITIVE_INFINITY): string {
   const chosen = commands.filter((command) => startsWith(command.words.split(' '), prefix));
-  const rows = chosen.map((command) => [
-    `  baton ${[command.words, ...(command.operands ?? [])].join(' ')}`,
-    command.meaning,
-  ]);
+  const rows = chosen.map(
+    (command) => [`  baton ${[command.words, ...(command.operands ?? [])].join(' ')}`, command.meaning] as const,
+  );
   const end = 'Every command takes -o json, -o yaml and --help. From the environment:';
-  return `usage:\n${table(rows)}${end}\n${table(settingsHelp.map(([name, meaning]) => [`  ${name}`, meaning]))}`;
+  const names = settingsHelp.map(([name, meaning]) => [`  ${name}`, meaning] as const);
+  return [
+    'usage:',
+    ...wrapRows(rows, columns),
+    ...wrapPieces(end.split(' '), columns),
+    ...wrapRows(names, columns),
+    '',
+  ].join('\n');
 }
 
 /** What `main.ts` has before a command is known. */
-export interface CommandSeat extends Pick<CommandContext, 'screen' | 'clock' | 'onInterrupt'> {
+export interface CommandSeat extends Pick<CommandContext, 'screen' | 'clock' | 'tell' | 'onInterrupt'> {
   /** @throws AppError `invalid_argument` for settings that can't be used */
   connect(choice: { readonly insecure: boolean }): Connection;
 }
@@ -115,26 +116,31 @@ const noConnection: Connection = { client: { call: refuse, download: refuse }, o
  * @throws AppError `invalid_argument` with what would be right; whatever the command throws.
  */
 export async function runCommand(seat: CommandSeat, args: readonly string[]): Promise<void> {
-  const { screen, clock, onInterrupt } = seat;
+  const { screen, clock, tell, onInterrupt } = seat;
+  const { columns } = screen.size();
   const command = commands
     .filter(({ words }) => startsWith(args, words.split(' ')))
     .sort((a, b) => b.words.length - a.words.length)[0];
   if (command) {
     const input = parseInput(command, args.slice(command.words.split(' ').length));
-    if (input.values['help'] === true) screen.write(helpText(command));
-    else {
+    if (input.values['help'] === true) {
+      screen.write(helpText(command, columns, await command.helpTables?.()));
+    } else {
       const connection = command.offline ? noConnection : seat.connect({ insecure: flagOption(input, 'insecure') });
-      await command.run({ screen, clock, ...(onInterrupt && { onInterrupt }), ...connection }, input);
+      await command.run(
+        { screen, clock, ...(tell && { tell }), ...(onInterrupt && { onInterrupt }), ...connection },
+        input,
+      );
     }
     return;
   }
   const words = args.filter((word) => !['--help', '-h', 'help'].includes(word));
   const isGroup = commands.some((each) => startsWith(each.words.split(' '), words));
   if (isGroup && words.length < args.length) {
-    screen.write(usage(words));
+    screen.write(usage(words, columns));
     return;
   }
-  if (isGroup || args.length === 0) throw usageError(usage(words));
+  if (isGroup || args.length === 0) throw usageError(usage(words, columns));
   throw usageError(noSuchCommand(words));
 }
 

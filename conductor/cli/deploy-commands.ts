@@ -52,7 +52,7 @@ async function plan(context: CommandContext, input: CommandInput): Promise<void>
   const file = textOption(input, 'deploy-steps') ?? textOption(input, 'steps');
   const key = listOf[target] ?? 'deploy_steps';
   const steps = file === undefined ? {} : { [key]: await readSteps('--deploy-steps, --steps', file, key) };
-  const wipe = wipeOf('plan', input);
+  const wipe = wipeOf(input);
   const node = await getNode(context.client, ident);
   const instance = image === undefined ? {} : { instance_info: changesForImage(node, image) };
   const wish = { target, ...instance, ...steps, ...wipe };

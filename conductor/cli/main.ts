@@ -25,6 +25,7 @@ try {
     {
       screen,
       clock: systemClock,
+      tell: (line) => void process.stderr.write(`${line}\n`),
       onInterrupt: () => {
         const controller = new AbortController();
         process.once('SIGINT', () => controller.abort());

@@ -4,13 +4,14 @@ import {
   type CommandContext,
   type CommandInput,
   pathOperand,
-  textOption,
-  usageError,
+  requiredOption,
 } from '#conductor/cli/command.ts';
 import { forEachOperand } from '#conductor/cli/for-each.ts';
 import { getNode, noNode } from '#conductor/cli/get-node.ts';
 import { fieldTable, print } from '#conductor/cli/print.ts';
 import { readDocument } from '#conductor/cli/read-input-file.ts';
+
+const raidForm = '{"logical_disks": […]}, JSON or YAML';
 
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
   const node = await getNode(context.client, pathOperand(input));
@@ -26,9 +27,7 @@ async function showRaid(context: CommandContext, input: CommandInput): Promise<v
 }
 
 async function setRaid(context: CommandContext, input: CommandInput): Promise<void> {
-  const file = textOption(input, 'config');
-  if (file === undefined) throw usageError('node raid set: --config FILE must be given');
-  await putRaid(context, input, await readDocument('--config', file));
+  await putRaid(context, input, await readDocument('--config', requiredOption(input, 'config')));
 }
 
 async function putRaid(context: CommandContext, input: CommandInput, config: unknown): Promise<void> {
@@ -85,7 +84,7 @@ export const nodeCommands: readonly Command[] = [
   {
     words: 'node raid set',
     operands: ['NODE'],
-    options: { config: { value: 'FILE', meaning: 'JSON or YAML: {"logical_disks": […]}' } },
+    options: { config: { value: 'FILE', required: raidForm, meaning: raidForm } },
     meaning: 'say what RAID a node shall have',
     details: 'Nothing is built yet: cleaning with raid.create_configuration does that.',
     run: setRaid,

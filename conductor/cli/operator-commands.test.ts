@@ -199,7 +199,9 @@ test('tokens are shown once, or go into a new file that nobody else reads', asyn
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     await expect(seat.run('token', 'create', 'ci', '--role', 'reader', '--file', file)).rejects.toThrow(`make ${file}`);
     expect(await seat.run('token', 'list')).toMatch(/^name .*\nci +reader +-/);
-    await expect(seat.run('token', 'create', 'ci')).rejects.toThrow('--role admin, member or reader');
+    await expect(seat.run('token', 'create', 'ci')).rejects.toThrow(
+      '--role ROLE must be given: admin, member or reader',
+    );
   } finally {
     await rm(directory, { recursive: true });
   }

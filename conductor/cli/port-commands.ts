@@ -1,6 +1,6 @@
 import type { Json } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
-import { type Command, type CommandContext, textOption, usageError } from '#conductor/cli/command.ts';
+import { type Command, type CommandContext, requiredOption } from '#conductor/cli/command.ts';
 import { noNode } from '#conductor/cli/get-node.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import {
@@ -43,13 +43,12 @@ function createCommand(resource: Resource, first: 'address' | 'name', operand: s
   return {
     words: `${resource.words} create`,
     operands: [operand, '[FIELD=VALUE...]'],
-    options: { node: { value: 'NODE', meaning: 'whose it is; must be given' } },
+    options: { node: { value: 'NODE', required: 'whose it is', meaning: 'whose it is' } },
     meaning,
     details: assignmentHelp,
     run: async (context, input) => {
       const [value, ...assignments] = input.operands;
-      const node = textOption(input, 'node');
-      if (node === undefined) throw usageError(`${resource.words} create: --node NODE must be given`);
+      const node = requiredOption(input, 'node');
       const fields = toObject(await readAssignments(assignments));
       const body: Json = { [first]: value, ...fields, node_uuid: await nodeUuid(context, node) };
       const made = (await context.client.call('POST', resource.path, body)) ?? {};

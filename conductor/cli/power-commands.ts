@@ -18,7 +18,7 @@ const pollMs = 500;
 const options = {
   soft: { meaning: 'ask the operating system to shut down, and wait for it' },
   wait: { meaning: 'until it is so' },
-  timeout: { value: 'SECONDS', meaning: 'with --wait: stop waiting then' },
+  timeout: { value: 'SECONDS', goesWith: 'wait', meaning: 'with --wait: stop waiting then' },
 } as const satisfies Record<string, CommandOption>;
 
 async function waitForPower(context: CommandContext, input: CommandInput, ident: string): Promise<Json> {

@@ -14,7 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** Options of every command that sets a node off. */
 export const waitOptions = {
   wait: { meaning: 'show the steps as they run, until the node rests' },
-  timeout: { value: 'SECONDS', meaning: 'with --wait: stop waiting then; the node goes on' },
+  timeout: { value: 'SECONDS', goesWith: 'wait', meaning: 'with --wait: stop waiting then; the node goes on' },
 } as const satisfies Record<string, CommandOption>;
 
 /**

@@ -47,7 +47,7 @@ describe('renderAction', () => {
       '',
       '  control01  deploy  deploy.write_image, 40 %',
       '  control02  deploy',
-      'groups: 2 of 5 ended; nodes: 11: 4 success, 2 prepared, 1 failure, 4 not started; 2 at work',
+      'groups: 2 of 5 ended; nodes: 11: 4 success, 2 prepared, 1 failure, 2 not started; 2 at work',
     ]);
   });
 

@@ -52,7 +52,7 @@ export function renderAction(action: ActionAnswer, { now, size, working = [] }: 
     ...(nodes.length === 0 ? [] : ['', ...nodes]),
     ...(counts === undefined || groups.length === 0
       ? []
-      : [totals(counts, groups, { working: working.length, columns: size.columns })]),
+      : [totals(counts, groups, { working, columns: size.columns })]),
   ];
 }
 
@@ -92,14 +92,25 @@ export function countStatuses(counts: Readonly<Record<NodeStatus, number>>): str
   return statusWords.map(([status, word]) => `${counts[status]} ${word}`).join(', ');
 }
 
-function totals(
+/** A node at work is told as such, and not as what it was before. */
+function withoutWorking(
   counts: Readonly<Record<NodeStatus, number>>,
+  working: readonly ActionNodeAnswer[],
+): Record<NodeStatus, number> {
+  const rest = { ...counts };
+  for (const { status } of working) rest[status] = Math.max(0, rest[status] - 1);
+  return rest;
+}
+
+function totals(
+  allCounts: Readonly<Record<NodeStatus, number>>,
   groups: readonly ActionGroupAnswer[],
-  { working, columns }: { readonly working: number; readonly columns: number },
+  { working, columns }: { readonly working: readonly ActionNodeAnswer[]; readonly columns: number },
 ): string {
-  const all = Object.values(counts).reduce((sum, each) => sum + each, 0);
+  const all = Object.values(allCounts).reduce((sum, each) => sum + each, 0);
+  const counts = withoutWorking(allCounts, working);
   const ended = groups.filter(({ stage }) => stage === 'success' || stage === 'failure').length;
-  const atWork = working === 0 ? '' : `; ${working} at work`;
+  const atWork = working.length === 0 ? '' : `; ${working.length} at work`;
   const line = `groups: ${ended} of ${groups.length} ended; nodes: ${all}: ${countStatuses(counts)}${atWork}`;
   if (line.length < columns) return line;
   // with the marks of the bars

@@ -10,6 +10,7 @@ const Message = z.object({
   kind: z.string().optional(),
   name: z.string().optional(),
   error: z.boolean().default(false),
+  causes: z.array(z.string()).default([]),
 });
 type Message = z.infer<typeof Message>;
 
@@ -36,15 +37,22 @@ export function renderStatus(answer: unknown): string | undefined {
   return [inCliWords(beforeFaults(message, messageList)), ...lines, ...advice].join('\n');
 }
 
-/** What a teardown did and met: `  Error Pod web/x: …`, as it came; the message itself is not told twice. Pure. */
+/** What a teardown did and met: `  Error Pod web/x: …`, as it came; nothing is told twice. Pure. */
 function renderTold(messages: readonly Message[], message: string): string[] {
-  const told = messages.filter((each) => each.kind !== 'ValidationMessage' && each.message !== message);
-  return firstLines(
-    told.map((each) => {
-      const about = each.name !== undefined && !each.message.includes(each.name) ? `${nameOf(each)}: ` : '';
-      return printable(`  ${each.error ? 'Error ' : ''}${about}${each.message}`);
-    }),
-  );
+  const told = messages.filter((each) => each.kind !== 'ValidationMessage' && !isToldBy(message, each));
+  const lines = told.flatMap((each) => {
+    const about = each.name !== undefined && !each.message.includes(each.name) ? `${nameOf(each)}: ` : '';
+    const causes = each.causes.map((cause) => `    ${cause}`);
+    return [`  ${each.error ? 'Error ' : ''}${about}${each.message}`, ...causes].map(printable);
+  });
+  return firstLines([...new Set(lines)]);
+}
+
+/** Of a failure the message ends with its first reason; those of a decommission begin with their step, `drain: `. */
+function isToldBy(message: string, each: Message): boolean {
+  if (message === each.message) return true;
+  if (!each.error || each.causes.length > 0) return false;
+  return message.includes(each.message) || message.includes(each.message.replace(/^[a-z-]+: /, ''));
 }
 
 function nameOf({ kind, name = '' }: Message): string {

@@ -1,4 +1,4 @@
-import { type Command, type CommandOption, pathOperand, textOption, usageError } from '#conductor/cli/command.ts';
+import { type Command, type CommandOption, pathOperand, requiredOption, textOption } from '#conductor/cli/command.ts';
 import { provision, readTimeout, report, waitOptions } from '#conductor/cli/provision.ts';
 import { readInputFile, readSteps } from '#conductor/cli/read-input-file.ts';
 import { watchFlow } from '#conductor/cli/watch-flow.ts';
@@ -15,31 +15,39 @@ function verb(words: string, target: string, meaning: string): Command {
   };
 }
 
-/** A verb that ends with cleaning, or with a wipe. */
-function wipingVerb(words: string, target: string, meaning: string): Command {
+const planHashOption = (words: string): CommandOption => ({
+  value: 'HASH',
+  meaning: `of \`baton plan NODE --target ${words}\`, with the same options: refused when the plan is another by now`,
+});
+
+/** A verb that ends with cleaning, or with a wipe. @param hasPlan whether its plan can be read before */
+function wipingVerb(words: string, target: string, meaning: string, hasPlan = false): Command {
   return {
     words,
     operands: ['NODE'],
-    options: { ...wipeOptions, ...waitOptions },
+    options: { ...wipeOptions, ...(hasPlan ? { 'plan-hash': planHashOption(words) } : {}), ...waitOptions },
     meaning,
     details:
       'After a wipe, baton receipt list --node NODE has its receipt. A wipe that fails leaves no node available.',
-    run: (context, input) => provision(context, input, pathOperand(input), { target, ...wipeOf(words, input) }),
+    run: (context, input) => {
+      const hash = textOption(input, 'plan-hash');
+      const planned = hash === undefined ? {} : { plan_hash: hash };
+      return provision(context, input, pathOperand(input), { target, ...wipeOf(input), ...planned });
+    },
   };
 }
 
 /** A verb that runs a list of steps in its order. */
 function stepsVerb(words: 'clean' | 'service', meaning: string): Command {
-  const steps: CommandOption = { value: 'FILE', meaning: 'JSON or YAML: a list of {interface, step, args}' };
-  const hash: CommandOption = { value: 'HASH', meaning: `of \`baton plan NODE --target ${words} --steps FILE\`` };
+  const form = 'a list of {interface, step, args}, JSON or YAML';
+  const steps: CommandOption = { value: 'FILE', required: form, meaning: form };
   return {
     words,
     operands: ['NODE'],
-    options: { steps, 'plan-hash': hash, ...waitOptions },
+    options: { steps, 'plan-hash': planHashOption(words), ...waitOptions },
     meaning,
     run: async (context, input) => {
-      const file = textOption(input, 'steps');
-      if (file === undefined) throw usageError(`${words}: --steps FILE must be given`);
+      const file = requiredOption(input, 'steps');
       const key = `${words}_steps`;
       const planHash = textOption(input, 'plan-hash');
       await provision(context, input, pathOperand(input), {
@@ -55,13 +63,16 @@ const rescue: Command = {
   words: 'rescue',
   operands: ['NODE'],
   options: {
-    password: { value: 'FILE', meaning: 'whose first line is the password of the rescue user; - = standard input' },
+    password: {
+      value: 'FILE',
+      required: 'no secret stands among the arguments',
+      meaning: 'whose first line is the password of the rescue user; - = standard input',
+    },
     ...waitOptions,
   },
   meaning: 'boot the ramdisk of an active node for a person to log in to',
   run: async (context, input) => {
-    const file = textOption(input, 'password');
-    if (file === undefined) throw usageError('rescue: --password FILE must be given');
+    const file = requiredOption(input, 'password');
     const [password = ''] = (await readInputFile('--password', file)).split(/\r?\n/);
     await provision(context, input, pathOperand(input), { target: 'rescue', rescue_password: password });
   },
@@ -73,7 +84,7 @@ function watch(words: string): Command {
   return {
     words,
     operands: ['NODE'],
-    options: { timeout: { ...timeout, meaning: 'stop watching then; the node goes on' } },
+    options: { timeout: { value: timeout.value, meaning: 'stop watching then; the node goes on' } },
     meaning: 'the flow under way, live, until the node rests',
     run: async (context, input) => {
       const options = { ...context, quiet: input.document !== undefined, timeoutMs: readTimeout(input) };
@@ -86,7 +97,7 @@ export const stateCommands: readonly Command[] = [
   verb('manage', 'manage', "check a node's BMC and take it under control"),
   verb('inspect', 'inspect', 'boot the ramdisk of a manageable node and store what it finds'),
   stepsVerb('clean', 'run steps on a manageable node'),
-  wipingVerb('provide', 'provide', 'clean a manageable node and make it available'),
+  wipingVerb('provide', 'provide', 'clean a manageable node and make it available', true),
   stepsVerb('service', 'run steps on an active node'),
   wipingVerb('undeploy', 'deleted', 'take the instance away and clean'),
   verb('adopt', 'adopt', 'take a manageable node under control together with the instance that runs on it'),

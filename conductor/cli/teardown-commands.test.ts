@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import type { ApiClient, CallOptions } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
-import { systemClock } from '#shared/clock.ts';
+import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { teardownVerbs } from '#conductor/cli/teardown-commands.ts';
+import { etcdStepDefaults } from '#conductor/teardown/etcd/etcd-steps.ts';
+import { nodeStepDefaults } from '#conductor/teardown/kubernetes/node-steps.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const statusOf = (more: object, messageList: readonly object[] = []) => ({
@@ -15,12 +18,12 @@ const statusOf = (more: object, messageList: readonly object[] = []) => ({
 
 interface Seat {
   readonly answer?: (options?: CallOptions) => Promise<object>;
-  readonly isTerminal?: boolean;
   readonly interrupt?: AbortSignal;
 }
 
-async function baton(args: readonly string[], { answer, isTerminal = false, interrupt }: Seat = {}) {
+async function baton(args: readonly string[], { answer, interrupt }: Seat = {}) {
   const asked: unknown[][] = [];
+  const told: string[] = [];
   let output = '';
   const given = answer ?? (() => Promise.resolve(statusOf({})));
   const client: ApiClient = {
@@ -36,16 +39,18 @@ async function baton(args: readonly string[], { answer, isTerminal = false, inte
   };
   const screen = {
     write: (text: string | Uint8Array) => void (output += String(text)),
-    isTerminal,
+    isTerminal: false,
     size: () => ({ columns: 80, rows: 24 }),
   };
   const connect = () => ({ client, openConsole: () => Promise.resolve() });
-  const seat = { screen, clock: systemClock, connect, ...(interrupt ? { onInterrupt: () => interrupt } : {}) };
+  const clock = { now: () => new Date(0), sleep: () => Promise.resolve() };
+  const tell = (line: string) => void told.push(line);
+  const seat = { screen, clock, tell, connect, ...(interrupt ? { onInterrupt: () => interrupt } : {}) };
   const failure = await runCommand(seat, args).then(
     () => undefined,
     (error: unknown) => (error instanceof AppError ? error : new AppError('internal', String(error))),
   );
-  return { asked, output, failure };
+  return { asked, output, failure, told };
 }
 
 const design = (href: string) => ({ rel: 'design', href, type: 'application/x-yaml' });
@@ -118,18 +123,67 @@ test('Ctrl-C says what stands as it is, and how to go on', async () => {
     expect(options?.until?.aborted).toBe(true);
     throw new AppError('aborted', 'stopped waiting for the conductor');
   };
-  const { failure, output } = await baton(['drain', 'n1'], { answer, isTerminal: true, interrupt: interrupt.signal });
-  expect(output).toBe('drain of n1 goes on until it is done; Ctrl-C stops it\n');
+  const words = ['drain', 'n1', '--timeout', '7200'];
+  const { failure, output, told } = await baton(words, { answer, interrupt: interrupt.signal });
+  expect([output, told]).toEqual([
+    '',
+    ['drain of n1: waiting for its end, until 1970-01-01T02:00:00Z at the latest (7200 s); Ctrl-C stops it'],
+  ]);
   expect(failure?.message.split('\n')).toEqual([
     'drain of n1 was stopped: the conductor begins nothing more of it',
     '→ n1 stays cordoned, and what was evicted goes: kubectl uncordon n1 gives it back to the cluster',
-    '→ baton drain n1 goes on from there',
+    '→ baton drain n1 --timeout 7200 goes on from there',
   ]);
 });
 
+test('what has failed says what it leaves, what was refused does not', async () => {
+  const failsWith = (message: string, status: number) => () =>
+    Promise.reject(new AppError('command_failed', message, { details: { status } }));
+  const linesOf = async (words: string, answer: () => Promise<never>) => {
+    const { failure } = await baton(words.split(' '), { answer });
+    expect(exitCodeOf(failure)).toBe(1);
+    return failure?.message.split('\n');
+  };
+  const left = 'n1 stays cordoned, and what was evicted goes: kubectl uncordon n1 gives it back to the cluster';
+  expect(await linesOf('drain n1', failsWith('drain of node n1 has not ended within 5 s', 500))).toEqual([
+    'drain of node n1 has not ended within 5 s',
+    `→ ${left}`,
+    '→ baton drain n1 goes on from there',
+  ]);
+  expect(await linesOf('decommission n1 --design 7 --apply-daemon-set', failsWith('HTTP 403', 500))).toEqual([
+    'HTTP 403',
+    `→ if it has come so far: what it has done stays done; ${left}`,
+    '→ baton decommission n1 --design 7 --apply-daemon-set goes on from there',
+  ]);
+  expect(await linesOf('drain n9', failsWith('no node n9', 404))).toEqual(['no node n9']);
+});
+
+test('the defaults of the help are those of the conductor', () => {
+  const { drainTimeout, drainGracePeriod, clearLabelsTimeout } = nodeStepDefaults;
+  const { removeTimeout, readyTimeout } = etcdStepDefaults;
+  const seconds = teardownVerbs.flatMap(({ words, options }) =>
+    Object.entries(options).flatMap(([name, option]) =>
+      'seconds' in option ? [[`${words} --${name}`, option.seconds]] : [],
+    ),
+  );
+  expect(Object.fromEntries(seconds)).toEqual({
+    'drain --timeout': drainTimeout,
+    'drain --grace-period': drainGracePeriod,
+    'clear-labels --timeout': clearLabelsTimeout,
+    'remove-etcd --timeout': removeTimeout,
+    'shutdown-kubelet --timeout': nodeStepDefaults.shutdownKubeletTimeout,
+    'remove-from-cluster --timeout': nodeStepDefaults.removeFromClusterTimeout,
+    'decommission --drain-node-timeout': drainTimeout,
+    'decommission --drain-node-grace-period': drainGracePeriod,
+    'decommission --clear-labels-timeout': clearLabelsTimeout,
+    'decommission --remove-etcd-timeout': removeTimeout,
+    'decommission --etcd-ready-timeout': readyTimeout,
+  });
+});
+
 test.each([
-  ['remove-etcd n1', '--design must be given'],
-  ['etcd-health', '--design must be given'],
+  ['remove-etcd n1', '--design REVISION must be given'],
+  ['etcd-health', '--design REVISION must be given'],
   ['drain n1 --timeout 0', '--timeout: it must be a whole number, 1 or more'],
   ['drain', 'it takes NODE'],
 ])('baton %s is refused before anything is sent', async (words, message) => {

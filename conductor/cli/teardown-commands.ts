@@ -7,8 +7,8 @@ import {
   flagOption,
   numberOption,
   pathOperand,
+  requiredOption,
   textOption,
-  usageError,
 } from '#conductor/cli/command.ts';
 import { print } from '#conductor/cli/print.ts';
 import { renderStatus } from '#conductor/cli/render-status.ts';
@@ -27,11 +27,27 @@ interface TeardownVerb {
 }
 
 const airship = '/api/v1.0';
-const seconds = (meaning: string): CommandOption => ({ value: 'SECONDS', meaning });
+/** What it is when it is not given: a test holds it to what the conductor takes. */
+interface Seconds extends CommandOption {
+  readonly value: 'SECONDS';
+  readonly seconds: number;
+  /** It is a limit of the command; a grace period is none. */
+  readonly limits: boolean;
+}
+
+const limit = (meaning: string, seconds: number): Seconds => ({
+  value: 'SECONDS',
+  seconds,
+  limits: true,
+  meaning: `${meaning} (default: ${seconds})`,
+});
+const grace = (meaning: string): Seconds => ({ ...limit(meaning, 1800), limits: false });
+const kubeletSeconds = 300;
 const designOption = {
   design: {
     value: 'REVISION',
-    meaning: 'must be given: whose documents: a number, committed, successful-site-action, …',
+    required: "a revision's number, committed, successful-site-action or last-site-action",
+    meaning: 'whose documents: a number, committed, successful-site-action, last-site-action',
   },
 } as const;
 const daemonSetOptions = {
@@ -41,39 +57,39 @@ const daemonSetOptions = {
 const cordoned = (node: string): string =>
   `${node} stays cordoned, and what was evicted goes: kubectl uncordon ${node} gives it back to the cluster`;
 
-const verbs: readonly TeardownVerb[] = [
+export const teardownVerbs: readonly TeardownVerb[] = [
   {
     words: 'drain',
     meaning: 'cordon a node of the Kubernetes cluster and evict its pods, disruption budgets honoured',
     options: {
-      timeout: seconds('for all of it (default: 3600)'),
-      'grace-period': seconds('that each pod gets to end by itself; less than the timeout (default: 1800)'),
+      timeout: limit('for all of it', 3600),
+      'grace-period': grace('that each pod gets to end by itself; less than the timeout'),
     },
     leaves: cordoned,
   },
   {
     words: 'clear-labels',
     meaning: "take away a node's labels that somebody has added, and wait until pods have settled",
-    options: { timeout: seconds('for all of it (default: 1800)') },
+    options: { timeout: limit('for all of it', 1800) },
     leaves: (node) => `labels that ${node} has lost stay away`,
   },
   {
     words: 'remove-etcd',
     meaning: "have a node's etcd members leave their clusters; refused where a cluster needs them",
     design: true,
-    options: { ...designOption, timeout: seconds('for all of it (default: 1800)') },
+    options: { ...designOption, timeout: limit('for all of it', 1800) },
     leaves: (node) => `members of ${node} that have left stay out`,
   },
   {
     words: 'shutdown-kubelet',
     meaning: 'have a node stop its kubelet, by the label that the daemon set waits for',
-    options: { timeout: seconds('for all of it'), ...daemonSetOptions },
+    options: { timeout: limit('for all of it', kubeletSeconds), ...daemonSetOptions },
     leaves: (node) => `${node} keeps its label promenade-decomission, so its kubelet may stop yet`,
   },
   {
     words: 'remove-from-cluster',
     meaning: 'delete a node from the Kubernetes cluster, once it is drained and without labels',
-    options: { timeout: seconds('for all of it') },
+    options: { timeout: limit('for all of it', 120) },
     leaves: (node) => `${node} may be gone already: kubectl get node ${node} tells`,
   },
   {
@@ -83,11 +99,11 @@ const verbs: readonly TeardownVerb[] = [
     design: true,
     options: {
       ...designOption,
-      'drain-node-timeout': seconds('for the drain (default: 3600)'),
-      'drain-node-grace-period': seconds('that each pod gets to end by itself (default: 1800)'),
-      'clear-labels-timeout': seconds('for the pods to settle (default: 1800)'),
-      'remove-etcd-timeout': seconds('for the etcd members to leave (default: 1800)'),
-      'etcd-ready-timeout': seconds('for the etcd clusters to become stable (default: 600)'),
+      'drain-node-timeout': limit('for the drain', 3600),
+      'drain-node-grace-period': grace('that each pod gets to end by itself'),
+      'clear-labels-timeout': limit('for the pods to settle', 1800),
+      'remove-etcd-timeout': limit('for the etcd members to leave', 1800),
+      'etcd-ready-timeout': limit('for the etcd clusters to become stable', 600),
       ...daemonSetOptions,
     },
     leaves: (node) => `what it has done stays done; ${cordoned(node)}`,
@@ -98,41 +114,75 @@ const interruptible =
   'It answers when all is done, after an hour perhaps. Ctrl-C stops it at its next look; the same command goes on from\n' +
   'there. It ends with 0 only when the conductor says Success.';
 
-function teardownCommand({ words, meaning, details, options, design, leaves }: TeardownVerb): Command {
+function teardownCommand(verb: TeardownVerb): Command {
+  const { words, meaning, details, options } = verb;
   return {
     words,
     operands: ['NODE'],
     options,
     meaning,
     details: details === undefined ? interruptible : `${details}\n${interruptible}`,
-    run: async (context, input) => {
-      const [node = ''] = input.operands;
-      const body = design ? { rel: 'design', href: designOf(input), type: 'application/x-yaml' } : undefined;
-      const path = `${airship}/nodes/${pathOperand(input)}/${words}${queryOf(input, options)}`;
-      const interrupted = context.onInterrupt?.() ?? new AbortController().signal;
-      if (context.screen.isTerminal && input.document === undefined) {
-        context.screen.write(`${words} of ${node} goes on until it is done; Ctrl-C stops it\n`);
-      }
-      const answer = await context.client.call('POST', path, body, { until: interrupted }).catch((error: unknown) => {
-        if (!interrupted.aborted) throw error;
-        throw new AppError(
-          'aborted',
-          `${words} of ${node} was stopped: the conductor begins nothing more of it\n→ ${leaves(node)}\n` +
-            `→ baton ${words} ${node} goes on from there`,
-        );
-      });
-      printStatus(context, input, answer ?? {});
-    },
+    run: (context, input) => runVerb(context, input, verb),
   };
 }
 
-/** @throws AppError `invalid_argument` when it was left away: which site it is about is nobody's to guess. */
-function designOf(input: CommandInput): string {
-  const design = textOption(input, 'design');
-  if (design !== undefined) return design;
-  throw usageError(
-    "--design must be given: a revision's number, committed, successful-site-action or last-site-action",
+async function runVerb(context: CommandContext, input: CommandInput, verb: TeardownVerb): Promise<void> {
+  const { words, options, design, leaves } = verb;
+  const [node = ''] = input.operands;
+  const href = design ? requiredOption(input, 'design') : undefined;
+  const body = design ? { rel: 'design', href, type: 'application/x-yaml' } : undefined;
+  const path = `${airship}/nodes/${pathOperand(input)}/${words}${queryOf(input, options)}`;
+  const again = `→ ${commandLine(input, verb)} goes on from there`;
+  const interrupted = context.onInterrupt?.() ?? new AbortController().signal;
+  const most = longestSeconds(input, verb);
+  const until = new Date(context.clock.now().getTime() + most * 1000).toISOString().slice(0, 19);
+  context.tell?.(
+    `${words} of ${node}: waiting for its end, until ${until}Z at the latest (${most} s); Ctrl-C stops it`,
   );
+  const answer = await context.client.call('POST', path, body, { until: interrupted }).catch((error: unknown) => {
+    if (interrupted.aborted) {
+      const what = `${words} of ${node} was stopped: the conductor begins nothing more of it`;
+      throw new AppError('aborted', `${what}\n→ ${leaves(node)}\n${again}`);
+    }
+    throw hasBegun(error) ? withAdvice(error, [`→ ${standing(error, leaves(node))}`, again]) : error;
+  });
+  printStatus(context, input, answer ?? {});
+}
+
+/** A step that has failed, or that the conductor has broken off; what is refused (4xx) has touched nothing. */
+function hasBegun(error: unknown): error is AppError {
+  return error instanceof AppError && [500, 503].includes(Number(error.details['status']));
+}
+
+/** Whoever ran out of time has begun; what else has failed may have done so at its first look. */
+function standing({ message }: AppError, left: string): string {
+  return message.includes('has not ended within') ? left : `if it has come so far: ${left}`;
+}
+
+function withAdvice({ code, message, details, retryable }: AppError, lines: readonly string[]): AppError {
+  return new AppError(code, [message, ...lines].join('\n'), { details, retryable });
+}
+
+/** Of a decommission the sum of its steps', its kubelet's included, which no option says. */
+function longestSeconds(input: CommandInput, { words, options }: TeardownVerb): number {
+  const limits = Object.entries(options).map(([name, option]) =>
+    isSeconds(option) && option.limits ? (numberOption(input, name) ?? option.seconds) : 0,
+  );
+  return limits.reduce((sum, each) => sum + each, words === 'decommission' ? kubeletSeconds : 0);
+}
+
+function isSeconds(option: CommandOption): option is Seconds {
+  return 'seconds' in option;
+}
+
+/** As it was asked: without its options it would be another. */
+function commandLine({ operands, values }: CommandInput, { words, options }: TeardownVerb): string {
+  const given = Object.keys(options).flatMap((name) => {
+    const value = values[name];
+    if (value === undefined) return [];
+    return value === true ? [`--${name}`] : [`--${name} ${String(value)}`];
+  });
+  return ['baton', words, ...operands, ...given].join(' ');
 }
 
 function queryOf(input: CommandInput, options: TeardownVerb['options']): string {
@@ -158,7 +208,7 @@ function printStatus(context: CommandContext, input: CommandInput, answer: Json)
 
 /** An unhealthy cluster is no failure of the question (seed 001), but a script asks to know of it. */
 async function etcdHealth(context: CommandContext, input: CommandInput): Promise<void> {
-  const query = new URLSearchParams({ design_ref: designOf(input) }).toString();
+  const query = new URLSearchParams({ design_ref: requiredOption(input, 'design') }).toString();
   const { content } = await context.client.download(`${airship}/etcd-cluster-health-statuses?${query}`);
   const answer = JSON.parse(new TextDecoder().decode(content)) as Json;
   printStatus(context, input, answer);
@@ -172,7 +222,7 @@ async function etcdHealth(context: CommandContext, input: CommandInput): Promise
 }
 
 export const teardownCommands: readonly Command[] = [
-  ...verbs.map(teardownCommand),
+  ...teardownVerbs.map(teardownCommand),
   {
     words: 'etcd-health',
     options: designOption,

@@ -5,8 +5,7 @@ import {
   type CommandInput,
   type CommandOption,
   pathOperand,
-  textOption,
-  usageError,
+  requiredOption,
 } from '#conductor/cli/command.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
 import { readSteps } from '#conductor/cli/read-input-file.ts';
@@ -15,6 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const path = '/v1/deploy_templates';
 const stepsOption: CommandOption = {
   value: 'FILE',
+  required: 'what a deploy does for this trait',
   meaning: 'JSON or YAML: a list of {interface, step, args, priority}',
 };
 
@@ -64,9 +64,7 @@ async function remove(context: CommandContext, input: CommandInput): Promise<voi
 }
 
 function requiredSteps(input: CommandInput): Promise<unknown[]> {
-  const file = textOption(input, 'steps');
-  if (file === undefined) throw usageError('template: --steps FILE must be given');
-  return readSteps('--steps', file, 'steps');
+  return readSteps('--steps', requiredOption(input, 'steps'), 'steps');
 }
 
 export const templateCommands: readonly Command[] = [

@@ -4,6 +4,7 @@ import {
   type Command,
   type CommandContext,
   type CommandInput,
+  requiredOption,
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
@@ -33,8 +34,7 @@ function expiry(text: string | undefined, now: Date): string | undefined {
 }
 
 async function create(context: CommandContext, input: CommandInput): Promise<void> {
-  const role = textOption(input, 'role');
-  if (role === undefined) throw usageError('token create: --role admin, member or reader must be given');
+  const role = requiredOption(input, 'role');
   const body = {
     name: input.operands[0],
     role,
@@ -69,7 +69,7 @@ export const tokenCommands: readonly Command[] = [
     words: 'token create',
     operands: ['NAME'],
     options: {
-      role: { value: 'ROLE', meaning: 'admin, member or reader; must be given' },
+      role: { value: 'ROLE', required: 'admin, member or reader', meaning: 'admin, member or reader' },
       project: { value: 'PROJECT', meaning: 'sees and touches only what this owner or lessee has' },
       expires: { value: 'DAYS|TIME', meaning: 'after so many days, or at 2027-01-31T12:00:00Z; default: never' },
       file: { value: 'FILE', meaning: 'a new file for it, for BATON_TOKEN_FILE; default: standard output' },

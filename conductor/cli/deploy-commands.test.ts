@@ -1,0 +1,101 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { configDriveFiles } from '#conductor/boot/config-drive.ts';
+import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { createNodeSeat, type NodeSeat } from '#conductor/cli/testing/node-seat.ts';
+
+let seat: NodeSeat;
+beforeEach(() => {
+  seat = createNodeSeat();
+});
+
+const instance = { image_source: 'http://images/old.raw', image_checksum: 'http://images/SUMS', root_gb: 10 };
+const sha256 = { image_os_hash_algo: 'sha256', image_os_hash_value: 'ab'.repeat(32) };
+
+test('deploy sets the image by its kind of checksum, then asks for active', async () => {
+  seat.nodeStates = [{ provision_state: 'available', target_provision_state: null }];
+  await seat.run('deploy', 'n1', '--image', 'http://images/x.raw', '--checksum', 'ab'.repeat(32));
+  expect(seat.calls).toEqual([
+    [
+      'PATCH',
+      '/v1/nodes/u',
+      [
+        { op: 'add', path: '/instance_info/image_source', value: 'http://images/x.raw' },
+        { op: 'add', path: '/instance_info/image_os_hash_algo', value: 'sha256' },
+        { op: 'add', path: '/instance_info/image_os_hash_value', value: 'ab'.repeat(32) },
+      ],
+    ],
+    ['PUT', '/v1/nodes/n1/states/provision', { target: 'active' }],
+  ]);
+  await expect(seat.run('deploy', 'n1', '--image', 'http://x', '--checksum', 'zz')).rejects.toThrow('64 hex digits');
+});
+
+test("an image without a checksum does not keep the other image's; the same image keeps its own", async () => {
+  seat.nodeStates = [{ provision_state: 'available', target_provision_state: null, instance_info: instance }];
+  await seat.run('deploy', 'n1', '--image', 'http://images/new.raw');
+  await seat.run('deploy', 'n1', '--image', 'http://images/old.raw');
+  expect(seat.calls.filter(([method]) => method === 'PATCH').map(([, , patch]) => patch)).toEqual([
+    [
+      { op: 'add', path: '/instance_info/image_source', value: 'http://images/new.raw' },
+      { op: 'remove', path: '/instance_info/image_checksum' },
+    ],
+    [{ op: 'add', path: '/instance_info/image_source', value: 'http://images/old.raw' }],
+  ]);
+});
+
+test('plan touches nothing, and says when the verb would be refused', async () => {
+  seat.nodeStates = [{ provision_state: 'active', target_provision_state: null, instance_info: instance }];
+  const image = ['--image', 'http://images/new.raw', '--checksum', 'ab'.repeat(32)];
+  const ofImage = { image_source: 'http://images/new.raw', ...sha256, image_checksum: null };
+  await expect(seat.run('plan', 'n1', ...image)).rejects.toThrow(
+    /^node n1 is active: deploy would be refused; --target rebuild plans a rebuild$/,
+  );
+  expect(seat.output).toContain('hash abc');
+  await seat.run('plan', 'n1', '--target', 'rebuild', ...image);
+  expect(seat.calls).toEqual([
+    ['POST', '/v1/nodes/n1/plan', { target: 'active', instance_info: ofImage }],
+    ['POST', '/v1/nodes/n1/plan', { target: 'rebuild', instance_info: ofImage }],
+  ]);
+  seat.nodeStates = [{ provision_state: 'manageable', target_provision_state: null }];
+  await expect(seat.run('plan', 'n1')).rejects.toThrow('deploy would be refused; possible now: provide, inspect');
+  seat.nodeStates = [{ provision_state: 'available', target_provision_state: null, maintenance: true }];
+  await expect(seat.run('plan', 'n1')).rejects.toThrow('node n1 is in maintenance: deploy would be refused');
+});
+
+test('deploy leaves an instance that stays as it is', async () => {
+  await expect(seat.run('deploy', 'n1', '--image', 'http://images/new.raw')).rejects.toThrow(
+    'node n1 is active: deploy would be refused; baton rebuild writes its image again',
+  );
+  expect(seat.calls).toEqual([]);
+});
+
+test('deploy takes a config drive as JSON or as it is, and waits', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'baton-cli-'));
+  try {
+    await writeFile(join(directory, 'drive.json'), '{"meta_data": {"hostname": "h"}}');
+    seat.nodeStates.unshift({ provision_state: 'deploying', target_provision_state: 'active' });
+    await seat.run('deploy', 'n1', '--config-drive', join(directory, 'drive.json'), '--wait');
+    expect(seat.calls[0]?.[2]).toEqual({ target: 'active', configdrive: { meta_data: { hostname: 'h' } } });
+    expect(seat.output).toBe('node n1 is active\n');
+    await writeFile(join(directory, 'bad.json'), '{"meta_data": ');
+    const fault: unknown = await seat
+      .run('deploy', 'n1', '--config-drive', join(directory, 'bad.json'))
+      .catch((e) => e);
+    expect(exitCodeOf(fault)).toBe(2);
+    await writeFile(join(directory, 'drive.b64'), 'H4sI\n');
+    await seat.run('deploy', 'n1', '--config-drive', join(directory, 'drive.b64'));
+    expect(seat.calls[1]?.[2]).toMatchObject({ configdrive: 'H4sI' });
+    await expect(seat.run('deploy', 'n1', '--config-drive', '/nowhere')).rejects.toThrow('read /nowhere');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
+test("README.md's config drive is one that the conductor takes", async () => {
+  const readme = await readFile(new URL('README.md', import.meta.url), 'utf8');
+  const [, drive = ''] = /```json\n([\s\S]*?)```/.exec(readme) ?? [];
+  const files = configDriveFiles(JSON.parse(drive), { uuid: 'u' });
+  expect(Object.keys(files)).toEqual(['meta_data.json', 'network_data.json', 'user_data']);
+});

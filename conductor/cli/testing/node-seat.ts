@@ -1,0 +1,59 @@
+import type { ApiClient } from '#conductor/cli/api-client.ts';
+import { runCommand } from '#conductor/cli/commands.ts';
+
+type NodeState = { provision_state: string; target_provision_state: string | null } & Record<string, unknown>;
+
+/** `baton` with a conductor that has one node, `n1`; tests set what it answers. */
+export interface NodeSeat {
+  /** What changes something, `[method, path, body]`; downloads and consoles. */
+  calls: unknown[][];
+  output: string;
+  flow: Record<string, unknown> | undefined;
+  onSleep: () => void;
+  /** At each look the next one; the last one stays. */
+  nodeStates: NodeState[];
+  readonly client: ApiClient;
+  readonly run: (...args: string[]) => Promise<void>;
+}
+
+const planView = { kind: 'deploy', hash: 'abc', steps: [], destroys: [], warnings: [], reboots: 0, boot_mode: 'uefi' };
+
+export function createNodeSeat(): NodeSeat {
+  const client: ApiClient = {
+    call: (method, path, body) => {
+      if (method !== 'GET') seat.calls.push([method, path, body]);
+      if (path.startsWith('/v1/nodes?'))
+        return Promise.resolve({ nodes: [{ uuid: 'u', name: 'n1', maintenance: false }] });
+      if (path.endsWith('/flow')) return Promise.resolve(seat.flow);
+      if (path.endsWith('/plan')) return Promise.resolve({ ...planView, predicted_seconds: null });
+      const state = seat.nodeStates.length > 1 ? seat.nodeStates.shift() : seat.nodeStates[0];
+      return Promise.resolve(path.endsWith('/nope') ? undefined : { uuid: 'u', name: 'n1', ...state });
+    },
+    download: (path) => {
+      seat.calls.push(['GET', path]);
+      return Promise.resolve({ content: Buffer.from('tar'), fileName: 'n1.tar.gz' });
+    },
+  };
+  const commandSeat = {
+    connect: () => ({
+      client,
+      openConsole: (ident: string) => Promise.resolve(void seat.calls.push(['console', ident])),
+    }),
+    screen: {
+      write: (text: string | Uint8Array) => void (seat.output += String(text)),
+      isTerminal: false,
+      size: () => ({ columns: 80, rows: 24 }),
+    },
+    clock: { now: () => new Date(), sleep: () => Promise.resolve(seat.onSleep()) },
+  };
+  const seat: NodeSeat = {
+    calls: [],
+    output: '',
+    flow: undefined,
+    onSleep: () => undefined,
+    nodeStates: [{ provision_state: 'active', target_provision_state: null }],
+    client,
+    run: (...args) => runCommand(commandSeat, args),
+  };
+  return seat;
+}
