@@ -31,7 +31,7 @@ interface NodeFields {
   readonly properties: JsonObject;
   readonly instanceInfo: JsonObject;
   readonly targetRaidConfig: JsonObject;
-  /** Where the operating system was written to, as the deploy has recorded it. */
+  /** Where the operating system was written to, as far as that can be relied on (`trustedOsDisk`). */
   readonly osDisk?: OsDisk | null;
 }
 

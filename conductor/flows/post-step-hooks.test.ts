@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { OsDisk } from '#shared/wire/erase-result.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -15,8 +16,9 @@ const software = { logical_disks: [{ size_gb: 10, raid_level: '1', controller: '
 const hardware = { logical_disks: [{ size_gb: 10, raid_level: '1' }] };
 const step = { interface: 'deploy', step: 'wipe_disks', inBand: true } as FlowStepRow;
 
-const plain = { disks: [], array_uuid: null };
-const array = { disks: [], array_uuid: '3aaa0122:29827cfa:5331ad66:ca767371' };
+const { disks } = OsDisk.parse({ disks: [{ name: '/dev/sda', serial: 'S1' }] });
+const plain = { disks, array_uuid: null };
+const array = { disks, array_uuid: '3aaa0122:29827cfa:5331ad66:ca767371' };
 
 test.each([
   [software, false, plain, {}],

@@ -6,6 +6,7 @@ import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import { stepKey } from '#conductor/flows/planned-step.ts';
 import { withCapability } from '#conductor/nodes/capabilities.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
 
@@ -97,5 +98,8 @@ export async function applyPostStepHook(tx: Transaction, ended: EndedStep): Prom
   if (!ended.step.inBand) return;
   if (ended.step.interface === 'bios') await rememberInBandSettings(tx, { ...ended, nodeUuid: ended.node.uuid });
   const hook = hookOf(ended);
-  if (hook) await updateNode(tx, ended.node.uuid, hook(await getNode(tx, ended.node.uuid), ended));
+  if (!hook) return;
+  const node = await getNode(tx, ended.node.uuid);
+  const osDisk = await trustedOsDisk(tx, node);
+  await updateNode(tx, node.uuid, hook({ ...node, osDisk }, ended));
 }

@@ -10,6 +10,7 @@ import { type PlanRequest, readPlanFacts } from '#conductor/flows/read-plan-fact
 import { sealSteps } from '#conductor/flows/seal-steps.ts';
 import { latestInventory } from '#conductor/inspection/inventory-store.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
+import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import { propertiesIn } from '#conductor/nodes/spared-disks.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -48,7 +49,8 @@ export async function readPlan(
   await checkPlannedSettings(context.db, node.uuid, steps);
   const inventory = steps.some((step) => step.inBand) ? await latestInventory(context.db, node.uuid) : undefined;
   const properties = propertiesIn(request.kind, node);
-  const destroys = planDestroys(steps, { disks: inventory?.disks, node: { ...node, properties } });
+  const osDisk = await trustedOsDisk(context.db, node);
+  const destroys = planDestroys(steps, { disks: inventory?.disks, node: { ...node, properties, osDisk } });
   const isComplete = !kind.inBand || facts.withoutAgent !== undefined || facts.advertised !== undefined;
   const subject = await readSubject(context, node, request);
   const { digest } = secrets;
