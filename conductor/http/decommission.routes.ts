@@ -19,6 +19,7 @@ import {
   runNodeStep,
   shutdownKubeletStep,
 } from '#conductor/teardown/kubernetes/node-steps.ts';
+import { refuseWorkedOn } from '#conductor/teardown/refuse-under-way.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const Query = z.strictObject({
@@ -54,6 +55,7 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
       ...answers(200, 'a Status object: all is done; a kubelet that could not be stopped is told, and no failure'),
       400: { description: 'a parameter that is none, no design, or one that is no site' },
       404: { description: 'the design, or the cluster, has no such node' },
+      409: { description: 'a flow works on the node, which is named with its site action' },
       500: { description: 'DisassociateStepFailure: a step has failed; details.messageList has what each step did' },
     },
   });
@@ -67,6 +69,7 @@ export function decommissionRoutes(context: ConductorContext): ApiApp {
       const { node_id: node } = c.req.valid('param');
       const { site } = await findDesign(context, c.req.valid('json').href, 'href');
       if (!site.nodes.has(node)) throw new AppError('not_found', `the design has no node ${node}`);
+      await refuseWorkedOn(context, node, 'decommission');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
       const messages = await decommission(node, stepsOf(context, { node, site, signal, query: c.req.valid('query') }));
       const errors = messages.filter(({ error }) => error).length;

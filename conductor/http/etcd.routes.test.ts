@@ -105,7 +105,7 @@ describe('POST /nodes/{node_id}/remove-etcd', () => {
       expect(await ask('POST', `${prefix}/nodes/n1/remove-etcd`, design('committed'))).toEqual([
         500,
         'RemoveEtcdError',
-        '! etcd cluster kubernetes: n1 would leave a cluster without members',
+        '! etcd cluster kubernetes: removing member n1 would leave the cluster without members',
       ]);
       expect(gateway.asked.filter((path) => path.includes('remove'))).toEqual([]);
     },

@@ -10,6 +10,7 @@ import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import { faultOf } from '#conductor/teardown/etcd/etcd-fault.ts';
 import { readEtcdHealth } from '#conductor/teardown/etcd/etcd-health.ts';
 import { etcdStepDefaults, removeEtcd } from '#conductor/teardown/etcd/etcd-steps.ts';
+import { refuseWorkedOn } from '#conductor/teardown/refuse-under-way.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["teardown of a site's nodes (Promenade's)"];
@@ -42,6 +43,7 @@ function removeRoute<Prefix extends string>(prefix: Prefix) {
       ...answers(200, 'a Status object: no member runs on the node any more'),
       400: { description: 'no design, or one that is no site' },
       404: { description: 'the design, or its node, is not there' },
+      409: { description: 'a flow works on the node, which is named with its site action' },
       500: { description: 'RemoveEtcdError: a cluster could not do without, or has not answered in time' },
     },
   });
@@ -74,10 +76,15 @@ export function etcdRoutes(context: ConductorContext): ApiApp {
   for (const prefix of ['/v1', airshipPath] as const) {
     app.openapi(removeRoute(prefix), async (c) => {
       const { node_id: node } = c.req.valid('param');
-      const { site } = await findDesign(context, c.req.valid('json').href, 'href');
+      const { site, revision } = await findDesign(context, c.req.valid('json').href, 'href');
+      await refuseWorkedOn(context, node, 'remove-etcd');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
       const messages = await removeEtcd(context, { node, site, timeout: c.req.valid('query').timeout, signal });
-      return answerStatus(c, { status: 'Success', code: 200, message: `No etcd member runs on ${node}`, messages });
+      const message =
+        site.etcdClusters.length === 0
+          ? `revision ${revision} has no promenade/EtcdClusters/v1: nothing was looked at`
+          : `No etcd member runs on ${node}`;
+      return answerStatus(c, { status: 'Success', code: 200, message, messages });
     });
   }
 

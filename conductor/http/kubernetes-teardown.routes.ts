@@ -17,6 +17,7 @@ import {
   runNodeStep,
   shutdownKubeletStep,
 } from '#conductor/teardown/kubernetes/node-steps.ts';
+import { refuseWorkedOn } from '#conductor/teardown/refuse-under-way.ts';
 
 const tags = ["teardown of a site's nodes (Promenade's)"];
 /** Hono knows a path by its text: `/nodes/…` without a prefix is served as `/v1/nodes/…`. */
@@ -71,6 +72,7 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
       ...answers(200, 'a Status object: it is done'),
       400: { description: 'a parameter that cannot work' },
       404: { description: 'the cluster has no such node' },
+      409: { description: 'a flow works on the node, which is named with its site action' },
       500: { description: 'it has not ended well; details.messageList names what stood in the way' },
     },
   });
@@ -80,7 +82,8 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
  * Seed 001's operations on a node of the Kubernetes cluster, under its bare paths and below `/api/v1.0`. They are
  * synchronous: each answers when all is done, or time is up; who hangs up stops it at the next round.
  */
-export function kubernetesTeardownRoutes({ config, stopping }: Pick<ConductorContext, 'config' | 'stopping'>): ApiApp {
+export function kubernetesTeardownRoutes(context: Pick<ConductorContext, 'config' | 'db' | 'stopping'>): ApiApp {
+  const { config, stopping } = context;
   const app = newApiApp();
 
   const run = async <Step extends NodeStep>(
@@ -89,6 +92,7 @@ export function kubernetesTeardownRoutes({ config, stopping }: Pick<ConductorCon
     work: ClusterWork<Step>,
     step: Omit<Step, 'signal'>,
   ): Promise<Response> => {
+    await refuseWorkedOn(context, step.node, c.req.path.split('/').at(-1) ?? reason);
     const signal = AbortSignal.any([c.req.raw.signal, stopping]);
     const messages = await runNodeStep(config.kubeconfigFile, reason, work, { ...step, signal } as Step);
     const message = messages.at(-1)?.message ?? `Node ${step.node}: done`;

@@ -103,7 +103,7 @@ test('a follower leaves; repeated it is done; the cluster is stable and writes g
     );
     expect(told(await removeFrom(cluster, 'n2'))).toMatch(/member n2 removed from kubernetes$/);
     expect(await refusal(removeFrom(cluster, 'n3'))).toBe(
-      "etcd can't be removed from n3: etcd cluster kubernetes: n3 would leave a cluster without members",
+      "etcd can't be removed from n3: etcd cluster kubernetes: removing member n3 would leave the cluster without members",
     );
     expect(await listed(cluster)).toEqual(['n3']);
   });

@@ -257,7 +257,7 @@ test('a node with an instance that is not in the cluster is a mistake, unless it
   await decommission();
   const { state, error } = await end();
   expect(state).toBe('failed');
-  expect(error).toMatch(/BATON_KUBECONFIG may name another one.*ask again with not-in-cluster-ok/);
+  expect(error).toMatch(/BATON_KUBECONFIG may name another one.*ask again with --param not-in-cluster-ok=true/);
   expect(clusters.members()).toContain(name);
 
   await decommission({}, true);

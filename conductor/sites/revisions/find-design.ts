@@ -22,7 +22,7 @@ export async function findDesign(
   const errors = faults.filter(({ level }) => level === 'Error').length;
   throw new AppError(
     'invalid_argument',
-    `${field}: the documents of revision ${revision} are no site: ${errors} faults`,
+    `${field}: the documents of revision ${revision} are no site: ${errors === 1 ? '1 fault' : `${errors} faults`}`,
     {
       details: { faults, reason: 'InvalidDesign' },
     },

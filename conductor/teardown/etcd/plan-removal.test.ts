@@ -41,8 +41,8 @@ test.each<[members: string, own: string, minimum: number, plan: string]>([
   ['a b! c d e', '1,2', 3, 'remove 2'],
   // a leader that nobody reaches here, but the others follow
   ['a? b c', '1', 1, 'remove 1'],
-  ['a', '1', 1, 'never: a would leave a cluster without members'],
-  ['a b+', '1', 1, 'never: a would leave a cluster without members'],
+  ['a', '1', 1, 'never: removing member a would leave the cluster without members'],
+  ['a b+', '1', 1, 'never: removing member a would leave the cluster without members'],
   ['a b c', '2', 3, 'never: 2 voting members would be left, and minimum_members is 3'],
   [
     'a b c! d!',

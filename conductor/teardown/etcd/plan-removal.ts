@@ -32,7 +32,8 @@ export function planRemoval(
   const absent = describeAbsent(voters.filter((voter) => !isHealthy(voter)));
   const refuse = (reason: string, mayPass: boolean): RemovalPlan => ({ act: 'refuse', reason, mayPass });
 
-  if (staying.length === 0) return refuse(`${listNames(leaving)} would leave a cluster without members`, false);
+  if (staying.length === 0)
+    return refuse(`removing ${describeMembers(leaving)} would leave the cluster without members`, false);
   const needed = Math.max(minimum, quorumOf(staying.length));
   if (staying.length < minimum)
     return refuse(`${count(staying.length)} would be left, and minimum_members is ${minimum}`, false);
@@ -74,8 +75,8 @@ function describeAbsent(members: readonly ClusterMember[]): string {
   return ` (${members.map((member) => `${nameOf(member)} is ${member.state}`).join(', ')})`;
 }
 
-function listNames(members: readonly ClusterMember[]): string {
-  return members.map(nameOf).join(' and ');
+function describeMembers(members: readonly ClusterMember[]): string {
+  return `${members.length === 1 ? 'member' : 'members'} ${members.map(nameOf).join(' and ')}`;
 }
 
 function count(voters: number): string {

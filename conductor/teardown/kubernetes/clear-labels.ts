@@ -35,7 +35,11 @@ export async function clearLabels(
   const moving = (await listPodsOf(cluster, name, signal)).flatMap((pod) => unsettled(pod, node));
   const [first] = moving;
   if (first) {
-    return { state: 'waiting', reason: `${moving.length} pods have not settled: ${first.message}`, messages: moving };
+    return {
+      state: 'waiting',
+      reason: `${moving.length === 1 ? '1 pod has' : `${moving.length} pods have`} not settled: ${first.message}`,
+      messages: moving,
+    };
   }
   return { state: 'done', messages: [{ message: `Node ${name} has no labels that were added`, error: false }] };
 }

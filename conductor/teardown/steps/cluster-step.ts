@@ -134,7 +134,7 @@ function notInCluster(
   throw new AppError(
     'not_found',
     `node ${args.node} is ${node.provisionState}, but not in the cluster: BATON_KUBECONFIG may name another one. If it ` +
-      'was never in it, or was removed by hand, ask again with not-in-cluster-ok',
+      'was never in it, or was removed by hand, ask again with --param not-in-cluster-ok=true',
     { cause: error },
   );
 }
