@@ -3,7 +3,7 @@ import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { endFlow } from '#conductor/flows/end-flow.ts';
-import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
+import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { insertFlow, insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
@@ -157,7 +157,7 @@ async function endInSuccess(
   const event = flow.kind === 'clean' || flow.kind === 'wipe' ? cleanedEvent(node, flow) : kind.events.done;
   if (!event) return;
   await noteInstance(tx, node, flow);
-  if (flow.kind === 'wipe') await updateNode(tx, node.uuid, { owedWipe: null });
+  if (flow.kind === 'wipe') await noteWipe(context, tx, { node, flow });
   // begun by a conductor that knows no wipe
   if (flow.kind === 'clean' && node.owedWipe) return followWith(tx, { node, flow, kind: 'wipe' });
   const moved = await applyEvent(tx, node, event, {
@@ -172,6 +172,22 @@ async function endInSuccess(
   } else {
     await applyEvent(tx, moved, cleanedEvent(node, flow), { conductor, target: null });
   }
+}
+
+async function noteWipe(
+  context: ConductorContext,
+  tx: Transaction,
+  { node, flow }: { readonly node: NodeRow; readonly flow: FlowRow },
+): Promise<void> {
+  await updateNode(tx, node.uuid, { owedWipe: null });
+  if (await findReceiptOfFlow(tx, flow.uuid)) return;
+  await addHistory(tx, {
+    nodeUuid: node.uuid,
+    severity: 'INFO',
+    eventType: 'wipe',
+    event: `wipe ${simulatedWipe}`,
+    conductor: context.config.conductorName,
+  });
 }
 
 /** What follows from an instance that runs. */

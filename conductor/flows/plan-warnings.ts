@@ -1,4 +1,5 @@
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 import type { Plan } from '#conductor/flows/read-plan.ts';
@@ -11,11 +12,13 @@ export function planWarnings(
   plan: Pick<Plan, 'steps' | 'isComplete' | 'inventoriedAt' | 'destroys'> & {
     readonly facts: Pick<Plan['facts'], 'isStale' | 'withoutAgent'>;
   },
-  request: Pick<PlanRequest, 'kind'>,
+  request: Pick<PlanRequest, 'kind' | 'wipe'>,
   node: {
     readonly isFastTracked: boolean;
     readonly sparedDisks?: NodeRow['sparedDisks'];
     readonly owedWipe?: NodeRow['owedWipe'];
+    /** A wipe does nothing at it. */
+    readonly fakesWipe?: boolean;
   },
 ): string[] {
   const kind = flowKinds[request.kind];
@@ -37,6 +40,7 @@ export function planWarnings(
       : []),
     ...(usesDisks && inventoried ? [`Disks as inventoried ${inventoried.toISOString()}.`] : []),
     ...(usesDisks && request.kind !== 'wipe' ? warnOfSpared(node.sparedDisks ?? []) : []),
+    ...(node.fakesWipe && (request.kind === 'wipe' || request.wipe) ? [`The wipe is ${simulatedWipe}.`] : []),
     ...(request.kind === 'wipe' && node.owedWipe
       ? ['A wipe that was asked for has not come to its end: until it has, it takes the place of cleaning.']
       : []),

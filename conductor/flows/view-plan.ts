@@ -1,5 +1,6 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
 import type { PlannedStep, PluginTaskRef } from '#conductor/flows/planned-step.ts';
 import { readPlan } from '#conductor/flows/read-plan.ts';
@@ -83,6 +84,7 @@ export async function viewPlan(
       isFastTracked: isFastTracked(context.config, node),
       sparedDisks: node.sparedDisks,
       owedWipe: node.owedWipe,
+      fakesWipe: fakesFlow('wipe', node),
     }),
   };
 }

@@ -68,7 +68,9 @@ describe('an action is refused', () => {
     expect(missing).toMatchObject({ status: 400, body: { reason: 'MissingPrecondition' } });
     expect(missing.fault).toContain('no revision of successful-site-action: no site action has succeeded yet');
     expect((await redeploy({ 'target-revision': 'last-site-action' })).fault).toContain('no revision of last-site');
-    expect((await redeploy({ 'target-revision': 'buffer' })).fault).toContain('must be committed, successful-site');
+    expect((await redeploy({ 'target-revision': 'buffer' })).fault).toContain(
+      'must be one of committed, successful-site',
+    );
     const grace = await redeploy({ 'drain-node-timeout': '60', 'drain-node-grace-period': 60 });
     expect(grace.fault).toContain('must be less than drain-node-timeout, which is 60 s');
     expect((await start('redeploy_server', { 'server-name': 'n9', 'target-revision': 'committed' })).fault).toContain(
@@ -84,6 +86,7 @@ describe('an action is refused', () => {
       [{ retired: true }, 'n1: it is retired'],
       [{ maintenance: true, maintenanceReason: 'fan' }, 'n1: it is in maintenance: fan'],
       [{ owedWipe: { preserveLocalStorage: false } }, 'n1: it owes a wipe of all its disks'],
+      [{ owedWipe: { preserveLocalStorage: true } }, 'which its deploy_interface fake does not do'],
     ] as const) {
       const whose = { owner: null, instanceUuid: null, owedWipe: null };
       const none = { ...whose, protected: false, retired: false, maintenance: false };
@@ -125,7 +128,7 @@ describe('an action is refused', () => {
           provision_state: 'available',
           refused: null,
           steps: [
-            { step: 'wipe', does: expect.stringContaining('the OS disk alone') as unknown },
+            { step: 'wipe', does: 'simulated (deploy_interface fake): no disk is touched, no receipt' },
             { step: 'prepare' },
             { step: 'deploy' },
           ],

@@ -1,4 +1,4 @@
-import { and, desc, eq, lt, or } from 'drizzle-orm';
+import { and, asc, desc, eq, lt, or } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { type ReceiptInsert, type ReceiptRow, receipts } from '#conductor/db/schema/receipt.ts';
 import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
@@ -52,6 +52,11 @@ export async function listReceipts(
     )
     .orderBy(desc(receipts.id))
     .limit(limit);
+}
+
+/** In the order in which they were signed. */
+export function listReceiptsOfAction(db: Queryable, actionId: string): Promise<ListedReceipt[]> {
+  return db.select(listed).from(receipts).where(eq(receipts.actionId, actionId)).orderBy(asc(receipts.id));
 }
 
 /** A node that is there may have had another name when it was wiped. */

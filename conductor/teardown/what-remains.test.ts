@@ -53,6 +53,7 @@ test('a teardown that was stopped says what was done, what was not begun, and wh
       'Label zone=x is taken from node n1',
       'member n1 removed from control: this was begun, and nobody has looked since whether it was done',
     ],
+    simulated: [],
     failed: ['cluster.remove_etcd failed: stopped'],
     notBegun: ['cluster.wait_for_etcd was not begun'],
     byHand: [
@@ -81,6 +82,24 @@ test('what stood in the way on the last look is named; a kubelet that runs on is
     'cluster.shutdown_kubelet has not come about, which holds nothing up: Kubelet of node n1 still reports',
   ]);
   expect(failed).toEqual(['cluster.clear_labels failed: gave up', 'cluster.clear_labels: Pod a/c is starting']);
+});
+
+test('a node gets its pods back when nothing stops its kubelet again; whoever has cordoned it is not forgotten', () => {
+  const report = { deeds: [], messages: [{ message: 'Node n1 is cordoned already', error: false }] };
+  const again: ToldFlow = {
+    flow: { kind: 'decommission', state: 'aborted' },
+    steps: [step('drain', { output: report }), step('shutdown_kubelet', { state: 'failed', error: 'stopped' })],
+  };
+  // the label is an earlier flow's deed
+  expect(whatRemains('n1', [again]).byHand).toEqual([
+    expect.stringContaining('`kubectl label node n1 promenade-decomission-`'),
+    expect.stringContaining('n1 was cordoned before this action'),
+  ]);
+  const both = [{ ...again, steps: [step('drain', { output: told([cordon]) }), ...again.steps.slice(1)] }];
+  expect(whatRemains('n1', both).byHand).toEqual([
+    expect.stringContaining('promenade-decomission-'),
+    'to let pods onto it again: `kubectl uncordon n1`',
+  ]);
 });
 
 test('a node that is out of its cluster is joined again, not uncordoned', () => {

@@ -1,6 +1,8 @@
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { stepTitle } from '#conductor/flows/planned-step.ts';
 import { type KeptDeed, readReport } from '#conductor/teardown/deeds.ts';
+import { cordonedBefore } from '#conductor/teardown/kubernetes/cordon.ts';
 import { decommissionLabel } from '#conductor/teardown/kubernetes/node-labels.ts';
 import { EraseResult } from '#shared/wire/erase-result.ts';
 
@@ -16,6 +18,8 @@ export interface ToldFlow {
 /** Sentences for people, each list in the order of things. */
 export interface WhatRemains {
   readonly done: readonly string[];
+  /** Wipes that nothing proves, since there was nothing to wipe. */
+  readonly simulated: readonly string[];
   /** What stood in the way of a step that has ended in failure. */
   readonly failed: readonly string[];
   readonly notBegun: readonly string[];
@@ -37,9 +41,14 @@ export function whatRemains(node: string, flows: readonly ToldFlow[]): WhatRemai
   const begun = steps.filter(({ state, ended }) => state === 'failed' || (ended && state === 'running'));
   return {
     done: [...over, ...deeds.map(tell), ...wiped],
+    simulated: steps
+      .filter(({ kind, step, state }) => kind === 'wipe' && step === 'fake_deploy' && state === 'succeeded')
+      .map(() => `wipe ${simulatedWipe}`),
     failed: begun.flatMap((step) => [
       `${stepTitle(step)} failed: ${step.error ?? 'it was broken off'}`,
-      ...(isOfClusters(step) ? lastObstacles(step) : []).map((message) => `${stepTitle(step)}: ${message}`),
+      ...(isOfClusters(step) ? lastObstacles(step) : [])
+        .filter((message) => step.error?.includes(message) !== true)
+        .map((message) => `${stepTitle(step)}: ${message}`),
     ]),
     notBegun: steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not begun`),
     byHand: [...forClusters(node, deeds, flows), ...forDisks(node, flows)],
@@ -92,7 +101,10 @@ function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly T
   const labels = of('label').map(({ name, value = '' }) => `${name}=${value}`);
   const pods = of('pod').filter(({ message }) => message.includes('for good'));
   const isRemoved = of('node').some(({ sure }) => sure);
-  const [kubelet] = of('kubelet');
+  const isShutDown = flows.some(({ steps }) =>
+    steps.some((each) => each.step === 'shutdown_kubelet' && hasBegun(each)),
+  );
+  const wasCordoned = of('cordon').length === 0 && flows.some(({ steps }) => steps.some(hasMetCordon));
   const isTakenDown = flows.some(({ flow, steps }) => ends.has(flow.kind) && steps.some(hasBegun));
   return [
     ...(isRemoved
@@ -100,13 +112,18 @@ function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly T
       : isTakenDown
         ? stillInCluster(node, flows)
         : [
-            ...(kubelet
+            ...(isShutDown
               ? [
                   `to have its kubelet back: \`kubectl label node ${node} ${decommissionLabel}-\`, then on ${node} ` +
                     '`systemctl enable --now kubelet`',
                 ]
               : []),
             ...(of('cordon').length > 0 ? [`to let pods onto it again: \`kubectl uncordon ${node}\``] : []),
+            ...(wasCordoned
+              ? [
+                  `${node} was cordoned before this action, and is: \`kubectl uncordon ${node}\` if it is to have pods again`,
+                ]
+              : []),
           ]),
     ...(labels.length > 0 && !isTakenDown
       ? [`to give it its labels back: \`kubectl label node ${node} ${labels.join(' ')}\``]
@@ -120,6 +137,10 @@ function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly T
         `${name}${value ? ` --peer-urls=${value.replaceAll(', ', ',')}` : ''}\``,
     ),
   ];
+}
+
+function hasMetCordon({ step, output }: MainStep): boolean {
+  return step === 'drain' && readReport(output).messages.some(({ message }) => message.endsWith(cordonedBefore));
 }
 
 /** Flows after whose beginning the machine does not come back as it was. */

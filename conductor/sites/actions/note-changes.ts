@@ -29,7 +29,10 @@ export function noteOutcomes(
   return [...outcomes].flatMap(([subject, outcome]): Note[] => {
     const phase = before.nodes.get(subject)?.work?.phase;
     if (phase === undefined || outcome.state === 'working') return [];
-    if (outcome.state === 'failed') return [{ step, subject, verbosity: 1, text: `${phase} failed: ${outcome.error}` }];
+    if (outcome.state === 'failed') {
+      const what = afterwards === 'deploy' ? phase : 'teardown';
+      return [{ step, subject, verbosity: 1, text: `${what} failed: ${outcome.error}` }];
+    }
     // of a node that is not deployed again the second phase is empty
     if (afterwards !== 'deploy' && phase === 'deploy') return [];
     const text = phase === 'deploy' ? 'is deployed' : afterwards === 'deploy' ? 'is prepared' : 'is torn down';
@@ -42,13 +45,31 @@ export function noteOutcomes(
   });
 }
 
-/** What was decided, for people. Pure. */
-export function noteDecisions(run: SiteRun, decisions: readonly Decision[]): Note[] {
+/** What was decided, for people. @param afterwards of a teardown Pure. */
+export function noteDecisions(
+  run: SiteRun,
+  decisions: readonly Decision[],
+  afterwards: TeardownOrder['afterwards'] = 'deploy',
+): Note[] {
   const groups = new Map(run.groups.map((group) => [group.definition.name, group]));
   return decisions.flatMap((decision): Note[] => {
     const group = groups.get(decision.group);
-    return group ? [noteDecision(group, decision)] : [];
+    if (!group) return [];
+    return afterwards === 'deploy' ? [noteDecision(group, decision)] : noteTeardown(group, decision);
   });
+}
+
+/** Of nodes that are not deployed again there is one phase. */
+function noteTeardown(group: GroupRun, decision: Decision): Note[] {
+  const subject = group.definition.name;
+  if (decision.kind === 'enter stage') {
+    return decision.stage === 'preparing' ? [{ step, subject, verbosity: 2, text: 'tearing down' }] : [];
+  }
+  if (decision.kind === 'begin') {
+    const text = `teardown begins on ${nameNodes(decision.nodes)}`;
+    return decision.phase === 'prepare' ? [{ step, subject, verbosity: 3, text }] : [];
+  }
+  return [noteDecision(group, decision)];
 }
 
 function noteDecision(group: GroupRun, decision: Decision): Note {

@@ -2,6 +2,7 @@ import { inArray } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import type { ActionName } from '#conductor/db/schema/site-action.ts';
+import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import type { WipeWish } from '#conductor/flows/flow-states.ts';
 import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
 import { actionTable } from '#conductor/sites/actions/action-table.ts';
@@ -42,7 +43,14 @@ export async function findObstacles(
     readReservations(db, uuids),
     readDeployed(db, names),
     db
-      .select({ uuid: nodes.uuid, isProtected: nodes.protected, reason: nodes.protectedReason, owes: nodes.owedWipe })
+      .select({
+        uuid: nodes.uuid,
+        isProtected: nodes.protected,
+        reason: nodes.protectedReason,
+        owes: nodes.owedWipe,
+        driver: nodes.driver,
+        deployInterface: nodes.deployInterface,
+      })
       .from(nodes)
       .where(inArray(nodes.uuid, uuids)),
   ]);
@@ -58,6 +66,7 @@ export async function findObstacles(
       whoseElse({ facts }, node) ??
       whyProtected(known.get(node.uuid)) ??
       (preserves ? whyNotPreserved(known.get(node.uuid)) : undefined) ??
+      whyNotProved(known.get(node.uuid)) ??
       whyOutOfService(node, actionTable[name].teardown === 'then deploys');
     return why === undefined ? [] : [[each, why]];
   });
@@ -75,6 +84,14 @@ function whyProtected(
 function whyNotPreserved(row: { readonly owes: WipeWish | null } | undefined): string | undefined {
   if (!row?.owes || row.owes.preserveLocalStorage) return undefined;
   return 'it owes a wipe of all its disks, which was begun and has not come to its end: without preserve-local-storage';
+}
+
+/** A rehearsal proves nothing, and would end in 'clean failed'. */
+function whyNotProved(
+  row: { readonly owes: WipeWish | null; readonly driver: string; readonly deployInterface: string | null } | undefined,
+): string | undefined {
+  if (!row?.owes || !fakesFlow('wipe', row)) return undefined;
+  return 'it owes a wipe of its disks, which its deploy_interface fake does not do: give it back the one that it had';
 }
 
 function whyOutOfService(

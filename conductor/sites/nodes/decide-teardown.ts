@@ -1,3 +1,4 @@
+import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { type ProvisionState, transientStates } from '#conductor/nodes/provision-states.ts';
 import {
@@ -121,12 +122,19 @@ function afterWipe(given: NodeCase, node: NodeStanding, teardown: TeardownOrder)
   if (inService.has(state)) return failed('somebody has put it into service since it was wiped');
   if (teardown.afterwards === 'deploy') return decidePrepare(given, node);
   if (teardown.afterwards === 'remove') {
-    return act({ kind: 'remove' }, 'forgetting it', { state: 'done', remark: 'it is torn down, wiped and forgotten' });
+    return act({ kind: 'remove' }, 'forgetting it', {
+      state: 'done',
+      remark: `torn down, ${wipedAs(node)}, forgotten`,
+    });
   }
   if (state === 'manageable' && !node.retired) {
     return isJustWiped(given)
       ? act({ kind: 'make available', reserves: false }, 'making it available')
       : act({ kind: 'verb', verb: 'provide' }, 'cleaning');
   }
-  return done(`it is torn down and wiped; it is '${state}'`);
+  return done(`it is ${state}, ${wipedAs(node)}, off`);
+}
+
+function wipedAs(node: NodeStanding): string {
+  return fakesFlow('wipe', node) ? `its wipe ${simulatedWipe}` : 'wiped';
 }

@@ -30,6 +30,8 @@ export type NodeStanding = Pick<
   | 'retired'
   | 'retiredReason'
   | 'lastError'
+  | 'driver'
+  | 'deployInterface'
 >;
 
 export interface FlowStanding {

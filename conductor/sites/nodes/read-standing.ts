@@ -27,6 +27,8 @@ const nodeColumns = {
   retired: nodes.retired,
   retiredReason: nodes.retiredReason,
   lastError: nodes.lastError,
+  driver: nodes.driver,
+  deployInterface: nodes.deployInterface,
 };
 
 const flowColumns = {

@@ -1,6 +1,6 @@
 import type { Announce, Deed } from '#conductor/teardown/deeds.ts';
 import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
-import { cordon, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
+import { cordon, cordonedBefore, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/teardown/kubernetes/daemon-sets.ts';
 import { evictionVersion, evictPod, named } from '#conductor/teardown/kubernetes/evict-pod.ts';
 import {
@@ -37,8 +37,8 @@ export async function drainNode(
 ): Promise<Round> {
   const node = await readNode(cluster, name, signal);
   const messages: RoundMessage[] = [];
-  if (await cordon(cluster, node, signal, announce))
-    messages.push({ message: `Node ${name} is cordoned`, error: false });
+  const isNew = await cordon(cluster, node, signal, announce);
+  messages.push({ message: `Node ${name} ${isNew ? 'is cordoned' : cordonedBefore}`, error: false });
   const pods = await listPodsOf(cluster, name, signal);
   const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
   const fates = pods.map((pod) => ({ pod, ...podFate(pod, hasDaemonSet) }));

@@ -12,7 +12,7 @@ const Lease = z.looseObject({
 });
 
 /** Of `kubelet-shutdown.yaml`. */
-const kubeletShutdown = { namespace: 'kube-system', name: 'baton-kubelet-shutdown' } as const;
+export const kubeletShutdown = { namespace: 'kube-system', name: 'baton-kubelet-shutdown' } as const;
 
 const defaultLeaseSeconds = 40;
 

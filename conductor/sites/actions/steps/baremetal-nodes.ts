@@ -142,7 +142,7 @@ async function beatOnce(
     }
     const ended = noteOutcomes(state.run, outcomes, teardown?.afterwards);
     const stood = due.map(({ name, text }): Note => ({ step: 'baremetal_nodes', subject: name, verbosity: 1, text }));
-    const notes = [...ended, ...stood, ...noteDecisions(settled.run, settled.decisions)];
+    const notes = [...ended, ...stood, ...noteDecisions(settled.run, settled.decisions, teardown?.afterwards)];
     await addNotes(tx, action.id, notes);
     return {
       state: {

@@ -26,9 +26,13 @@ const stuck: ToldFlow = {
 };
 
 test('of a node that was left half way, what was done, what was not, and what a person does', () => {
-  const { text, verbosity } = noteNode('n1', { status: 'failure', reason: 'drain failed' }, [stuck]);
-  expect(verbosity).toBe(1);
-  expect(text.split('\n')).toEqual([
+  const [note, ...others] = noteNode(
+    'n1',
+    { status: 'failure', reason: 'drain failed' },
+    { its: [stuck], receipts: [] },
+  );
+  expect([note?.verbosity, others]).toEqual([1, []]);
+  expect(note?.text.split('\n')).toEqual([
     'not finished: drain failed',
     'done: Node n1 is cordoned',
     'failed: cluster.drain failed: time is up: pod default/stuck',
@@ -38,10 +42,33 @@ test('of a node that was left half way, what was done, what was not, and what a 
 });
 
 test('of one that nothing was done to, and of one that is back', () => {
-  expect(noteNode('n2', { status: 'not_started' }, []).text).toBe('not begun: nothing was done to it');
+  const nothing = { its: [], receipts: [] };
+  expect(noteNode('n2', { status: 'not_started' }, nothing)[0]?.text).toBe('not begun: nothing was done to it');
   const done: ToldFlow = { flow: { kind: 'leave_cluster', state: 'succeeded' }, steps: [step('remove_node', {})] };
-  expect(noteNode('n1', { status: 'success' }, [done])).toMatchObject({
-    verbosity: 2,
-    text: 'all was done\ndone: cluster.remove_node is done',
-  });
+  expect(
+    noteNode('n1', { status: 'success', reason: 'it is available, wiped, off' }, { its: [done], receipts: ['r1'] }),
+  ).toEqual([
+    expect.objectContaining({
+      verbosity: 1,
+      text: 'all was done: it is available, wiped, off\nreceipt r1: `baton receipt show r1`',
+    }),
+    expect.objectContaining({ verbosity: 2, text: 'done: cluster.remove_node is done' }),
+  ]);
+});
+
+test('a wipe of nothing is not taken for one', () => {
+  const wipe: ToldFlow = {
+    flow: { kind: 'wipe', state: 'succeeded' },
+    steps: [step('fake_deploy', { interface: 'deploy' })],
+  };
+  expect(noteNode('n1', { status: 'success' }, { its: [wipe], receipts: [] })[0]?.text).toBe(
+    'all was done\nwipe simulated (deploy_interface fake): no disk is touched, no receipt',
+  );
+});
+
+test("a reason that is the flow's is not told again", () => {
+  const reason = 'flow f failed: decommission step cluster.drain failed: time is up: pod default/stuck';
+  const [note] = noteNode('n1', { status: 'failure', reason }, { its: [stuck], receipts: [] });
+  expect(note?.text.split('\n')[0]).toBe('not finished');
+  expect(note?.text.match(/time is up/g)).toHaveLength(1);
 });

@@ -2,6 +2,7 @@ import { and, asc, eq, inArray } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
+import { listReceiptsOfAction } from '#conductor/receipts/receipt-store.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import type { NodeRun } from '#conductor/sites/strategy/site-run.ts';
 import { type ToldFlow, whatRemains } from '#conductor/teardown/what-remains.ts';
@@ -15,34 +16,47 @@ export async function reportTeardown(
   run: ReadonlyMap<string, Pick<NodeRun, 'status' | 'reason'>>,
 ): Promise<Note[]> {
   const told = await readToldFlows(db, actionId, [...run.keys()]);
-  return [...run].map(([name, node]) => noteNode(name, node, told.get(name) ?? []));
+  // of nodes that are forgotten by now nothing else is left
+  const signed = Map.groupBy(await listReceiptsOfAction(db, actionId), ({ nodeName }) => nodeName ?? '');
+  return [...run].flatMap(([name, node]) =>
+    noteNode(name, node, { its: told.get(name) ?? [], receipts: signed.get(name)?.map(({ uuid }) => uuid) ?? [] }),
+  );
 }
 
 /** Pure. */
 export function noteNode(
   name: string,
   { status, reason }: Pick<NodeRun, 'status' | 'reason'>,
-  its: readonly ToldFlow[],
-): Note {
-  const { done, failed, notBegun, byHand } = whatRemains(name, its);
+  { its, receipts }: { readonly its: readonly ToldFlow[]; readonly receipts: readonly string[] },
+): Note[] {
+  const { done, simulated, failed, notBegun, byHand } = whatRemains(name, its);
+  const proofs = [...simulated, ...receipts.map((uuid) => `receipt ${uuid}: \`baton receipt show ${uuid}\``)];
   const part = (title: string, lines: readonly string[]): string[] => lines.map((line) => `${title}: ${line}`);
   if (status === 'success') {
-    const text = ['all was done', ...part('done', done)].join('\n');
-    return { step, subject: name, verbosity: 2, text };
+    const head = `all was done${reason === undefined ? '' : `: ${reason}`}`;
+    return [
+      { step, subject: name, verbosity: 1, text: [head, ...proofs].join('\n') },
+      ...(done.length === 0
+        ? []
+        : [{ step, subject: name, verbosity: 2, text: part('done', done).join('\n') } as const]),
+    ];
   }
   const untouched = its.length === 0;
+  // a flow's error says all of it once more
+  const isTold = failed.some((line) => reason?.includes(line));
   const head = untouched
     ? 'not begun: nothing was done to it'
-    : `not finished${reason === undefined ? '' : `: ${reason}`}`;
+    : `not finished${reason === undefined || isTold ? '' : `: ${reason}`}`;
   const byHandLines = byHand.length === 0 && !untouched ? ['nothing, before the action is started again'] : byHand;
   const lines = [
     head,
     ...part('done', done),
+    ...proofs,
     ...part('failed', failed),
     ...part('not begun', notBegun),
     ...part('by hand', byHandLines),
   ];
-  return { step, subject: name, verbosity: 1, text: lines.join('\n') };
+  return [{ step, subject: name, verbosity: 1, text: lines.join('\n') }];
 }
 
 /** The action's flows on these nodes with their steps, by name, in the order in which they ran. */

@@ -1,4 +1,6 @@
+import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { decommissionLabel } from '#conductor/teardown/kubernetes/node-labels.ts';
 import { nodeStepDefaults } from '#conductor/teardown/kubernetes/node-steps.ts';
 
 /** One step of a node's teardown, as an operator reads it before. */
@@ -20,6 +22,8 @@ interface StepWork {
   readonly revisionId: number;
   /** Nothing is on it that has to be released first. */
   readonly isFree: boolean;
+  /** Its deploy interface is fake: no ramdisk boots. */
+  readonly isFake: boolean;
 }
 
 /** All that is done to a node, in order, with what each failure leaves behind. Pure. */
@@ -37,6 +41,8 @@ export function describeSteps(work: StepWork): TeardownStepView[] {
 }
 
 const again = 'mend what stands in the way and start the action again: it finds done what is done';
+const keepsLabel = (node: string): string =>
+  `by hand, in this order: kubectl label node ${node} ${decommissionLabel}-, kubectl uncordon ${node}`;
 
 function drainAndLabels({ node, teardown: { timeouts } }: StepWork): TeardownStepView[] {
   const { drainTimeout, drainGracePeriod, clearLabelsTimeout } = timeouts;
@@ -78,11 +84,11 @@ function shutdownKubelet({ node }: StepWork): TeardownStepView {
     step: 'cluster.shutdown_kubelet',
     does: `labels ${node} promenade-decomission=enabled, upon which the daemon set stops its kubelet`,
     timeout: nodeStepDefaults.shutdownKubeletTimeout,
-    on_failure: 'is told, and holds nothing up: the machine is powered off next',
+    on_failure: `is told, and holds nothing up: the machine is powered off next; to have ${node} back all the same, ${keepsLabel(node)}`,
   };
 }
 
-function destroy({ node, teardown, isFree }: StepWork): TeardownStepView[] {
+function destroy({ node, teardown, isFree, isFake }: StepWork): TeardownStepView[] {
   const release: TeardownStepView = {
     step: 'deleted',
     does: 'powers it off, takes its ports off the tenant network, releases its instance and reservation',
@@ -91,7 +97,9 @@ function destroy({ node, teardown, isFree }: StepWork): TeardownStepView[] {
   };
   const wipe: TeardownStepView = {
     step: 'wipe',
-    does: `boots the ramdisk on the cleaning network and erases ${teardown.preserveLocalStorage ? 'the OS disk alone' : 'all local storage'}, read back as proof; powers it off; signs a receipt`,
+    does: isFake
+      ? simulatedWipe
+      : `boots the ramdisk on the cleaning network and erases ${teardown.preserveLocalStorage ? 'the OS disk alone' : 'all local storage'}, read back as proof; powers it off; signs a receipt`,
     timeout: null,
     on_failure: `the action ends; ${node} is in 'clean failed' and in maintenance, never available; some of its disks may hold data still, which the report and the node's logs tell; ${again}`,
   };

@@ -1,5 +1,6 @@
 import type { JsonObject } from '#conductor/db/schema/node.ts';
 import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
+import { type DiskMarks, matchDisks } from '#conductor/inspection/match-disks.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
@@ -38,27 +39,28 @@ export function describeWipe({ disks, osDisk, properties }: Machine, preserve: b
       : [];
   if (disks === undefined) return { wiped: [], kept: [], remarks: [...unknownOs, 'the node was never inspected'] };
   const skip = skipListOf(properties);
-  const views = disks
-    .filter(({ type }) => type === 'disk')
-    .map((disk): PlannedDiskView => {
-      const { name, serial, wwn, model, sizeBytes } = disk;
-      const holdsOs = osDisk?.disks.some((each) => isSame(each, disk)) === true;
-      const kept = skip.isSkipped(disk)
-        ? 'it is on the skip list'
-        : preserve && !holdsOs
-          ? 'local storage is preserved'
-          : null;
-      return { name, serial, wwn, model, size_bytes: sizeBytes || null, holds_os: holdsOs, kept };
-    });
-  const missing = (osDisk?.disks ?? []).filter((each) => !disks.some((disk) => isSame(each, disk)));
+  const whole = disks.filter(({ type }) => type === 'disk');
+  const { pairs, unmet } = matchDisks((osDisk?.disks ?? []).map(marksOf), whole.map(marksOf));
+  const ofOs = new Set([...pairs.keys()].map(({ device }) => device));
+  const views = whole.map((disk): PlannedDiskView => {
+    const { name, serial, wwn, model, sizeBytes } = disk;
+    const holdsOs = ofOs.has(name);
+    const kept = skip.isSkipped(disk)
+      ? 'it is on the skip list'
+      : preserve && !holdsOs
+        ? 'local storage is preserved'
+        : null;
+    return { name, serial, wwn, model, size_bytes: sizeBytes || null, holds_os: holdsOs, kept };
+  });
   return {
     wiped: views.filter(({ kept }) => kept === null),
     kept: views.filter(({ kept }) => kept !== null),
     remarks: [
       ...unknownOs,
       ...skip.remarks,
-      ...missing.map(
-        ({ name, serial }) => `the last inventory does not have the OS disk ${name} (serial ${serial ?? 'unknown'})`,
+      ...unmet.map(
+        ({ device, serial }) =>
+          `the last inventory does not have the OS disk ${device} (serial ${serial ?? 'unknown'})`,
       ),
     ],
   };
@@ -73,9 +75,6 @@ function skipListOf(properties: JsonObject) {
   }
 }
 
-/** By what is known of both; names change from boot to boot. */
-function isSame(recorded: DiskIdentity, disk: KnownDisk): boolean {
-  if (recorded.serial !== null && disk.serial !== null) return recorded.serial === disk.serial;
-  if (recorded.wwn !== null && disk.wwn !== null) return recorded.wwn === disk.wwn;
-  return recorded.name === disk.name;
+function marksOf({ name, serial, wwn, model }: DiskIdentity | KnownDisk): DiskMarks {
+  return { device: name, serial, wwn, model };
 }

@@ -32,7 +32,10 @@ test('each node is found, or told to be unknown, and what concerns all is told o
     etcd: [{ cluster: 'main', members: null }],
     wrong: [expect.stringContaining('not-in-cluster-ok')],
   });
-  expect(found.wrong).toEqual([expect.stringContaining("etcd cluster main can't be asked now")]);
+  expect(found.wrong).toEqual([
+    expect.stringContaining('no daemon set of kubelet-shutdown.yaml'),
+    expect.stringContaining("etcd cluster main can't be asked now"),
+  ]);
 });
 
 test('a server that does not answer is asked for one of them, and told once', async () => {

@@ -10,8 +10,11 @@ import { withCluster } from '#conductor/teardown/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/teardown/etcd/plan-removal.ts';
 import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { isCordoned, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
+import { hasDaemonSet } from '#conductor/teardown/kubernetes/daemon-sets.ts';
+import { nodeStepDefaults } from '#conductor/teardown/kubernetes/node-steps.ts';
 import { isUnknownNode, listPodsOf, readNode } from '#conductor/teardown/kubernetes/objects.ts';
 import { withSharedCluster } from '#conductor/teardown/kubernetes/share-cluster.ts';
+import { kubeletShutdown } from '#conductor/teardown/kubernetes/shutdown-kubelet.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -96,6 +99,7 @@ async function lookAtKubernetes(
   if (lacks !== undefined) return { nodes: new Map(), wrong: [lacks] };
   const nodes = new Map<string, { found: KubernetesLook; wrong: string[] }>();
   const unreachable = new Set<string>();
+  const missing: string[] = [];
   // who does not answer for one is not asked for hundreds
   const goOn = () => unreachable.size === 0;
   try {
@@ -104,20 +108,34 @@ async function lookAtKubernetes(
         try {
           nodes.set(name, await lookAtNode(cluster, name, notInClusterOk));
         } catch (error) {
-          if (!(error instanceof AppError)) throw error;
-          unreachable.add(errorChain(error));
+          unreachable.add(whyNotAsked(error));
         }
       };
       const [first, ...others] = names;
       if (first !== undefined) await look(first);
       if (goOn()) await inParallel(others, look, { atOnce, goOn });
+      if (goOn()) missing.push(...(await missesDaemonSet(cluster)));
     });
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    unreachable.add(errorChain(error));
+    unreachable.add(whyNotAsked(error));
   }
   const [why] = unreachable;
-  return { nodes, wrong: why === undefined ? [] : [`Kubernetes can't be asked now: ${why}`] };
+  return { nodes, wrong: [...missing, ...(why === undefined ? [] : [`Kubernetes can't be asked now: ${why}`])] };
+}
+
+/** @throws what is nobody's silence */
+function whyNotAsked(error: unknown): string {
+  if (error instanceof AppError) return errorChain(error);
+  if (error instanceof DOMException && error.name === 'TimeoutError') return `no answer within ${lookMs / 1000} s`;
+  throw error;
+}
+
+async function missesDaemonSet(cluster: Cluster): Promise<string[]> {
+  if (await hasDaemonSet(cluster, kubeletShutdown, AbortSignal.timeout(lookMs))) return [];
+  const { shutdownKubeletTimeout: seconds } = nodeStepDefaults;
+  return [
+    `no daemon set of kubelet-shutdown.yaml: cluster.shutdown_kubelet waits ${seconds} s in vain; kubectl apply -f kubelet-shutdown.yaml`,
+  ];
 }
 
 async function lookAtNode(cluster: Cluster, name: string, notInClusterOk: boolean) {
@@ -132,7 +150,7 @@ async function lookAtNode(cluster: Cluster, name: string, notInClusterOk: boolea
     };
   } catch (error) {
     if (!isUnknownNode(error)) throw error;
-    const hint = `${errorChain(error)} (not-in-cluster-ok=true, if it was never part of it)`;
+    const hint = `${errorChain(error)} (--param not-in-cluster-ok=true, if it was never part of it)`;
     return { found: { ...unknown, is_member: false }, wrong: notInClusterOk ? [] : [hint] };
   }
 }

@@ -7,7 +7,14 @@ import { teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { type DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
-const work = { node: 'n1', teardown: teardownOrder, etcdClusters: ['kubernetes'], revisionId: 7, isFree: false };
+const work = {
+  node: 'n1',
+  teardown: teardownOrder,
+  etcdClusters: ['kubernetes'],
+  revisionId: 7,
+  isFree: false,
+  isFake: false,
+};
 const names = (more: Partial<typeof work> = {}) => describeSteps({ ...work, ...more }).map(({ step }) => step);
 
 test('the steps stand in the order in which they run, without those of clusters that there are not', () => {
@@ -35,6 +42,11 @@ test('each step says what its failure leaves behind, and its own time limit', ()
   expect(steps[0]).toMatchObject({ timeout: 3600, does: expect.stringContaining('1800 s each') as unknown });
   expect(steps[0]?.on_failure).toContain('nothing was destroyed');
   expect(steps.find(({ step }) => step === 'wipe')?.on_failure).toContain('never available');
+});
+
+test('what can not be wiped is told to be a rehearsal', () => {
+  const wipe = describeSteps({ ...work, isFake: true }).find(({ step }) => step === 'wipe');
+  expect(wipe?.does).toBe('simulated (deploy_interface fake): no disk is touched, no receipt');
 });
 
 const { disks } = InventoryDocument.parse({

@@ -1,6 +1,8 @@
 import type { ConductorContext } from '#conductor/context.ts';
+import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { latestInventory } from '#conductor/inspection/inventory-store.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
+import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
 import { findObstacles } from '#conductor/sites/actions/refuse-teardown.ts';
 import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
@@ -85,23 +87,32 @@ async function viewNode(
     readonly refused: string | null;
   },
 ): Promise<TeardownNodeView> {
-  const { revisionId } = plan;
+  const { site, revisionId } = plan;
   const row = await findNode(context.db, node);
   const inventory = row && (await latestInventory(context.db, row.uuid));
-  const machine = { disks: inventory?.disks, osDisk: row?.osDisk ?? null, properties: row?.properties ?? {} };
+  const machine = {
+    disks: inventory?.disks,
+    osDisk: row ? await trustedOsDisk(context.db, row) : null,
+    properties: row?.properties ?? {},
+  };
   const state = row?.provisionState ?? null;
+  const driver = site.nodes.get(node)?.driver ?? '';
+  const isFake = fakesFlow('wipe', row ?? { driver, deployInterface: null });
   return {
     name: node,
     provision_state: state,
     refused,
     ...look,
     disks_seen_at: inventory?.collectedAt.toISOString() ?? null,
-    disks: describeWipe(machine, teardown.preserveLocalStorage),
+    disks: isFake
+      ? { wiped: [], kept: [], remarks: [simulatedWipe] }
+      : describeWipe(machine, teardown.preserveLocalStorage),
     steps: describeSteps({
       node,
       teardown,
       revisionId,
       etcdClusters: etcd.etcdClusters.map(({ name }) => name),
+      isFake,
       isFree: state === null || state === 'enroll' || state === 'manageable' || state === 'available',
     }),
   };

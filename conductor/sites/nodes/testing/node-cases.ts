@@ -43,6 +43,8 @@ export const nodeStanding = (more: Partial<NodeStanding> = {}): NodeStanding => 
   retired: false,
   retiredReason: null,
   lastError: null,
+  driver: 'redfish',
+  deployInterface: null,
   ...more,
 });
 
