@@ -6,13 +6,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { readClientSettings } from '#conductor/cli/client-settings.ts';
+import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { isRetryable } from '#shared/errors/app-error.ts';
 import { createBmcCertificate } from '#test/simulators/redfish/certificate.ts';
 
 const tls = createBmcCertificate('127.0.0.1');
 const seen: (string | undefined)[] = [];
+let failsWith = 0;
 const server = createServer(tls, (request, response) => {
   seen.push(request.headers.authorization);
   if (request.headers.authorization === 'Bearer wrong') response.statusCode = 401;
+  if (failsWith > 0) response.statusCode = failsWith;
   response.end(response.statusCode === 401 ? '{"error_message": {"faultstring": "Who?"}}' : '{"nodes": []}');
 });
 let url: string;
@@ -51,4 +55,20 @@ test('wrong credentials are told without repeating them', async () => {
   await expect(refused).rejects.toThrow(
     /^Who\?\n→ it does not know this token: that of BATON_TOKEN, which wins over BATON_TOKEN_FILE$/,
   );
+});
+
+test('only what may pass ends with 3; whoever watches looks again at every fault of the server', async () => {
+  const exits: Record<number, number> = {};
+  try {
+    for (failsWith of [409, 500, 502, 503, 504]) {
+      const error = await client({}, true)
+        .call('GET', '/v1/nodes')
+        .catch((cause: unknown) => cause);
+      exits[failsWith] = exitCodeOf(error);
+      expect(isRetryable(error)).toBe(failsWith >= 500);
+    }
+  } finally {
+    failsWith = 0;
+  }
+  expect(exits).toEqual({ 409: 1, 500: 1, 502: 3, 503: 3, 504: 3 });
 });

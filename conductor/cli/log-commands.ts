@@ -5,10 +5,10 @@ import {
   type CommandInput,
   pathOperand,
   textOption,
+  usageError,
 } from '#conductor/cli/command.ts';
 import { print } from '#conductor/cli/print.ts';
 import { formatBytes } from '#conductor/cli/render-flow.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 async function logs(context: CommandContext, input: CommandInput): Promise<void> {
   const flow = textOption(input, 'flow');
@@ -23,7 +23,7 @@ async function logs(context: CommandContext, input: CommandInput): Promise<void>
   }
   const file = asked ?? fileName;
   await writeFile(file, content).catch((cause: unknown) => {
-    throw new AppError('invalid_argument', `-o: write ${file}`, { cause });
+    throw usageError(`-o: write ${file}`, { cause });
   });
   print(context, input, {
     json: { file, bytes: content.length },

@@ -11,7 +11,7 @@ import { sealEnvelope } from '#conductor/receipts/envelope.ts';
 import { fingerprintOf } from '#conductor/receipts/key-text.ts';
 import { erasedDisk, receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
 import { systemClock } from '#shared/clock.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 const pair = generateKeyPairSync('ed25519');
 const pem = pair.publicKey.export({ type: 'spki', format: 'pem' }).toString();
@@ -133,5 +133,34 @@ test('show and key write files that verify', async () => {
   expect(await baton(['receipt', 'key'])).toBe(pem);
   expect(await baton(['receipt', 'key', 'a'.repeat(64)])).toBe('Retired: 2026-02-01T00:00:00.000Z\nOLD\n');
   expect(JSON.parse(await baton(['receipt', 'key', '-o', 'json']))).toEqual(keys);
-  await expect(baton(['receipt', 'key', 'b'])).rejects.toThrow('there is no receipt key b');
+  await expect(baton(['receipt', 'key', 'z'])).rejects.toThrow('there is no receipt key z');
+});
+
+test('a key is named by its beginning, where only one begins so', async () => {
+  expect(await baton(['receipt', 'key', 'AAAA'])).toContain('OLD\n');
+  const twins = [...keys, { ...keys[0], fingerprint: `ab${'c'.repeat(62)}` }];
+  const twinned = { ...client, call: () => Promise.resolve({ keys: twins }) };
+  const connect = () => ({ client: twinned, openConsole: () => Promise.resolve() });
+  await expect(baton(['receipt', 'key', 'a'], connect)).rejects.toThrow(/\d receipt keys begin with a: aaa/);
+  expect(await baton(['receipt', 'key', 'ab'], connect)).toContain('OLD\n');
+});
+
+test('--out writes over nothing else, and again what is there', async () => {
+  await writeFile(path('other.json'), 'another receipt');
+  const over = await baton(['receipt', 'show', receipt.id, '--out', path('other.json')]).catch((e: unknown) => e);
+  expect(over).toMatchObject({ message: expect.stringContaining('is there already, with something else') as unknown });
+  expect(exitCodeOf(over)).toBe(2);
+  expect(await readFile(path('other.json'), 'utf8')).toBe('another receipt');
+  for (const _ of [1, 2]) await baton(['receipt', 'show', receipt.id, '--out', path('same.json')]);
+  await baton(['receipt', 'show', receipt.id, '--out', '/dev/null']);
+  const nowhere = await baton(['receipt', 'show', receipt.id, '--out', '/nowhere/x']).catch((e: unknown) => e);
+  expect(errorChain(nowhere)).toBe('--out: write /nowhere/x: ENOENT: no such file or directory');
+});
+
+test('who names a node in place of a receipt is told how to find it', async () => {
+  const unknown = { ...client, download: () => Promise.reject(new AppError('not_found', 'no receipt worker21')) };
+  const connect = () => ({ client: unknown, openConsole: () => Promise.resolve() });
+  await expect(baton(['receipt', 'show', 'worker21'], connect)).rejects.toThrow(
+    'no receipt worker21\n→ baton receipt list --node worker21',
+  );
 });

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -6,12 +5,13 @@ import {
   type CommandInput,
   numberOption,
   pathOperand,
+  requiredOption,
   textOption,
-  usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
 import { readInputFile } from '#conductor/cli/read-input-file.ts';
 import { receiptLines } from '#conductor/cli/receipt-text.ts';
+import { writeNewFile } from '#conductor/cli/write-new-file.ts';
 import { keyFile, readPublicKeys } from '#conductor/receipts/key-text.ts';
 import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/receipts/receipt-view.ts';
 import { parseReceipt, verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
@@ -46,7 +46,7 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
 }
 
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
-  const { content } = await context.client.download(`${receiptsPath}/${pathOperand(input)}`);
+  const { content } = await context.client.download(`${receiptsPath}/${pathOperand(input)}`).catch(adviseList(input));
   const text = new TextDecoder().decode(content);
   const out = textOption(input, 'out');
   if (out === '-') {
@@ -55,7 +55,7 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   }
   const envelope = JSON.parse(text) as Json;
   if (out !== undefined) {
-    await writeOut(out, text);
+    await writeNewFile('--out', out, text);
     print(context, input, { json: { file: out }, text: `${out}: baton receipt verify ${out} --key KEYFILE\n` });
     return;
   }
@@ -64,19 +64,28 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   print(context, input, { json: envelope, text: `${[...receiptLines(receipt), remark].join('\n')}\n` });
 }
 
-async function writeOut(file: string, text: string): Promise<void> {
-  await writeFile(file, text).catch((cause: unknown) => {
-    throw usageError(`--out: write ${file}`, { cause });
-  });
+/** Who names a node in place of a receipt is told how to find it. */
+function adviseList({ operands: [wanted = ''] }: CommandInput): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+    const { code, message, details } = error;
+    throw new AppError(code, `${message}\n→ baton receipt list --node ${wanted}`, { details });
+  };
+}
+
+/** @throws AppError `invalid_argument` when several begin so */
+function keysBeginning(keys: readonly ReceiptKeyAnswer[], wanted: string): ReceiptKeyAnswer | undefined {
+  const found = keys.filter(({ fingerprint }) => fingerprint.startsWith(wanted.toLowerCase()));
+  if (found.length < 2) return found[0];
+  const names = found.map(({ fingerprint }) => fingerprint).join(', ');
+  throw new AppError('invalid_argument', `${found.length} receipt keys begin with ${wanted}: ${names}`);
 }
 
 async function key(context: CommandContext, input: CommandInput): Promise<void> {
   const keys = ((await context.client.call('GET', keysPath))?.['keys'] ?? []) as readonly ReceiptKeyAnswer[];
   const [wanted] = input.operands;
   const chosen =
-    wanted === undefined
-      ? keys.find(({ retired_at: retired }) => retired === null)
-      : keys.find(({ fingerprint }) => fingerprint === wanted.toLowerCase());
+    wanted === undefined ? keys.find(({ retired_at: retired }) => retired === null) : keysBeginning(keys, wanted);
   if (!chosen) {
     const none = 'there is no key yet: the first wipe makes it, or baton receipt rotate-key';
     throw new AppError('not_found', wanted === undefined ? none : `there is no receipt key ${wanted}`);
@@ -86,7 +95,7 @@ async function key(context: CommandContext, input: CommandInput): Promise<void> 
     print(context, input, { json: wanted === undefined ? keys : chosen, text: keyFile(chosen) });
     return;
   }
-  await writeOut(out, keyFile(chosen));
+  await writeNewFile('--out', out, keyFile(chosen));
   print(context, input, { json: { ...chosen, file: out }, text: `${out}: key ${chosen.fingerprint}\n` });
 }
 
@@ -98,13 +107,7 @@ async function rotate(context: CommandContext, input: CommandInput): Promise<voi
 
 async function verify(context: CommandContext, input: CommandInput): Promise<void> {
   const [file = ''] = input.operands;
-  const keyFile = textOption(input, 'key');
-  if (keyFile === undefined) {
-    throw usageError(
-      "receipt verify: --key KEYFILE must be given: a receipt can't vouch for itself, whoever has forged it has signed it " +
-        'too; baton receipt key --out KEYFILE gets it from the conductor',
-    );
-  }
+  const keyFile = requiredOption(input, 'key');
   const keys = readPublicKeys(await readInputFile('--key', keyFile), keyFile);
   const text = await readInputFile('receipt verify', file);
   const { receipt, fingerprint } = verified(file, () => verifyReceipt(text, keys));
@@ -136,16 +139,17 @@ export const receiptCommands: readonly Command[] = [
   {
     words: 'receipt show',
     operands: ['RECEIPT'],
-    options: { out: { value: 'FILE', meaning: 'where to write the signed file; - = standard output' } },
+    options: { out: { value: 'FILE', meaning: 'a new file for the signed receipt; - = standard output' } },
     meaning: 'what a receipt says, or the signed file itself',
     run: show,
   },
   {
     words: 'receipt key',
     operands: ['[FINGERPRINT]'],
-    options: { out: { value: 'FILE', meaning: 'where to write it; default: standard output' } },
+    options: { out: { value: 'FILE', meaning: 'a new file for it; default: standard output' } },
     meaning: 'the public key that receipts are signed with, or an older one, as PEM',
-    details: 'With -o json all keys there have ever been.',
+    details:
+      'FINGERPRINT may be its beginning, as baton receipt list has it. With -o json all keys there have ever been.',
     run: key,
   },
   {
@@ -156,7 +160,15 @@ export const receiptCommands: readonly Command[] = [
   {
     words: 'receipt verify',
     operands: ['FILE'],
-    options: { key: { value: 'KEYFILE', meaning: 'must be given: the public key, or several, as PEM' } },
+    options: {
+      key: {
+        value: 'KEYFILE',
+        required:
+          "a receipt can't vouch for itself, whoever has forged it has signed it too; baton receipt key --out KEYFILE " +
+          'gets it from the conductor',
+        meaning: 'the public key, or several, as PEM',
+      },
+    },
     meaning: 'prove a receipt, without a conductor',
     details:
       'It ends with 0 only when one of the keys has signed exactly this file. Get the key by a way that you trust, and\n' +
