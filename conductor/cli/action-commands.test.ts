@@ -149,6 +149,16 @@ describe('other verbs', () => {
     expect(output).toContain('power on: the BMC does not answer');
   });
 
+  test('a node at work is not told as not started', async () => {
+    const [first = {}] = ntpFailedNodes;
+    const doing = 'taking it out of its clusters: cluster.drain';
+    const nodes = ['prepare', 'deploy', null].map((phase) => ({ ...first, phase, doing: phase && doing }));
+    const seat = createRecordingSeat(() => ({ nodes }));
+    const rows = (await seat.run('action', 'nodes', id)).split('\n').slice(1, 4);
+    expect(rows.map((row) => row.split(/\s+/)[1])).toEqual(['preparing', 'deploying', 'not_started']);
+    expect(rows[0]).toContain(doing);
+  });
+
   test('watch: asks only for notes that it has not seen, and tells each once', async () => {
     const note = (id: string, text: string) => ({
       note_id: id,
