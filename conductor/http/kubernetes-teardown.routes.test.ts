@@ -1,6 +1,10 @@
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { nodes } from '#conductor/db/schema/node.ts';
+import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { newBudget, newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
+import { addAvailableNode } from '#test/support/available-node.ts';
 import { type ApiAnswer, openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let small: SmallCluster;
@@ -113,6 +117,22 @@ test.each(['drain', 'clear-labels', 'shutdown-kubelet', 'remove-from-cluster'])(
     expect([unset.status, unset.text]).toEqual([500, expect.stringContaining('set BATON_KUBECONFIG')]);
   },
 );
+
+test('a node that a flow of a teardown works on is left to it', async () => {
+  const { db } = api.context;
+  const nodeUuid = await addAvailableNode(db, 'n1');
+  const flow = await db.transaction((tx) => insertFlow(tx, { nodeUuid, kind: 'decommission', steps: [] }));
+  for (const verb of ['drain', 'clear-labels', 'shutdown-kubelet', 'remove-from-cluster']) {
+    const { status, text } = await post(`/nodes/n1/${verb}`);
+    expect([status, text]).toEqual([
+      409,
+      expect.stringContaining(
+        `'${verb}' is not possible on node n1 while its decommission is under way (flow ${flow})`,
+      ),
+    ]);
+  }
+  await db.delete(nodes).where(eq(nodes.uuid, nodeUuid));
+});
 
 describe('clear-labels', () => {
   test('takes away what was added, and waits for the pods of daemon sets that needed it', async () => {
