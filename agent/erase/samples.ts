@@ -14,7 +14,7 @@ const ones = Buffer.alloc(sampleBytes, 0xff);
 const canaryCount = 64;
 
 /** Places looked at before and after: README.md tells what that many can show. About 16 s on a hard disk. */
-export const sampleCount = 2048;
+const sampleCount = 2048;
 
 /** A disk that answers no more than that can't be compared with what it held. */
 const maxUnreadable = 8;

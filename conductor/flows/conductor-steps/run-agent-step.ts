@@ -27,7 +27,7 @@ export const runAgentStep: Pick<ConductorStep, 'run' | 'resume'> = {
  * Sends the step under the flow step's uuid. An agent that has the command already (the answer or this conductor was
  * lost) answers with it and starts nothing.
  */
-export async function startAgentStep(
+async function startAgentStep(
   context: StepContext,
   args: Readonly<Record<string, unknown>>,
 ): Promise<ConductorStepOutcome> {
