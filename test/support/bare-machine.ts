@@ -36,18 +36,20 @@ export interface BareMachine {
  * Boots the ramdisk in QEMU, which starts the kernel itself and hands the agent's port out, and waits for its first
  * heartbeat.
  * @param folder for the serial console's log
+ * @param controllers QEMU's devices that disks are plugged into, beside the AHCI controller
  */
 export async function bootBareMachine(
   folder: string,
   disks: readonly BareDisk[],
   node: BareNode = {},
+  controllers: readonly string[] = [],
 ): Promise<BareMachine> {
   const kernel = resolve('build/ramdisk/vmlinuz');
   if (!existsSync(kernel)) throw new Error(`there is no ramdisk at ${kernel}: run npm run set-up first`);
   const conductor = await startFakeConductor();
   const port = await freePort();
   const serialLog = join(folder, 'serial.log');
-  const qemu = start('qemu-system-x86_64', qemuArguments({ kernel, disks, conductor, port, serialLog }));
+  const qemu = start('qemu-system-x86_64', qemuArguments({ kernel, disks, controllers, conductor, port, serialLog }));
   const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
   qemu.stdout.resume();
   let errors = '';
@@ -123,6 +125,7 @@ function commandPoster(
 function qemuArguments(machine: {
   readonly kernel: string;
   readonly disks: readonly BareDisk[];
+  readonly controllers: readonly string[];
   readonly conductor: FakeConductor;
   readonly port: number;
   readonly serialLog: string;
@@ -136,6 +139,7 @@ function qemuArguments(machine: {
     ['-kernel', machine.kernel, '-initrd', resolve('build/ramdisk/initrd.img'), '-append', parameters],
     ['-netdev', `user,id=net0,hostfwd=tcp:127.0.0.1:${machine.port}-:9999`],
     ['-device', 'virtio-net-pci,netdev=net0,mac=52:54:00:12:34:56', '-device', 'ich9-ahci,id=ahci0'],
+    ...machine.controllers.map((device) => ['-device', device]),
     ...machine.disks.map(({ name, file, device }) => [
       '-drive',
       `if=none,id=${name},format=raw,cache=unsafe,discard=unmap,file=${file}`,

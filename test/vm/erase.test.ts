@@ -90,3 +90,33 @@ test('nothing is left to read on its disks but on the one that was to be kept', 
   }
   expect((await readFile(file('kept'))).includes(secret)).toBe(true);
 });
+
+test('an NVMe namespace that is attached nowhere is not overlooked', async () => {
+  const namespaces = ['seen', 'unseen'];
+  for (const name of namespaces) await fillDisk(file(name), 32 * mib);
+  const hidden = await bootBareMachine(
+    folder,
+    namespaces.map((name, index) => ({
+      name,
+      file: file(name),
+      device: `nvme-ns,bus=nvme-a,nsid=${index + 1}${name === 'unseen' ? ',detached=on' : ''}`,
+    })),
+    {},
+    ['nvme-subsys,id=subsystem-a,nqn=a', 'nvme,id=nvme-a,serial=NVME-A,subsys=subsystem-a'],
+  );
+  try {
+    await expect(hidden.clean('erase_devices')).rejects.toThrow(
+      '/dev/nvme0-nsid2 (serial NVME-A) is an NVMe namespace with no device in this machine',
+    );
+    expect((await readFile(file('seen'))).includes(secret)).toBe(true);
+    const only = { disks: [{ name: '/dev/nvme0n1', serial: 'NVME-A' }] };
+    expect(await hidden.clean('erase_devices', { args: { only } })).toMatchObject({
+      erased: [{ device: '/dev/nvme0n1', method: 'nvme format, secure erase 1' }],
+      skipped: [{ device: '/dev/nvme0-nsid2', serial: 'NVME-A' }],
+    });
+  } finally {
+    await hidden.kill();
+  }
+  expect((await readFile(file('seen'))).includes(secret)).toBe(false);
+  expect((await readFile(file('unseen'))).includes(secret)).toBe(true);
+});
