@@ -1,20 +1,8 @@
 import { expect, test } from 'vitest';
 import { afterLook, type Deed, withDeeds } from '#conductor/teardown/deeds.ts';
+import { type ToldStep as Step, toldStep as step } from '#conductor/teardown/testing/told-step.ts';
 import { type ToldFlow, whatRemains } from '#conductor/teardown/what-remains.ts';
 
-type Step = ToldFlow['steps'][number];
-
-const step = (name: string, more: Partial<Step> = {}): Step => ({
-  interface: 'cluster',
-  step: name,
-  plugin: null,
-  phase: 'main',
-  state: 'succeeded',
-  output: null,
-  error: null,
-  waitingFor: null,
-  ...more,
-});
 const told = (deeds: readonly Deed[], sure = true) => {
   const report = withDeeds({ deeds: [], messages: [] }, deeds);
   return sure ? afterLook(report, []) : report;

@@ -1,18 +1,8 @@
 import { expect, test } from 'vitest';
 import { noteNode } from '#conductor/sites/actions/steps/report-teardown.ts';
+import { toldStep as step } from '#conductor/teardown/testing/told-step.ts';
 import type { ToldFlow } from '#conductor/teardown/what-remains.ts';
 
-const step = (name: string, more: Partial<ToldFlow['steps'][number]>): ToldFlow['steps'][number] => ({
-  interface: 'cluster',
-  step: name,
-  plugin: null,
-  phase: 'main',
-  state: 'succeeded',
-  output: null,
-  error: null,
-  waitingFor: null,
-  ...more,
-});
 const stuck: ToldFlow = {
   flow: { kind: 'decommission', state: 'failed' },
   steps: [
