@@ -68,7 +68,7 @@ export function argsInfo(schema: z.ZodType): ArgsInfo | undefined {
  * @throws AppError `invalid_argument` naming step and argument.
  */
 export function parseStepArgs<Args>(
-  step: Pick<StepDefinition<never, Args>, 'interface' | 'step' | 'args'>,
+  step: Pick<StepDefinition<never, Args>, 'step' | 'args'> & { readonly interface: string },
   args: unknown,
 ): Args {
   const parsed = step.args.safeParse(args ?? {});

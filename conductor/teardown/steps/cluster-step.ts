@@ -68,7 +68,7 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   options: ClusterStepOptions<Args>,
 ): Promise<ConductorStepOutcome> {
   const { step, every, mayFail = false, round } = options;
-  const args = parseStepArgs({ interface: 'deploy', step, args: options.args }, stepArgs(context));
+  const args = parseStepArgs({ interface: 'cluster', step, args: options.args }, stepArgs(context));
   const kept = keepReport(context);
   const waitFor = (reason: string): ConductorStepOutcome => {
     const leftMs = timeLeft(context, args.timeout);
