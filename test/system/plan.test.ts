@@ -82,6 +82,7 @@ test('a cleaning that was read then is not refused when its ramdisk tells the di
   expect(lost(known)).toEqual({
     [`disk-of-${mac}`]: 'deploy.erase_devices_metadata',
     'small-1': 'deploy.erase_devices_metadata',
+    'stick-1': 'deploy.erase_devices_metadata',
   });
   expect(known.hash).not.toBe(unknown.hash);
   const other = await startMachine([{ ...small, serial: 'put-in-since' }]);
