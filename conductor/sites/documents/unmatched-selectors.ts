@@ -1,7 +1,7 @@
 import { documentFault, fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
-import { type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
+import { labelKey, type NodeIndex } from '#conductor/sites/strategy/select-nodes.ts';
 import type { GroupDefinition, Selector } from '#conductor/sites/strategy/site-run.ts';
 
 /** Told one by one, with what was probably meant: to look for it among ten thousand names takes its time. */
@@ -44,10 +44,9 @@ interface Unmatched {
 function unmatchedOf(selector: Selector, index: NodeIndex): Unmatched[] {
   const among = (criterion: Exclude<Criterion, 'node_labels'>, table: ReadonlyMap<string, unknown>): Unmatched[] =>
     (selector[criterion] ?? []).flatMap((value, at) => (table.has(value) ? [] : [{ criterion, value, at }]));
-  const labels = (selector.node_labels ?? []).flatMap((label, at): Unmatched[] => {
-    const isThere = selectIndexed([{ node_labels: [label] }], index).length > 0;
-    return isThere ? [] : [{ criterion: 'node_labels', value: label.join(': '), at }];
-  });
+  const labels = (selector.node_labels ?? []).flatMap(([key, value], at): Unmatched[] =>
+    index.byLabel.has(labelKey(key, value)) ? [] : [{ criterion: 'node_labels', value: `${key}: ${value}`, at }],
+  );
   return [
     ...among('node_names', index.byName),
     ...among('node_tags', index.byTag),

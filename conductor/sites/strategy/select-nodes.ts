@@ -37,8 +37,8 @@ function file(table: Map<string, number[]>, key: string, position: number): void
   else if (positions.at(-1) !== position) positions.push(position);
 }
 
-/** No text of a document has U+0000. */
-function labelKey(key: string, value: string): string {
+/** In `byLabel`. No text of a document has U+0000. */
+export function labelKey(key: string, value: string): string {
   return `${key}\u0000${value}`;
 }
 
