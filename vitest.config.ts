@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirstSequencer } from './test/set-up/longest-first.ts';
 
+/** As long as a machine may take that has other work to do as well; what comes true at once is seen at once. */
+const poll = { timeout: 10_000 };
+
 /**
  * `unit` needs nothing but Node; `system` needs root and the lab's packages and images (`npm test` sets both up);
  * `interop` also a mirror with Debian 13, for the real counterparts.
@@ -16,6 +19,7 @@ export default defineConfig({
           include: ['{shared,agent,conductor,image-build,test}/**/*.test.ts'],
           exclude: ['test/{system,vm,interop}/**', '**/node_modules/**'],
           testTimeout: 30_000,
+          expect: { poll },
           hookTimeout: 60_000,
           maxWorkers: 2,
         },
@@ -26,6 +30,7 @@ export default defineConfig({
           globalSetup: 'test/set-up/memory-database.ts',
           include: ['test/{system,vm}/**/*.test.ts'],
           testTimeout: 900_000,
+          expect: { poll },
           hookTimeout: 900_000,
           maxWorkers: 2,
         },
@@ -36,6 +41,7 @@ export default defineConfig({
           globalSetup: 'test/set-up/memory-database.ts',
           include: ['test/interop/**/*.test.ts'],
           testTimeout: 900_000,
+          expect: { poll },
           hookTimeout: 900_000,
           maxWorkers: 2,
         },

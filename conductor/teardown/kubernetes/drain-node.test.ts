@@ -1,46 +1,33 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { drainNode } from '#conductor/teardown/kubernetes/drain-node.ts';
-import { openCluster } from '#conductor/teardown/kubernetes/open-cluster.ts';
+import { type OpenedCluster, openSmallCluster } from '#conductor/teardown/kubernetes/testing/open-small-cluster.ts';
 import { repeatRounds } from '#conductor/teardown/repeat-rounds.ts';
-import type { RoundMessage } from '#conductor/teardown/round.ts';
-import type { AppError } from '#shared/errors/app-error.ts';
 import { newBudget, newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
-import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 import { stopSeconds } from '#test/simulators/kubernetes/world.ts';
 
-let small: SmallCluster;
-let cluster: Cluster;
+let small: OpenedCluster;
 
 beforeEach(async () => {
-  small = await startSmallCluster();
-  cluster = await openCluster(small.kubeconfigFile, { requestTimeoutMs: 1_000 });
+  small = await openSmallCluster();
 });
-afterEach(async () => {
-  await cluster.close();
-  await small.close();
-});
+afterEach(() => small.close());
 
 const never = new AbortController().signal;
 
-function drain(timeoutMs = 8_000, gracePeriodSeconds = 1): Promise<readonly RoundMessage[]> {
-  return repeatRounds((signal) => drainNode(cluster, 'n1', { gracePeriodSeconds }, signal), {
+function drain(options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {}) {
+  return repeatRounds((signal) => drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1 }, signal), {
     what: 'drain of node n1',
-    timeoutMs,
+    timeoutMs: 20_000,
     everyMs: 300,
     signal: never,
+    ...options,
   });
 }
 
-/** The error of a drain that must not end well. */
-async function failure(timeoutMs: number): Promise<AppError & { readonly text: string }> {
-  const error = await drain(timeoutMs).then(
-    () => undefined,
-    (reason: unknown) => reason as AppError,
-  );
-  if (!error) throw new Error('the drain has ended well');
-  const messages = (error.details['messages'] ?? []) as RoundMessage[];
-  return Object.assign(error, { text: messages.map(({ message }) => message).join('\n') });
+/** One round, and what it tells. */
+async function look(): Promise<string> {
+  const { messages } = await drainNode(small.cluster, 'n1', { gracePeriodSeconds: 1 }, never);
+  return messages.map(({ message }) => message).join('\n');
 }
 
 test('an empty node is cordoned, and drained', async () => {
@@ -99,21 +86,23 @@ describe('a budget', () => {
     await small.addSet('web', 2);
     small.simulator.store.create('poddisruptionbudgets', newBudget('web-budget', 'web', 2));
     const [pod] = small.podsOn('n1');
-    const { code, message, text } = await failure(900);
-    expect(code).toBe('timeout');
-    expect(message).toContain('drain of node n1 has not ended within 0.9 s');
-    expect(text).toContain(
+    await expect(drain({ timeoutMs: 900 })).rejects.toMatchObject({
+      code: 'timeout',
+      message: expect.stringContaining('drain of node n1 has not ended within 0.9 s') as unknown,
+    });
+    expect(await look()).toContain(
       `Pod default/${pod?.metadata.name} may not be evicted now: PodDisruptionBudget default/web-budget`,
     );
     expect(small.podsOn('n1')).toHaveLength(1);
   });
 });
 
-test('pods that hang, and what holds them, are named at the timeout', async () => {
+test('pods that hang, and what holds them, are named', async () => {
   small.addPod({ name: 'hanging', node: 'n1', annotations: { [stopSeconds]: 'never' } });
   small.addPod({ name: 'held', node: 'n1', finalizers: ['example.org/hold'] });
   await small.settle();
-  const { text } = await failure(900);
+  await look();
+  const text = await look();
   expect(text).toMatch(/Pod default\/hanging is ending, due \S+ with 1 s of grace/);
   expect(text).toMatch(/Pod default\/held is ending.*held by its finalizers example\.org\/hold/);
 });
@@ -123,8 +112,8 @@ test('a kubelet that is silent is named as the reason', async () => {
   await small.settle();
   small.simulator.world.stopKubelet('n1');
   await expect.poll(() => small.node('n1')?.status).toMatchObject({ conditions: [{ status: 'Unknown' }] });
-  const { text } = await failure(600);
-  expect(text).toContain('the kubelet of node n1, which would confirm its end, does not report');
+  await look();
+  expect(await look()).toContain('the kubelet of node n1, which would confirm its end, does not report');
 });
 
 test('a pod of the same name that is another one is drained as well', async () => {
@@ -153,54 +142,59 @@ test('a server that is away for a while, slow, or out of sorts costs nothing but
 
 test('one that stays away is the reason of the timeout', async () => {
   small.simulator.goDown();
-  const { code, text } = await failure(500);
-  expect(code).toBe('timeout');
-  expect(text).toContain(`GET /api/v1/nodes/n1 at the Kubernetes API server ${small.simulator.server}`);
+  await expect(drain({ timeoutMs: 500 })).rejects.toMatchObject({
+    code: 'timeout',
+    details: {
+      messages: [
+        {
+          message: expect.stringContaining(
+            `GET /api/v1/nodes/n1 at the Kubernetes API server ${small.simulator.server}`,
+          ) as unknown,
+        },
+      ],
+    },
+  });
 });
 
 test('an old cluster has evictions of policy/v1beta1', async () => {
-  const old = await startSmallCluster({ eviction: 'v1beta1' });
-  const oldCluster = await openCluster(old.kubeconfigFile);
+  const old = await openSmallCluster({ eviction: 'v1beta1' });
   old.addPod({ name: 'web', node: 'n1' });
   await old.settle();
-  await repeatRounds((signal) => drainNode(oldCluster, 'n1', { gracePeriodSeconds: 0 }, signal), {
+  await repeatRounds((signal) => drainNode(old.cluster, 'n1', { gracePeriodSeconds: 0 }, signal), {
     what: 'drain',
-    timeoutMs: 5_000,
+    timeoutMs: 20_000,
     everyMs: 100,
     signal: never,
   });
   expect(old.simulator.requests.find(({ path }) => path.endsWith('/eviction'))?.body).toContain('policy/v1beta1');
-  await oldCluster.close();
   await old.close();
 });
 
 test('more pods than a page holds are all seen', async () => {
   small.simulator.store.create('nodes', newNode('n3'));
   for (let index = 0; index < 510; index += 1) small.addPod({ name: `p${index}`, node: 'n1', phase: 'Running' });
-  await drain(20_000, 0);
+  await drain();
   expect(small.podsOn('n1')).toEqual([]);
 });
 
 test('a node that the cluster has not is not found', async () => {
-  await expect(drainNode(cluster, 'n9', { gracePeriodSeconds: 0 }, never)).rejects.toMatchObject({ code: 'not_found' });
-  await expect(drainNode(cluster, '../pods', { gracePeriodSeconds: 0 }, never)).rejects.toMatchObject({
-    code: 'not_found',
-  });
+  for (const name of ['n9', '../pods']) {
+    await expect(drainNode(small.cluster, name, { gracePeriodSeconds: 0 }, never)).rejects.toMatchObject({
+      code: 'not_found',
+    });
+  }
 });
 
 test('whoever asked may leave: no further round begins, and a repeat ends it', async () => {
   small.addPod({ name: 'slow', node: 'n1', annotations: { [stopSeconds]: '1' } });
   await small.settle();
   const leaving = new AbortController();
-  const drained = repeatRounds((signal) => drainNode(cluster, 'n1', { gracePeriodSeconds: 1 }, signal), {
-    what: 'drain of node n1',
-    timeoutMs: 5_000,
-    everyMs: 100,
-    signal: leaving.signal,
+  const stop = small.simulator.store.subscribe(({ object }) => {
+    if (object.metadata.deletionTimestamp === undefined) return;
+    stop();
+    leaving.abort(new Error('the client hung up'));
   });
-  await expect.poll(() => small.podsOn('n1')[0]?.metadata.deletionTimestamp).toBeDefined();
-  leaving.abort(new Error('the client hung up'));
-  await expect(drained).rejects.toMatchObject({ code: 'aborted' });
+  await expect(drain({ signal: leaving.signal })).rejects.toMatchObject({ code: 'aborted' });
   await drain();
   expect(small.podsOn('n1')).toEqual([]);
 });

@@ -1,32 +1,25 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Deed } from '#conductor/teardown/deeds.ts';
-import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { leaveCluster } from '#conductor/teardown/kubernetes/leave-cluster.ts';
-import { openCluster } from '#conductor/teardown/kubernetes/open-cluster.ts';
 import { removeFromCluster } from '#conductor/teardown/kubernetes/remove-from-cluster.ts';
+import { type OpenedCluster, openSmallCluster } from '#conductor/teardown/kubernetes/testing/open-small-cluster.ts';
 import { newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
-import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 
 /** A node that was decommissioned, and hours later is to leave. */
 
-let small: SmallCluster;
-let cluster: Cluster;
+let small: OpenedCluster;
 let deeds: Deed[];
 
 beforeEach(async () => {
-  small = await startSmallCluster();
-  cluster = await openCluster(small.kubeconfigFile, { requestTimeoutMs: 5_000 });
+  small = await openSmallCluster();
   deeds = [];
 });
-afterEach(async () => {
-  await cluster.close();
-  await small.close();
-});
+afterEach(() => small.close());
 
 const never = new AbortController().signal;
 const leave = (name: string, mayBeGone = false) =>
   leaveCluster(
-    cluster,
+    small.cluster,
     name,
     {
       mayBeGone,
@@ -45,7 +38,7 @@ test('labels and pods that have come back since, and a lost cordon, do not keep 
   await small.settle();
   // of a machine that was switched off
   small.addPod({ name: 'ended', node: 'n3', owner: agents, phase: 'Failed' });
-  await expect(removeFromCluster(cluster, 'n3', never)).rejects.toMatchObject({ code: 'conflict' });
+  await expect(removeFromCluster(small.cluster, 'n3', never)).rejects.toMatchObject({ code: 'conflict' });
   await expect(leave('n3')).resolves.toMatchObject({ state: 'done' });
   expect(small.node('n3')).toBeUndefined();
   expect(deeds.map(({ kind, name }) => `${kind} ${name}`)).toEqual([

@@ -1,23 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { nodesPath } from '#conductor/teardown/kubernetes/objects.ts';
 import { openCluster } from '#conductor/teardown/kubernetes/open-cluster.ts';
+import { type OpenedCluster, openSmallCluster } from '#conductor/teardown/kubernetes/testing/open-small-cluster.ts';
 import { newNode } from '#test/simulators/kubernetes/scene.ts';
-import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 
-let small: SmallCluster;
-let cluster: Cluster;
-const leaving = new AbortController();
+let small: OpenedCluster;
 beforeEach(async () => {
-  small = await startSmallCluster({ token: 'a-token' });
-  cluster = await openCluster(small.kubeconfigFile, { requestTimeoutMs: 300 });
+  small = await openSmallCluster({ token: 'a-token' });
 });
-afterEach(async () => {
-  await cluster.close();
-  await small.close();
-});
+afterEach(() => small.close());
 
 async function kubeconfig(text: string): Promise<string> {
   const file = join(small.directory, 'other');
@@ -36,7 +29,7 @@ test('a kubeconfig that is none says what is wrong with it', async () => {
 });
 
 test('refusals have codes, and the server’s words', async () => {
-  const get = (path: string) => cluster.request('GET', path);
+  const get = (path: string) => small.cluster.request('GET', path);
   await expect(get('/api/v1/nodes/n9')).rejects.toMatchObject({
     code: 'not_found',
     message: `GET /api/v1/nodes/n9 at the Kubernetes API server ${small.simulator.server}: HTTP 404`,
@@ -66,22 +59,25 @@ test('refusals have codes, and the server’s words', async () => {
 
 test('a request that is not answered ends, and so does one that nobody waits for', async () => {
   small.simulator.inject({ path: /nodes$/, hang: true, times: 3 });
-  await expect(cluster.request('GET', nodesPath, { timeoutMs: 100 })).rejects.toThrow('no answer within 0.1 s');
-  await expect(cluster.request('GET', nodesPath)).rejects.toThrow('no answer within 0.3 s');
+  const hasty = await openCluster(small.kubeconfigFile, { requestTimeoutMs: 300 });
+  await expect(hasty.request('GET', nodesPath, { timeoutMs: 100 })).rejects.toThrow('no answer within 0.1 s');
+  await expect(hasty.request('GET', nodesPath)).rejects.toThrow('no answer within 0.3 s');
+  await hasty.close();
   const hungUp = new AbortController();
-  const request = cluster.request('GET', nodesPath, { signal: hungUp.signal });
+  const request = small.cluster.request('GET', nodesPath, { signal: hungUp.signal });
   hungUp.abort();
   await expect(request).rejects.toMatchObject({ code: 'aborted' });
 });
 
 test('connections are used again', async () => {
-  for (let index = 0; index < 9; index += 1) await cluster.request('GET', nodesPath);
+  for (let index = 0; index < 9; index += 1) await small.cluster.request('GET', nodesPath);
   // the next request may begin a moment before the last one's connection is free
   expect(small.simulator.connectionCount()).toBeLessThan(4);
 });
 
 test('a watch goes on after its end, after what it missed was forgotten, and after an outage', async () => {
-  const { simulator } = small;
+  const { simulator, cluster } = small;
+  const leaving = new AbortController();
   let changes = 0;
   cluster.watch(nodesPath, {}, leaving.signal, () => {
     changes += 1;
@@ -89,7 +85,7 @@ test('a watch goes on after its end, after what it missed was forgotten, and aft
   const grows = async (act: () => void): Promise<void> => {
     const before = changes;
     act();
-    await expect.poll(() => changes, { timeout: 10_000 }).toBeGreaterThan(before);
+    await expect.poll(() => changes).toBeGreaterThan(before);
   };
   await expect.poll(() => simulator.watchCount()).toBe(1);
   await grows(() => simulator.store.create('nodes', newNode('n3')));
@@ -100,7 +96,7 @@ test('a watch goes on after its end, after what it missed was forgotten, and aft
   simulator.store.create('nodes', newNode('n5'));
   simulator.store.compact();
   await grows(() => simulator.comeBack());
-  await expect.poll(() => simulator.watchCount(), { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => simulator.watchCount()).toBe(1);
   leaving.abort();
   await expect.poll(() => simulator.watchCount()).toBe(0);
 });
