@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { drainNode } from '#conductor/teardown/kubernetes/drain-node.ts';
-import { type OpenedCluster, openSmallCluster } from '#conductor/teardown/kubernetes/testing/open-small-cluster.ts';
 import { repeatRounds } from '#conductor/teardown/repeat-rounds.ts';
 import { newBudget, newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
 import { stopSeconds } from '#test/simulators/kubernetes/world.ts';
+import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
 
 let small: OpenedCluster;
 

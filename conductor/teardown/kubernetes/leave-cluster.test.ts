@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Deed } from '#conductor/teardown/deeds.ts';
 import { leaveCluster } from '#conductor/teardown/kubernetes/leave-cluster.ts';
 import { removeFromCluster } from '#conductor/teardown/kubernetes/remove-from-cluster.ts';
-import { type OpenedCluster, openSmallCluster } from '#conductor/teardown/kubernetes/testing/open-small-cluster.ts';
 import { newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
+import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
 
 /** A node that was decommissioned, and hours later is to leave. */
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nodesPath } from '#conductor/teardown/kubernetes/objects.ts';
 import { openCluster } from '#conductor/teardown/kubernetes/open-cluster.ts';
-import { type OpenedCluster, openSmallCluster } from '#conductor/teardown/kubernetes/testing/open-small-cluster.ts';
 import { newNode } from '#test/simulators/kubernetes/scene.ts';
+import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
 
 let small: OpenedCluster;
 beforeEach(async () => {

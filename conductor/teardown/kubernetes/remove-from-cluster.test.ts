@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { drainNode } from '#conductor/teardown/kubernetes/drain-node.ts';
 import { isUnknownNode, readNode } from '#conductor/teardown/kubernetes/objects.ts';
 import { removeFromCluster } from '#conductor/teardown/kubernetes/remove-from-cluster.ts';
-import { type OpenedCluster, openSmallCluster } from '#conductor/teardown/kubernetes/testing/open-small-cluster.ts';
 import { newNode } from '#test/simulators/kubernetes/scene.ts';
+import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
 
 let small: OpenedCluster;
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyDaemonSet } from '#conductor/teardown/kubernetes/apply-daemon-set.ts';
 import { shutdownKubelet } from '#conductor/teardown/kubernetes/shutdown-kubelet.ts';
-import { type OpenedCluster, openSmallCluster } from '#conductor/teardown/kubernetes/testing/open-small-cluster.ts';
+import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
 
 let small: OpenedCluster;
 
