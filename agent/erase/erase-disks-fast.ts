@@ -1,9 +1,11 @@
 import type { AgentContext } from '#agent/context.ts';
 import { type EraseServices, eraseDisk, type OnErased, readAbilities } from '#agent/erase/erase-disk.ts';
-import { createProgress, eraseEach, type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/erase-disks.ts';
+import { eraseEach } from '#agent/erase/erase-each.ts';
 import { eraseMetadata, verifyLooksEmpty } from '#agent/erase/erase-metadata.ts';
 import { planErase } from '#agent/erase/erase-methods.ts';
 import { type EraseOptions, readEraseOptions } from '#agent/erase/erase-options.ts';
+import { createProgress } from '#agent/erase/erase-progress.ts';
+import { type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
 import { sharesHardware } from '#agent/erase/twin-disks.ts';
 import type { BlockDevice } from '#agent/storage/block-device.ts';
 import { errorChain } from '#shared/errors/app-error.ts';

@@ -1,17 +1,17 @@
-import type { AgentContext } from '#agent/context.ts';
-import { chooseDisks, isDisk, isErasable, leftAlone, nameDisk } from '#agent/erase/choose-disks.ts';
-import { type DisksToErase, type MachineDisks, machineDisks } from '#agent/erase/erase-disks.ts';
+import { isDisk, isErasable, leftAlone, nameDisk } from '#agent/erase/choose-disks.ts';
 import type { EraseOptions } from '#agent/erase/erase-options.ts';
-import { probeContents, refuseSharedFileSystems } from '#agent/erase/probe-contents.ts';
+import {
+  type DisksToErase,
+  freeDisks,
+  type MachineDisks,
+  machineDisks,
+  type PrepareContext,
+  surveyDisks,
+} from '#agent/erase/prepare-disks.ts';
 import { refuseSharedStorage } from '#agent/erase/refuse-shared-storage.ts';
-import { refuseUsedDisks } from '#agent/erase/refuse-used-disks.ts';
-import { reviveDisk } from '#agent/erase/revive-disk.ts';
-import { refuseTwins } from '#agent/erase/twin-disks.ts';
 import type { ReadBytes } from '#agent/storage/lvm-label.ts';
 import { surveyStorage } from '#agent/storage/storage-claims.ts';
-import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
-import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
@@ -28,19 +28,16 @@ export interface SurveyedMachine extends MachineDisks {
  * @throws AppError `storage_error` naming the disk that was looked for, or what a disk to be kept shares with it.
  */
 export async function prepareOsDisk(
-  context: Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal' | 'node' | 'reportProgress'>,
+  context: PrepareContext,
   options: EraseOptions,
   only: OsDisk,
   machine: SurveyedMachine = machineDisks,
 ): Promise<DisksToErase> {
   const { run, log } = context;
-  const isSkipped = readSkipList(context.node.properties);
-  await waitForUdev(run);
-  const devices = await machine.list(run);
+  const { devices, ...chosen } = await surveyDisks(context, { skipReadOnly: true, skipUnusable: true }, machine);
   const erasable = devices.filter(isErasable);
   const disks = findOsDisks(erasable, only);
   const kept = devices.filter(isDisk).filter((disk) => !disks.includes(disk));
-  const chosen = chooseDisks(devices, isSkipped, { skipReadOnly: true, skipUnusable: true });
   const refused = chosen.skipped.find(({ device }) => disks.some(({ name }) => name === device));
   if (refused) {
     throw new AppError(
@@ -48,12 +45,9 @@ export async function prepareOsDisk(
       `the operating system's disk ${refused.device} can't be wiped: ${refused.reason}`,
     );
   }
-  refuseTwins(disks, kept);
-  refuseUsedDisks(disks, kept);
-  await Promise.all(disks.map((disk) => reviveDisk(context, disk)));
-  refuseSharedStorage(await surveyStorage(run, erasable, machine.readBytes), disks, kept, only.array_uuid);
-  if (!options.wipeSharedFileSystems) refuseSharedFileSystems(await probeContents(run, disks));
-  await machine.stopArraysOn(run, disks, log);
+  await freeDisks(context, { disks, kept }, options, machine, async () => {
+    refuseSharedStorage(await surveyStorage(run, erasable, machine.readBytes), disks, kept, only.array_uuid);
+  });
   // what is dead today may be back at the next deploy, which must know that it is to be left alone
   const told = chosen.skipped.filter(({ reason }) => reason !== skipReasons.noCapacity);
   const preserved = kept

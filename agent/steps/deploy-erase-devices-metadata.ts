@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
-import { type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/erase-disks.ts';
 import { eraseMetadata, verifyLooksEmpty } from '#agent/erase/erase-metadata.ts';
 import { readEraseOptions } from '#agent/erase/erase-options.ts';
+import { type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 import type { SkippedDisk } from '#shared/wire/erase-result.ts';
 
