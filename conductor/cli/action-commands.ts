@@ -145,8 +145,8 @@ export const actionCommands: readonly Command[] = [
   {
     words: 'action pause',
     operands: one,
-    meaning: 'begin nothing new; nodes at work end their phase',
-    run: control('pause', 'pause asked for; nodes at work end their phase'),
+    meaning: 'begin nothing new; nodes at work end their phase, of a teardown the act they are at',
+    run: control('pause', 'pause asked for; nodes at work end their phase, of a teardown the act that they are at'),
   },
   { words: 'action unpause', operands: one, meaning: 'go on', run: control('unpause', 'it goes on') },
   {

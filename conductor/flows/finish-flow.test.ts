@@ -3,9 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { receipts } from '#conductor/db/schema/receipt.ts';
+import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
 import { finishFlow } from '#conductor/flows/finish-flow.ts';
 import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
+import { listHistory } from '#conductor/nodes/node-history.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
@@ -27,12 +29,21 @@ async function finish(
   kind: FlowKindName,
   provisionState: ProvisionState,
   retired: boolean,
-  wipe?: WipeWish,
+  { wipe, actionId }: { readonly wipe?: WipeWish; readonly actionId?: string } = {},
 ): Promise<ProvisionState> {
   const { db } = api.context;
   await db.update(nodes).set({ provisionState, retired });
-  await db.transaction((tx) => insertFlow(tx, { nodeUuid: uuid, kind, wipe, steps: [] }));
+  await db.transaction((tx) => insertFlow(tx, { nodeUuid: uuid, kind, wipe, actionId, steps: [] }));
   return finishOpen();
+}
+
+async function addAction(wanted: SiteActionRow['wanted']): Promise<string> {
+  const action = { id: 'A', name: 'redeploy_server', revisionId: 1, contextMarker: 'test', wanted } as const;
+  await api.context.db
+    .insert(siteActions)
+    .values(action)
+    .onConflictDoUpdate({ target: siteActions.id, set: { wanted } });
+  return action.id;
 }
 
 async function finishOpen(): Promise<ProvisionState> {
@@ -66,7 +77,7 @@ describe('of a wipe that is owed', () => {
 
   test('a wipe without receipt pays nothing, and does not make the node available', async () => {
     await owe();
-    expect(await finish('wipe', 'cleaning', false, all)).toBe('clean failed');
+    expect(await finish('wipe', 'cleaning', false, { wipe: all })).toBe('clean failed');
     expect(await owed()).toEqual(all);
     expect((await getNode(api.context.db, uuid)).lastError).toContain('without receipt none counts');
   });
@@ -102,6 +113,30 @@ describe('of a wipe that is owed', () => {
       expect(await finish(kind, from, false)).toBe('cleaning');
       const flow = await findOpenFlow(api.context.db, uuid);
       expect(flow).toMatchObject({ kind: 'wipe', wipe: all });
+      await api.context.db.delete(flows);
+    }
+  });
+
+  test.each([
+    ['pause', 'paused', false],
+    ['stop', 'stopped', false],
+    ['pause', 'paused', true],
+  ] as const)('is not begun for a site action that is to %s: %s, retired %s', async (wanted, why, retired) => {
+    const { db } = api.context;
+    await owe();
+    const actionId = await addAction(wanted);
+    expect(await finish('teardown', 'deleting', retired, { wipe: all, actionId })).toBe('manageable');
+    expect(await findOpenFlow(db, uuid)).toBeUndefined();
+    expect(await owed()).toEqual(all);
+    expect(await getNode(db, uuid)).toMatchObject({ targetProvisionState: null, lastError: null });
+    expect((await listHistory(db, uuid))[0]?.event).toBe(`its wipe is not begun: site action A is ${why}`);
+  });
+
+  test('is begun for one that goes on, or that is forgotten', async () => {
+    for (const actionId of [await addAction('run'), 'gone']) {
+      await owe();
+      expect(await finish('teardown', 'deleting', false, { wipe: all, actionId })).toBe('cleaning');
+      expect(await findOpenFlow(api.context.db, uuid)).toMatchObject({ kind: 'wipe', wipe: all, actionId });
       await api.context.db.delete(flows);
     }
   });

@@ -3,11 +3,12 @@ import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { endFlow } from '#conductor/flows/end-flow.ts';
-import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
-import { insertFlow, insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
-import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
+import { insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { cleanedEvent, followWith, restBeforeWipe } from '#conductor/flows/follow-flow.ts';
+import { planCleanup } from '#conductor/flows/plan-steps.ts';
 import { stepTitle } from '#conductor/flows/planned-step.ts';
 import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
 import { countFlow, countStep } from '#conductor/metrics/count-flow.ts';
@@ -18,7 +19,7 @@ import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
 import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
 import { whatRemains } from '#conductor/teardown/what-remains.ts';
-import { coveringWipe, pays } from '#conductor/teardown/wipe-wish.ts';
+import { pays } from '#conductor/teardown/wipe-wish.ts';
 import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -166,8 +167,10 @@ async function endInSuccess(
     lastError: null,
   });
   if (kind.next !== 'clean') return;
-  if (flow.wipe ?? node.owedWipe) await followWith(tx, { node, flow, kind: 'wipe' });
-  else if (node.automatedClean ?? context.config.automatedClean) {
+  if (flow.wipe ?? node.owedWipe) {
+    const rests = await restBeforeWipe(tx, { node: moved, flow, conductor });
+    if (!rests) await followWith(tx, { node, flow, kind: 'wipe' });
+  } else if (node.automatedClean ?? context.config.automatedClean) {
     await followWith(tx, { node, flow, kind: 'clean' });
   } else {
     await applyEvent(tx, moved, cleanedEvent(node, flow), { conductor, target: null });
@@ -195,30 +198,6 @@ async function noteInstance(tx: Transaction, node: NodeRow, { kind }: FlowRow): 
   if (kind !== 'deploy' && kind !== 'adopt') return;
   // what is adopted was not deployed by us: the disk of an instance before it may hold its data
   await updateNode(tx, node.uuid, { instanceCameUp: true, ...(kind === 'adopt' ? { osDisk: null } : {}) });
-}
-
-/** What a flow has promised to be followed by, for whom it was asked. */
-async function followWith(
-  tx: Transaction,
-  { node, flow, kind }: { readonly node: NodeRow; readonly flow: FlowRow; readonly kind: 'clean' | 'wipe' },
-): Promise<void> {
-  const isFake = fakesFlow(kind, node);
-  const why = isFake ? { isFake, withoutAgent: 'its deploy interface is fake' } : {};
-  const wipe = kind === 'wipe' ? (coveringWipe(flow.wipe, node.owedWipe) ?? undefined) : undefined;
-  const steps = planSteps(flowKinds[kind], { requested: [], wipe, ...why });
-  const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };
-  await insertFlow(tx, { nodeUuid: node.uuid, kind, ...asked, wipe, steps });
-}
-
-/**
- * A retired node gets no further instance: it rests where it can't be deployed (ironic-api.md §3.8). So does one that a
- * site action has wiped: it is in its cluster still, and in the pool it would be anybody's at once.
- */
-function cleanedEvent(
-  node: Pick<NodeRow, 'retired'>,
-  { kind, actionId }: Pick<FlowRow, 'kind' | 'actionId'>,
-): 'cleaned' | 'done' {
-  return node.retired || (kind === 'wipe' && actionId !== null) ? 'cleaned' : 'done';
 }
 
 async function endInFailure(

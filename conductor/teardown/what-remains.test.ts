@@ -165,6 +165,23 @@ test('disks count as wiped only when the wipe has succeeded', () => {
   expect(receiptFailed.done).toContain('disk S1 was wiped (discard)');
 });
 
+test('a node that is released and not wiped yet: its disks are as they were', () => {
+  const release: ToldFlow = {
+    flow: { kind: 'teardown', state: 'succeeded' },
+    steps: [step('release_instance', { interface: 'deploy' }), step('owe_wipe', { interface: 'deploy' })],
+  };
+  const untouched = 'the disks of n1 were not touched by this action: `baton provide n1` wipes them';
+  expect(whatRemains('n1', [...wiped.slice(0, 1), release])).toMatchObject({
+    notBegun: ['the wipe that its release was to end with was not begun'],
+    byHand: [stillThere, untouched],
+  });
+  for (const next of [leave('failed'), ...wiped.slice(2)]) {
+    const { notBegun, byHand } = whatRemains('n1', [release, next]);
+    expect(byHand.includes(untouched)).toBe(next.flow.kind !== 'wipe');
+    expect(notBegun).toHaveLength(next.flow.kind === 'wipe' ? 0 : 1);
+  }
+});
+
 test('a deed that is announced again is no news', () => {
   const report = told([cordon, label('rack')]);
   expect(withDeeds(report, [cordon])).toBe(report);

@@ -50,7 +50,10 @@ export function whatRemains(node: string, flows: readonly ToldFlow[]): WhatRemai
         .filter((message) => step.error?.includes(message) !== true)
         .map((message) => `${stepTitle(step)}: ${message}`),
     ]),
-    notBegun: steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not begun`),
+    notBegun: [
+      ...steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not begun`),
+      ...(isWipeToCome(flows) ? ['the wipe that its release was to end with was not begun'] : []),
+    ],
     byHand: [...forClusters(node, deeds, flows), ...forDisks(node, flows)],
   };
 }
@@ -167,7 +170,16 @@ function hasSeenNode({ step, state, output }: MainStep): boolean {
   return step === 'remove_node' && deeds.length + messages.length > 0;
 }
 
+/** Released for a site action that was paused or stopped by then: it rests where only a wipe leads on. */
+function isWipeToCome(flows: readonly ToldFlow[]): boolean {
+  const last = flows.findLast(({ flow }) => flow.kind === 'teardown' || flow.kind === 'wipe');
+  if (last?.flow.kind !== 'teardown' || last.flow.state !== 'succeeded') return false;
+  return last.steps.some(({ step }) => step === 'owe_wipe');
+}
+
 function forDisks(node: string, flows: readonly ToldFlow[]): string[] {
+  if (isWipeToCome(flows))
+    return [`the disks of ${node} were not touched by this action: \`baton provide ${node}\` wipes them`];
   const last = flows.findLast(({ flow }) => flow.kind === 'wipe');
   if (!last || (last.flow.state !== 'failed' && last.flow.state !== 'aborted')) return [];
   const wipe = last.steps.find(({ step }) => step === 'wipe_disks');

@@ -137,6 +137,13 @@ export async function requireAction(
   }
 }
 
+/** What the operator wants of an action: stays so until the transaction ends. `undefined` = it is forgotten. */
+export async function shareWish(tx: Transaction, actionId: string): Promise<ActionWish['wanted'] | undefined> {
+  const isIt = eq(siteActions.id, actionId);
+  const [row] = await tx.select({ wanted: siteActions.wanted }).from(siteActions).where(isIt).for('share');
+  return row?.wanted;
+}
+
 function lost({ actionId }: ActionLease): never {
   throw new AppError('lease_lost', `the lease on site action ${actionId} was taken over by another conductor`);
 }

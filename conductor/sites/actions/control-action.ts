@@ -13,7 +13,8 @@ const wantedBy = { pause: 'pause', unpause: 'run', stop: 'stop' } as const;
 
 /**
  * Notes what the operator wants of an action; whoever runs it follows at its next beat (airship.md §4.3). Pause: nothing
- * new is begun, and nodes at work end their phase. Stop: nodes at work are broken off, and the action ends.
+ * new is begun, and nodes at work end their phase, of a teardown the act that they
+ * are at. Stop: nodes at work are broken off, and the action ends.
  * @throws AppError `not_found` (the action, then the verb), `conflict` in a state that has no such verb.
  */
 export async function controlAction(

@@ -203,6 +203,19 @@ describe('paused', () => {
       working('paused before releasing its instance, then wiping it'),
     );
   });
+
+  test('released by then, it waits to be wiped, and is wiped when the action goes on, retired or not', () => {
+    for (const each of afterwards) {
+      const facts = factsOf('manageable', 'no instance');
+      const retired = { ...facts, node: { ...facts.node, retired: each !== 'deploy' } };
+      const { order, ...given } = teardownCase(retired, {
+        succeeded: ['decommission', 'teardown'],
+        teardown: { afterwards: each },
+      });
+      expect(decideNode({ ...given, order: { ...order, paused: true } })).toEqual(working('paused before wiping it'));
+      expect(nameDecision({ ...given, order })).toBe('provide, wiping');
+    }
+  });
 });
 
 test('a conductor that has not what the action’s clusters need waits, and says so', () => {

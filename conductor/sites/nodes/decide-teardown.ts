@@ -63,7 +63,8 @@ function decideNext(given: NodeCase, node: NodeStanding, teardown: TeardownOrder
   if (transientStates.has(state)) return working(`in '${state}'`);
   if (has('wipe')) return afterWipe(given, node, teardown);
   if (state === 'adopt failed') return failed(`its adoption failed: ${node.lastError ?? 'without a reason'}`);
-  if (node.retired && (teardown.afterwards === 'deploy' || !releasing.has(state))) return failed(whyRetired(node));
+  const isReleasable = releasing.has(state) || has('teardown');
+  if (node.retired && (teardown.afterwards === 'deploy' || !isReleasable)) return failed(whyRetired(node));
   if (inService.has(state)) {
     if (isActionsDeploy(given, node)) return act({ kind: 'record' }, 'recording its deploy');
     if (isSites(given) !== 'deployed') return failed(notDeployedByUs(node));
