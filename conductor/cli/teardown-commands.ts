@@ -3,7 +3,6 @@ import {
   type Command,
   type CommandContext,
   type CommandInput,
-  type CommandOption,
   flagOption,
   numberOption,
   pathOperand,
@@ -12,103 +11,16 @@ import {
 } from '#conductor/cli/command.ts';
 import { print } from '#conductor/cli/print.ts';
 import { renderStatus } from '#conductor/cli/render-status.ts';
+import {
+  designOption,
+  kubeletSeconds,
+  type Seconds,
+  type TeardownVerb,
+  teardownVerbs,
+} from '#conductor/cli/teardown-verbs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Seed 001's operations on one node; their options are called as their query parameters. */
-interface TeardownVerb {
-  readonly words: string;
-  readonly meaning: string;
-  readonly details?: string;
-  readonly options: Readonly<Record<string, CommandOption>>;
-  /** It needs the site's documents. */
-  readonly design?: true;
-  /** What stands as it is when it is broken off. @param node its name */
-  readonly leaves: (node: string) => string;
-}
-
 const airship = '/api/v1.0';
-/** What it is when it is not given: a test holds it to what the conductor takes. */
-interface Seconds extends CommandOption {
-  readonly value: 'SECONDS';
-  readonly seconds: number;
-  /** It is a limit of the command; a grace period is none. */
-  readonly limits: boolean;
-}
-
-const limit = (meaning: string, seconds: number): Seconds => ({
-  value: 'SECONDS',
-  seconds,
-  limits: true,
-  meaning: `${meaning} (default: ${seconds})`,
-});
-const grace = (meaning: string): Seconds => ({ ...limit(meaning, 1800), limits: false });
-const kubeletSeconds = 300;
-const designOption = {
-  design: {
-    value: 'REVISION',
-    required: "a revision's number, committed, successful-site-action or last-site-action",
-    meaning: 'whose documents: a number, committed, successful-site-action, last-site-action',
-  },
-} as const;
-const daemonSetOptions = {
-  'apply-daemon-set': { meaning: 'put the daemon set that stops kubelets into the cluster first' },
-  'daemon-set-image': { value: 'IMAGE', meaning: 'for its container, with a shell and nsenter' },
-} as const;
-const cordoned = (node: string): string =>
-  `${node} stays cordoned, and what was evicted goes: kubectl uncordon ${node} gives it back to the cluster`;
-
-export const teardownVerbs: readonly TeardownVerb[] = [
-  {
-    words: 'drain',
-    meaning: 'cordon a node of the Kubernetes cluster and evict its pods, disruption budgets honoured',
-    options: {
-      timeout: limit('for all of it', 3600),
-      'grace-period': grace('that each pod gets to end by itself; less than the timeout'),
-    },
-    leaves: cordoned,
-  },
-  {
-    words: 'clear-labels',
-    meaning: "take away a node's labels that somebody has added, and wait until pods have settled",
-    options: { timeout: limit('for all of it', 1800) },
-    leaves: (node) => `labels that ${node} has lost stay away`,
-  },
-  {
-    words: 'remove-etcd',
-    meaning: "have a node's etcd members leave their clusters; refused where a cluster needs them",
-    design: true,
-    options: { ...designOption, timeout: limit('for all of it', 1800) },
-    leaves: (node) => `members of ${node} that have left stay out`,
-  },
-  {
-    words: 'shutdown-kubelet',
-    meaning: 'have a node stop its kubelet, by the label that the daemon set waits for',
-    options: { timeout: limit('for all of it', kubeletSeconds), ...daemonSetOptions },
-    leaves: (node) => `${node} keeps its label promenade-decomission, so its kubelet may stop yet`,
-  },
-  {
-    words: 'remove-from-cluster',
-    meaning: 'delete a node from the Kubernetes cluster, once it is drained and without labels',
-    options: { timeout: limit('for all of it', 120) },
-    leaves: (node) => `${node} may be gone already: kubectl get node ${node} tells`,
-  },
-  {
-    words: 'decommission',
-    meaning: 'drain, clear-labels, remove-etcd, wait for etcd, shutdown-kubelet: all that comes before a wipe',
-    details: 'A kubelet that can not be stopped is told, and no failure: powering the machine off stops it too.',
-    design: true,
-    options: {
-      ...designOption,
-      'drain-node-timeout': limit('for the drain', 3600),
-      'drain-node-grace-period': grace('that each pod gets to end by itself'),
-      'clear-labels-timeout': limit('for the pods to settle', 1800),
-      'remove-etcd-timeout': limit('for the etcd members to leave', 1800),
-      'etcd-ready-timeout': limit('for the etcd clusters to become stable', 600),
-      ...daemonSetOptions,
-    },
-    leaves: (node) => `what it has done stays done; ${cordoned(node)}`,
-  },
-];
 
 const interruptible =
   'It answers when all is done, after an hour perhaps. Ctrl-C stops it at its next look; the same command goes on from\n' +
@@ -171,7 +83,7 @@ function longestSeconds(input: CommandInput, { words, options }: TeardownVerb): 
   return limits.reduce((sum, each) => sum + each, words === 'decommission' ? kubeletSeconds : 0);
 }
 
-function isSeconds(option: CommandOption): option is Seconds {
+function isSeconds(option: TeardownVerb['options'][string]): option is Seconds {
   return 'seconds' in option;
 }
 
