@@ -5,13 +5,14 @@ import { siteNodes } from '#conductor/db/schema/site.ts';
 import { putCredential } from '#conductor/sites/credentials/credential-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
-import type { Site, SiteNode } from '#conductor/sites/site.ts';
+import type { SiteNode } from '#conductor/sites/site.ts';
 import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil as waitUntilWithin } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance } from '#test/support/enrol.ts';
+import { siteOf } from '#test/support/fake-site.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 import { off } from '#test/support/step-node.ts';
 
@@ -64,16 +65,6 @@ function documentOf(name: string, machine: SimulatedNode, more: Partial<SiteNode
   };
 }
 
-function siteOf(...nodes: SiteNode[]): Site {
-  return {
-    nodes: new Map(nodes.map((node) => [node.name, node])),
-    strategy: { name: 'default', groups: [], max_parallel_groups: 1 },
-    timeouts: { prepare: 1800, deploy: 3600 },
-    plugins: [],
-    etcdClusters: [],
-  };
-}
-
 const newAction = () => ({ id: crypto.randomUUID(), name: 'deploy_site', user: 'alice', revisionId: 7 });
 
 interface Beats {
@@ -84,7 +75,7 @@ interface Beats {
 
 async function beat(node: SiteNode, { action, phase, cancel }: Beats): Promise<NodeOutcome> {
   const order: NodeOrder = { node, phase, ...(cancel === undefined ? {} : { cancel }) };
-  const outcomes = await advanceNodes(conductor.context(), { action, site: siteOf(node), orders: [order] });
+  const outcomes = await advanceNodes(conductor.context(), { action, site: siteOf([node]), orders: [order] });
   const outcome = outcomes.get(node.name);
   if (!outcome) throw new Error(`no outcome for ${node.name}`);
   return outcome;
