@@ -5,16 +5,7 @@ import { burnInNetwork } from '#agent/burnin/burn-in-network.ts';
 import { blockBytes, receiveBlocks, sendBlocks } from '#agent/burnin/network-stream.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
-}
+import { freePort } from '#test/support/free-port.ts';
 
 const services = (signal: AbortSignal = new AbortController().signal) => ({
   clock: { ...systemClock, sleep: () => systemClock.sleep(5) },

@@ -1,11 +1,59 @@
-import { createServer } from 'node:net';
+import { randomInt } from 'node:crypto';
+import { createServer, type ListenOptions, type Server } from 'node:net';
+import { AppError } from '#shared/errors/app-error.ts';
 
-/** A TCP port on loopback that nobody listens on now. */
+export interface PortRange {
+  readonly from: number;
+  /** The first one above it. */
+  readonly below: number;
+}
+
+/** The kernel gives those above to connections, and to servers that ask for any. */
+const ours: PortRange = { from: 20_000, below: 32_768 };
+
+export interface ClaimedPort {
+  readonly port: number;
+  readonly release: () => Promise<void>;
+}
+
+/** A TCP port on loopback that nobody listens on, and that nobody else is given as long as this process lives. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
+  return (await claimPort()).port;
+}
+
+/** The same, for who needs one for a while only. @throws AppError `busy` when none is left */
+export async function claimPort({ from, below }: PortRange = ours): Promise<ClaimedPort> {
+  const count = below - from;
+  const first = randomInt(count);
+  for (let index = 0; index < count; index += 1) {
+    const port = from + ((first + index) % count);
+    // an abstract socket: each network namespace has one of a name, as it has one of each port; it goes with its process
+    const claim = await listen({ path: `\0baton-test-port-${port}` });
+    if (!claim) continue;
+    const probe = await listen({ port, host: '127.0.0.1' });
+    if (probe) {
+      await close(probe);
+      claim.unref();
+      return { port, release: () => close(claim) };
+    }
+    await close(claim);
+  }
+  throw new AppError('busy', `find a TCP port that is free: none is from ${from} to ${below - 1}`);
+}
+
+/** `undefined`: somebody does already. */
+function listen(where: ListenOptions): Promise<Server | undefined> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(undefined) : reject(error),
+    );
+    server.listen(where, () => resolve(server));
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.close((error) => (error ? reject(error) : resolve()));
+  });
 }

@@ -32,7 +32,7 @@ import {
   type SimulatedPowerAction,
 } from '#test/simulators/redfish/machine.ts';
 import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
-import { freePort } from '#test/support/free-port.ts';
+import { claimPort } from '#test/support/free-port.ts';
 
 /** A server as the conductor sees it: a Redfish BMC, and the real agent with simulated disks when it boots by PXE. */
 export interface SimulatedNode {
@@ -171,7 +171,7 @@ async function ramdisk(
 ): Promise<void> {
   const stateDir = await mkdtemp(join(tmpdir(), 'baton-simulated-node-'));
   // an agent that is started again is where it was: on real machines always port 9999
-  const port = await freePort();
+  const { port, release } = await claimPort();
   const proxy = options.plainHttp ? await startAgentProxy(port, agentFaults) : undefined;
   try {
     while (!powerOff.aborted) {
@@ -187,6 +187,7 @@ async function ramdisk(
     }
   } finally {
     await proxy?.close();
+    await release();
     await rm(stateDir, { recursive: true, force: true });
   }
 }
