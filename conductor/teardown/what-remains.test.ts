@@ -52,6 +52,19 @@ test('a teardown that was stopped says what was done, what was not begun, and wh
   });
 });
 
+test('of a node that was decommissioned twice, each thing is put back once, as it was last', () => {
+  const late = { ...label('rack'), value: 'y', message: 'Label rack=y is taken from node n1' };
+  const again: ToldFlow = {
+    flow: { kind: 'decommission', state: 'failed' },
+    steps: [step('drain', { output: told([cordon]) }), step('clear_labels', { output: told([late]) })],
+  };
+  expect(whatRemains('n1', [stopped, again]).byHand).toEqual([
+    'to let pods onto it again: `kubectl uncordon n1`',
+    'to give it its labels back: `kubectl label node n1 rack=y zone=x`',
+    expect.stringContaining('etcdctl member add n1'),
+  ]);
+});
+
 test('what stood in the way on the last look is named; a kubelet that runs on is told, and pods that were left', () => {
   const saying = (message: string, error: boolean) => ({ deeds: [], messages: [{ message, error }] });
   const { done, failed } = whatRemains('n1', [

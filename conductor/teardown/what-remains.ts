@@ -100,7 +100,9 @@ function wipedDisks(output: unknown): string[] {
 
 /** What brings the node back into its clusters, or out of them to the end. */
 function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly ToldFlow[]): string[] {
-  const of = (kind: KeptDeed['kind']): KeptDeed[] => deeds.filter((deed) => deed.kind === kind);
+  // of a node that was decommissioned twice, what was taken the second time is how it was last
+  const last = new Map(deeds.map((deed) => [[deed.kind, deed.of, deed.name].join('\n'), deed]));
+  const of = (kind: KeptDeed['kind']): KeptDeed[] => [...last.values()].filter((deed) => deed.kind === kind);
   const labels = of('label').map(({ name, value = '' }) => `${name}=${value}`);
   const pods = of('pod').filter(({ message }) => message.includes('for good'));
   const isRemoved = of('node').some(({ sure }) => sure);

@@ -74,7 +74,9 @@ export async function actOnNode(
       act.wipes && order.teardown ? { preserveLocalStorage: order.teardown.preserveLocalStorage } : undefined;
     return requestProvision(context, row, { verb: act.verb, isUnowned, steps, wipe, caller, actionId, actionToken });
   }
-  if (act.kind === 'decommission' || act.kind === 'leave cluster') return leaveClusters(context, work, order, row, act);
+  if (act.kind === 'decommission' || act.kind === 'leave cluster') {
+    return leaveClusters(context, work, { order, facts, row }, act);
+  }
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
   if (act.kind === 'renew access') return renewAccess(context, action, design);
   if (act.kind === 'align') return alignNode(context, action, { wanted, design });
@@ -85,8 +87,14 @@ export async function actOnNode(
 function leaveClusters(
   context: ConductorContext,
   { action }: BeatWork,
-  { teardown, node: { name } }: NodeOrder,
-  row: NodeRow,
+  {
+    order: {
+      teardown,
+      node: { name },
+    },
+    facts,
+    row,
+  }: Pick<NodeTask, 'order' | 'facts'> & { readonly row: NodeRow },
   { kind }: NodeAct,
 ): Promise<void> {
   if (!teardown) throw new AppError('internal', `${kind} ${name}, which nobody wants torn down`);
@@ -94,7 +102,9 @@ function leaveClusters(
   const { notInClusterOk, timeouts } = teardown;
   const request = { notInClusterOk, caller: siteCaller(action), actionId, actionToken };
   if (kind === 'leave cluster') return requestLeaveCluster(context, row, request);
-  return requestDecommission(context, row, { ...request, revisionId, timeouts });
+  // what this action has taken out before may have been removed for good by hand since
+  const mayBeGone = notInClusterOk || facts.rest?.succeeded.has('decommission') === true;
+  return requestDecommission(context, row, { ...request, notInClusterOk: mayBeGone, revisionId, timeouts });
 }
 
 async function record(

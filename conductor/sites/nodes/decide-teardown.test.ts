@@ -218,6 +218,28 @@ describe('paused', () => {
   });
 });
 
+describe('a node that may have come back since this action took it out of its clusters', () => {
+  const decide = (state: Parameters<typeof factsOf>[0], mayBeBack: boolean, succeeded: FlowKindName[] = []) => {
+    const facts = factsOf(state, 'deployed by the site');
+    const rest = { ...inLine, mayBeBack };
+    return nameDecision(teardownCase({ ...facts, rest }, { succeeded: ['decommission', ...succeeded] }));
+  };
+
+  test.each(['active', 'rescue', 'rescue failed', 'unrescue failed', 'service failed'] as const)(
+    'is taken out once more in %s, where its pods would be lost',
+    (state) => {
+      expect(decide(state, true)).toBe('decommission');
+      expect(decide(state, false)).toBe('deleted, wiping');
+    },
+  );
+
+  test('is not held up by it when nothing runs on it any more', () => {
+    expect(decide('error', true)).toBe('deleted, wiping');
+    expect(decide('manageable', true)).toBe('provide, wiping');
+    expect(decide('manageable', true, ['teardown', 'wipe'])).toBe('leave cluster');
+  });
+});
+
 test('a conductor that has not what the action’s clusters need waits, and says so', () => {
   const lacks = 'conductor c2 has no BATON_KUBECONFIG';
   const active = factsOf('active', 'deployed by the site');

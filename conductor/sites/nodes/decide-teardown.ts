@@ -71,6 +71,10 @@ function decideNext(given: NodeCase, node: NodeStanding, teardown: TeardownOrder
   }
   const isClustered = teardown.kubernetes || teardown.etcd;
   if (isClustered && !has('decommission')) return act({ kind: 'decommission' }, 'taking it out of its clusters');
+  if (isClustered && inService.has(state) && given.facts.rest?.mayBeBack === true) {
+    // who stands cordoned and empty still costs a look; who was uncordoned meanwhile has pods to lose
+    return act({ kind: 'decommission' }, 'taking it out of its clusters once more: it may have come back since');
+  }
   return destroy(given, node, teardown);
 }
 

@@ -7,6 +7,7 @@ import { type NodeDesign, readDesigns } from '#conductor/sites/nodes/read-design
 import {
   readDeployed,
   readLastFlows,
+  readPerhapsBack,
   readReservations,
   readStandings,
   readSucceeded,
@@ -39,9 +40,11 @@ export async function readFacts(
     const standing = standings.get(name);
     return standing && !standing.flow ? standing.node.uuid : [];
   });
-  const [lastFlows, succeeded, allocations, deployed, designs] = await Promise.all([
+  const tornDown = idle.flatMap(({ node, teardown }) => (teardown ? (standings.get(node.name)?.node.uuid ?? []) : []));
+  const [lastFlows, succeeded, perhapsBack, allocations, deployed, designs] = await Promise.all([
     readLastFlows(db, flowless),
     readSucceeded(db, actionId, uuids),
+    readPerhapsBack(db, actionId, tornDown),
     readReservations(db, uuids),
     readDeployed(db, names),
     readDesigns(
@@ -69,6 +72,7 @@ export async function readFacts(
                 rebuildsRaid: design.hardware.some((step) => step.interface === 'raid'),
                 sparesDisks: (design.row.sparedDisks ?? []).length > 0,
                 needsInspection: design.needsInspection,
+                mayBeBack: perhapsBack.has(node.uuid),
                 succeeded: succeeded.get(node.uuid) ?? new Set(),
               },
             }

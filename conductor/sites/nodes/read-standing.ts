@@ -2,10 +2,10 @@ import { and, desc, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
 import { inParts } from '#conductor/db/in-parts.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { allocations } from '#conductor/db/schema/allocation.ts';
-import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
+import { flowEvents, flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { siteNodes } from '#conductor/db/schema/site.ts';
-import { siteActionNodes } from '#conductor/db/schema/site-action.ts';
+import { siteActionCommands, siteActionNodes } from '#conductor/db/schema/site-action.ts';
 import type {
   AllocationStanding,
   DeployedStanding,
@@ -126,6 +126,43 @@ export async function readSucceeded(
   );
   const byNode = Map.groupBy(rows, ({ nodeUuid }) => nodeUuid);
   return new Map([...byNode].map(([uuid, of]) => [uuid, new Set(of.map(({ kind }) => kind))]));
+}
+
+/** A release follows its decommission at the next beat: what lies in between is a pause, an outage, or others' work. */
+const staysOutMinutes = 10;
+
+/**
+ * Nodes that this action has decommissioned, and that somebody may have put back into their clusters since: it was long
+ * ago, or the action was paused in between, which is when people uncordon what they want to keep. By the database's
+ * clock alone, for one that goes wrong would have a node decommissioned for ever.
+ */
+export async function readPerhapsBack(
+  db: Queryable,
+  actionId: string,
+  nodeUuids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const left = sql`max(coalesce(${flowEvents.at}, ${flows.startedAt}))`;
+  const resumed = db
+    .select({ at: sql`max(${siteActionCommands.at})` })
+    .from(siteActionCommands)
+    .where(and(eq(siteActionCommands.actionId, actionId), eq(siteActionCommands.command, 'unpause')));
+  const rows = await inParts(nodeUuids, (part) =>
+    db
+      .select({ nodeUuid: flows.nodeUuid })
+      .from(flows)
+      .leftJoin(flowEvents, eq(flowEvents.flowUuid, flows.uuid))
+      .where(
+        and(
+          eq(flows.actionId, actionId),
+          eq(flows.kind, 'decommission'),
+          eq(flows.state, 'succeeded'),
+          inArray(flows.nodeUuid, [...part]),
+        ),
+      )
+      .groupBy(flows.nodeUuid)
+      .having(sql`${left} < now() - make_interval(mins => ${staysOutMinutes}) or ${left} < ${resumed}`),
+  );
+  return new Set(rows.map(({ nodeUuid }) => nodeUuid));
 }
 
 /** It has it, or asks for no other. */
