@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { teardownPlanLines } from '#conductor/cli/action-teardown-plan.ts';
+import { unknownInKubernetes } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 import type { TeardownNodeView } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
 
 const disk = {
@@ -16,7 +17,19 @@ const node: TeardownNodeView = {
   provision_state: 'active',
   refused: 'it is protected: ledger',
   wrong: ['etcd cluster kubernetes: it has no quorum now'],
-  kubernetes: { is_member: true, ready: true, cordoned: false, pods: 12 },
+  kubernetes: {
+    is_member: true,
+    ready: true,
+    cordoned: false,
+    pods: 12,
+    evicted: 9,
+    kept_by_budgets: [],
+    lost: [
+      { pod: 'default/bare', because: 'unmanaged' },
+      { pod: 'shop/cache', because: 'local data' },
+      { pod: 'default/job', because: 'unmanaged' },
+    ],
+  },
   etcd: [
     { cluster: 'kubernetes', members: ['n1'] },
     { cluster: 'calico', members: null },
@@ -44,7 +57,9 @@ test('a plan is read node by node, with what is wrong before what will be done',
     '1. n1 (active)',
     '   REFUSED: it is protected: ledger',
     '   now wrong: etcd cluster kubernetes: it has no quorum now',
-    '   Kubernetes: ready, 12 pods',
+    '   Kubernetes: ready, 12 pods, 9 of them evicted',
+    '   lost, for no controller makes them anew: default/bare, default/job',
+    '   lose their local data (emptyDir): shop/cache',
     '   etcd kubernetes: member n1',
     '   etcd calico: could not be asked',
     '   wiped, as seen 2026-11-21T20:00:00.000Z:',
@@ -58,7 +73,7 @@ test('a plan is read node by node, with what is wrong before what will be done',
   ]);
   expect(
     teardownPlanLines({
-      nodes: [{ ...node, kubernetes: { is_member: false, ready: null, cordoned: null, pods: null } }],
+      nodes: [{ ...node, kubernetes: { ...unknownInKubernetes, is_member: false } }],
     }),
   ).toContain('   Kubernetes: has no such node');
 });

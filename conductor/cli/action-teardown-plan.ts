@@ -1,4 +1,5 @@
 import { formatBytes } from '#conductor/cli/render-flow.ts';
+import { type LostPodView, namePods } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 import type { PlannedDiskView } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
 import type { TeardownNodeView } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
 
@@ -20,7 +21,9 @@ function nodeLines(node: TeardownNodeView, index: number): string[] {
     `${index + 1}. ${node.name} (${node.provision_state ?? 'not enrolled'})`,
     ...(node.refused === null ? [] : [`   REFUSED: ${node.refused}`]),
     ...node.wrong.map((text) => `   now wrong: ${text}`),
-    ...(node.kubernetes ? [`   Kubernetes: ${describeKubernetes(node.kubernetes)}`] : []),
+    ...(node.kubernetes
+      ? [`   Kubernetes: ${describeKubernetes(node.kubernetes)}`, ...lostLines(node.kubernetes)]
+      : []),
     ...node.etcd.map(({ cluster, members }) => `   etcd ${cluster}: ${describeMembers(members)}`),
     ...(disks.wiped.length > 0 ? [`   wiped${seen}:`, ...disks.wiped.map(diskLine)] : []),
     ...(disks.kept.length > 0 ? ['   kept:', ...disks.kept.map(diskLine)] : []),
@@ -38,10 +41,22 @@ function describeKubernetes({
   ready,
   cordoned,
   pods,
+  evicted,
 }: NonNullable<TeardownNodeView['kubernetes']>) {
   if (isMember === null) return 'could not be asked';
   if (!isMember) return 'has no such node';
-  return [ready ? 'ready' : 'not ready', ...(cordoned ? ['cordoned'] : []), `${pods ?? 0} pods`].join(', ');
+  const leaving = evicted === null ? [] : [`${evicted} of them evicted`];
+  return [ready ? 'ready' : 'not ready', ...(cordoned ? ['cordoned'] : []), `${pods ?? 0} pods`, ...leaving].join(', ');
+}
+
+/** What `kubectl drain` would ask about first. */
+function lostLines({ lost }: NonNullable<TeardownNodeView['kubernetes']>): string[] {
+  const of = (because: LostPodView['because']) => (lost ?? []).filter((each) => each.because === because);
+  const [unmanaged, local] = [of('unmanaged'), of('local data')];
+  return [
+    ...(unmanaged.length > 0 ? [`   lost, for no controller makes them anew: ${namePods(unmanaged)}`] : []),
+    ...(local.length > 0 ? [`   lose their local data (emptyDir): ${namePods(local)}`] : []),
+  ];
 }
 
 function describeMembers(members: readonly string[] | null): string {

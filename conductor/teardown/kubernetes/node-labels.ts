@@ -55,7 +55,8 @@ export function allowsNode({ spec }: Pod, node: ClusterNode): boolean {
   });
 }
 
-function meets({ key, operator, values }: Requirement, of: Readonly<Record<string, string>>): boolean {
+/** Whether labels, or fields, are what one expression of a selector asks for. Pure. */
+export function meets({ key, operator, values }: Requirement, of: Readonly<Record<string, string>>): boolean {
   const value = of[key];
   switch (operator) {
     case 'In':

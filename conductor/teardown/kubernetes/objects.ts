@@ -13,7 +13,7 @@ const OwnerReference = z.looseObject({
   controller: z.boolean().optional(),
 });
 
-const Requirement = z.looseObject({
+export const Requirement = z.looseObject({
   key: z.string(),
   operator: z.string(),
   values: z.array(z.string()).nullish(),
@@ -30,6 +30,7 @@ const Pod = z.looseObject({
     name: z.string(),
     namespace: z.string(),
     uid: z.string(),
+    labels: z.record(z.string(), z.string()).nullish(),
     annotations: z.record(z.string(), z.string()).nullish(),
     ownerReferences: z.array(OwnerReference).nullish(),
     finalizers: z.array(z.string()).nullish(),
@@ -51,7 +52,12 @@ const Pod = z.looseObject({
       .nullish(),
     volumes: z.array(z.looseObject({ name: z.string(), emptyDir: z.unknown().optional() })).nullish(),
   }),
-  status: z.looseObject({ phase: z.string().optional() }).optional(),
+  status: z
+    .looseObject({
+      phase: z.string().optional(),
+      conditions: z.array(z.looseObject({ type: z.string(), status: z.string() })).nullish(),
+    })
+    .optional(),
 });
 export type Pod = z.infer<typeof Pod>;
 

@@ -59,8 +59,11 @@ function askBudget(store: Store, pod: Resource): void {
   });
 }
 
-/** What the disruption controller would have written into the budget's status by now. */
-function budgetState(store: Store, budget: Resource): { readonly healthy: number; readonly desired: number } {
+/** What the disruption controller writes into the budget's status. */
+export function budgetState(
+  store: Store,
+  budget: Resource,
+): { readonly healthy: number; readonly desired: number; readonly expected: number } {
   const pods = store
     .list('pods', budget.metadata.namespace)
     .filter(({ metadata }) => matchesLabels(budget.spec?.['selector'], metadata.labels));
@@ -79,5 +82,5 @@ function budgetState(store: Store, budget: Resource): { readonly healthy: number
       ? Math.ceil((expected * Number.parseInt(value, 10)) / 100)
       : Number(value);
   const desired = minAvailable === undefined ? Math.max(0, expected - share(maxUnavailable ?? 0)) : share(minAvailable);
-  return { healthy: healthy.length, desired };
+  return { healthy: healthy.length, desired, expected };
 }

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { deleteObject, isFinished } from '#test/simulators/kubernetes/deletion.ts';
+import { budgetState } from '#test/simulators/kubernetes/eviction.ts';
 import {
   conditionOf,
   controllerOf,
@@ -98,6 +100,7 @@ export function createWorld(store: Store, pace: Pace): World {
       keepReplicas(store);
       keepDaemons(store);
       schedule(store, runs);
+      keepBudgets(store);
     });
   };
   const renew = setInterval(() => renewLeases(store, runs), pace.leaseMs);
@@ -150,6 +153,20 @@ function keepDaemons(store: Store): void {
         deleteObject(store, 'pods', pod);
       }
     }
+  }
+}
+
+/** The disruption controller. */
+function keepBudgets(store: Store): void {
+  for (const budget of store.list('poddisruptionbudgets')) {
+    const { healthy, desired, expected } = budgetState(store, budget);
+    const status = {
+      currentHealthy: healthy,
+      desiredHealthy: desired,
+      disruptionsAllowed: Math.max(0, healthy - desired),
+      expectedPods: expected,
+    };
+    if (!isDeepStrictEqual(budget.status, status)) store.replace('poddisruptionbudgets', { ...budget, status });
   }
 }
 

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import { makeSite } from '#conductor/sites/actions/testing/site-world.ts';
+import { teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+import { newBudget } from '#test/simulators/kubernetes/scene.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -20,7 +23,7 @@ const site = { nodes: new Set(makeSite(nodes, { groups: [] }).nodes.keys()), etc
 const look = (kubeconfigFile: string) =>
   lookAtClusters({ ...api.context, config: { ...api.context.config, kubeconfigFile } }, site, {
     names,
-    teardown: { kubernetes: true, notInClusterOk: false },
+    teardown: { ...teardownOrder, timeouts: { ...teardownOrder.timeouts, drainTimeout: 90 } },
   });
 
 test('each node is found, or told to be unknown, and what concerns all is told once', async () => {
@@ -47,4 +50,49 @@ test('a server that does not answer is asked for one of them, and told once', as
   expect(found.wrong.filter((text) => text.startsWith("Kubernetes can't be asked now"))).toHaveLength(1);
   expect(found.nodes.get('n1')).toMatchObject({ kubernetes: { is_member: null }, wrong: [] });
   expect((await look('/nowhere/kubeconfig')).wrong).toHaveLength(2);
+});
+
+test('pods that budgets keep now are told with them, and those that something is lost with; budgets are listed once', async () => {
+  const { store, requests } = small.simulator;
+  await small.addSet('web', 2);
+  await small.addSet('free', 2);
+  store.create('poddisruptionbudgets', newBudget('web', 'web', 2));
+  store.create('poddisruptionbudgets', newBudget('free', 'free', 1));
+  small.addPod({ name: 'bare', node: 'n1' });
+  await small.settle();
+  await waitUntil(
+    'the budgets to be judged',
+    () => (store.list('poddisruptionbudgets').every(({ status }) => status?.['desiredHealthy']) ? true : undefined),
+    { timeoutMs: 5_000, everyMs: 10 },
+  );
+  const before = requests.length;
+  const { nodes: found, wrong } = await look(small.kubeconfigFile);
+  const asked = requests.slice(before).map(({ path }) => path);
+  expect(asked.filter((path) => path.includes('poddisruptionbudgets'))).toHaveLength(1);
+  expect(asked.some((path) => path.includes('eviction'))).toBe(false);
+  const web = expect.stringMatching(/^default\/web-/) as unknown;
+  expect(found.get('n1')).toMatchObject({
+    kubernetes: {
+      pods: 3,
+      evicted: 3,
+      kept_by_budgets: [
+        { pod: web, budgets: [{ name: 'web', current_healthy: 2, desired_healthy: 2, disruptions_allowed: 0 }] },
+      ],
+      lost: [{ pod: 'default/bare', because: 'unmanaged' }],
+    },
+    wrong: [
+      expect.stringMatching(
+        /^PodDisruptionBudget default\/web allows no disruption \(2 healthy, 2 needed\): default\/web-\w+; the drain asks again until its 90 s are over$/,
+      ),
+    ],
+  });
+  expect(found.get('x7')).toMatchObject({ kubernetes: { evicted: null, kept_by_budgets: null, lost: null } });
+  expect(wrong.filter((text) => text.includes('budgets'))).toEqual([]);
+});
+
+test('who may not read budgets is told so, and what is known besides', async () => {
+  small.simulator.inject({ method: 'GET', path: /poddisruptionbudgets/, status: 403, times: 1 });
+  const { nodes: found, wrong } = await look(small.kubeconfigFile);
+  expect(wrong).toContainEqual(expect.stringContaining("disruption budgets can't be read now"));
+  expect(found.get('n1')).toMatchObject({ kubernetes: { evicted: 3, kept_by_budgets: null }, wrong: [] });
 });

@@ -10,10 +10,10 @@ import { describeSteps, type TeardownStepView } from '#conductor/sites/actions/t
 import { describeWipe, type WipePlan } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
 import {
   type EtcdLook,
-  type KubernetesLook,
   lookAtClusters,
   type NodeLook,
 } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
+import type { KubernetesLook } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,0 +1,153 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import { type DrainLook, describeDrain, unknownDrain } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
+import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
+import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
+import { isCordoned, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
+import { findDaemonSets, hasDaemonSet } from '#conductor/teardown/kubernetes/daemon-sets.ts';
+import { type Budget, listBudgets } from '#conductor/teardown/kubernetes/disruption-budgets.ts';
+import { nodeStepDefaults } from '#conductor/teardown/kubernetes/node-steps.ts';
+import {
+  type ClusterNode,
+  isUnknownNode,
+  listPodsOf,
+  type Pod,
+  readNode,
+} from '#conductor/teardown/kubernetes/objects.ts';
+import { planDrain } from '#conductor/teardown/kubernetes/plan-drain.ts';
+import { withSharedCluster } from '#conductor/teardown/kubernetes/share-cluster.ts';
+import { kubeletShutdown } from '#conductor/teardown/kubernetes/shutdown-kubelet.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
+
+const atOnce = 8;
+
+/** A node in Kubernetes as it is now, and what a drain would meet on it. */
+export interface KubernetesLook extends DrainLook {
+  /** `null`: nobody could be asked. */
+  readonly is_member: boolean | null;
+  readonly ready: boolean | null;
+  readonly cordoned: boolean | null;
+  readonly pods: number | null;
+}
+
+export const unknownInKubernetes: KubernetesLook = {
+  is_member: null,
+  ready: null,
+  cordoned: null,
+  pods: null,
+  ...unknownDrain,
+};
+
+export type LookOrder = Pick<TeardownOrder, 'kubernetes' | 'notInClusterOk' | 'lacks' | 'timeouts'>;
+
+/** A node of the cluster with its pods; `undefined` = the cluster has no such node, and why that is known. */
+type SeenNode =
+  | { readonly node: ClusterNode; readonly pods: readonly Pod[] }
+  | { readonly node: undefined; readonly why: string };
+
+/** What concerns all nodes, asked once. */
+interface Shared {
+  readonly hasDaemonSet: (pod: Pod) => boolean;
+  readonly budgets: readonly Budget[] | undefined;
+}
+
+/** Asks for each node and its pods, and once for what concerns all of them. Touches nothing. */
+export async function lookAtKubernetes(
+  { config, database }: Pick<ConductorContext, 'config' | 'database'>,
+  names: readonly string[],
+  order: LookOrder,
+): Promise<Looks<KubernetesLook>> {
+  if (order.lacks !== undefined) return { nodes: new Map(), wrong: [order.lacks] };
+  const seen = new Map<string, SeenNode>();
+  const wrong: string[] = [];
+  const unreachable = new Set<string>();
+  let shared: Shared | undefined;
+  // who does not answer for one is not asked for hundreds
+  const goOn = () => unreachable.size === 0;
+  const ask = (work: () => Promise<void>): Promise<void> =>
+    work().catch((error: unknown) => void unreachable.add(whyNotAsked(error)));
+  await ask(() =>
+    withSharedCluster(database, config.kubeconfigFile, async (cluster) => {
+      const look = (name: string) => ask(async () => void seen.set(name, await lookAtNode(cluster, name)));
+      const [first, ...others] = names;
+      if (first !== undefined) await look(first);
+      if (goOn()) await inParallel(others, look, { atOnce, goOn });
+      if (goOn()) wrong.push(...(await missesDaemonSet(cluster)));
+      if (goOn()) shared = await lookAtAll(cluster, podsOf(seen), wrong);
+    }),
+  );
+  const [why] = unreachable;
+  if (why !== undefined) wrong.push(`Kubernetes can't be asked now: ${why}`);
+  return { nodes: new Map([...seen].map(([name, each]) => [name, describe(name, each, { shared, order })])), wrong };
+}
+
+/** @throws what is nobody's silence */
+function whyNotAsked(error: unknown): string {
+  if (error instanceof AppError) return errorChain(error);
+  if (error instanceof DOMException && error.name === 'TimeoutError') return `no answer within ${lookMs / 1000} s`;
+  throw error;
+}
+
+async function lookAtNode(cluster: Cluster, name: string): Promise<SeenNode> {
+  const signal = AbortSignal.timeout(lookMs);
+  try {
+    const node = await readNode(cluster, name, signal);
+    return { node, pods: await listPodsOf(cluster, name, signal) };
+  } catch (error) {
+    if (!isUnknownNode(error)) throw error;
+    return { node: undefined, why: errorChain(error) };
+  }
+}
+
+async function missesDaemonSet(cluster: Cluster): Promise<string[]> {
+  if (await hasDaemonSet(cluster, kubeletShutdown, AbortSignal.timeout(lookMs))) return [];
+  const { shutdownKubeletTimeout: seconds } = nodeStepDefaults;
+  return [
+    `no daemon set of kubelet-shutdown.yaml: cluster.shutdown_kubelet waits ${seconds} s in vain; kubectl apply -f kubelet-shutdown.yaml`,
+  ];
+}
+
+function podsOf(seen: ReadonlyMap<string, SeenNode>): Pod[] {
+  return [...seen.values()].flatMap((each) => (each.node ? each.pods : []));
+}
+
+async function lookAtAll(cluster: Cluster, pods: readonly Pod[], wrong: string[]): Promise<Shared> {
+  const hasSet = await findDaemonSets(cluster, pods, AbortSignal.timeout(lookMs));
+  // nothing else needs the right to read them
+  const budgets = await listBudgets(cluster, AbortSignal.timeout(lookMs)).catch((error: unknown) => {
+    wrong.push(`disruption budgets can't be read now, so which pods they keep is not told: ${whyNotAsked(error)}`);
+    return undefined;
+  });
+  return { hasDaemonSet: hasSet, budgets };
+}
+
+function describe(
+  name: string,
+  seen: SeenNode,
+  { shared, order: { notInClusterOk, timeouts } }: { readonly shared: Shared | undefined; readonly order: LookOrder },
+): { readonly found: KubernetesLook; readonly wrong: readonly string[] } {
+  if (!seen.node) {
+    const hint = `${seen.why} (--param not-in-cluster-ok=true, if it was never part of it)`;
+    return { found: { ...unknownInKubernetes, is_member: false }, wrong: notInClusterOk ? [] : [hint] };
+  }
+  const { node, pods } = seen;
+  const ready = isReady(node);
+  const plan = shared && planDrain(pods, shared.hasDaemonSet, shared.budgets ?? []);
+  const drain = plan && describeDrain(plan, timeouts.drainTimeout);
+  const look = drain?.look ?? unknownDrain;
+  return {
+    found: {
+      is_member: true,
+      ready,
+      cordoned: isCordoned(node),
+      pods: pods.length,
+      ...look,
+      kept_by_budgets: shared?.budgets ? look.kept_by_budgets : null,
+    },
+    wrong: [
+      ...(ready ? [] : [`${name} is not ready in Kubernetes: pods that end are not confirmed`]),
+      ...(drain?.wrong ?? []),
+    ],
+  };
+}

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
+import { evictionVersion } from '#conductor/teardown/kubernetes/evict-pod.ts';
+import { meets } from '#conductor/teardown/kubernetes/node-labels.ts';
+import { isFinished, type Pod, parse, Requirement } from '#conductor/teardown/kubernetes/objects.ts';
+
+const Budget = z.looseObject({
+  metadata: z.looseObject({ name: z.string(), namespace: z.string() }),
+  spec: z.looseObject({
+    selector: z
+      .looseObject({
+        matchLabels: z.record(z.string(), z.string()).nullish(),
+        matchExpressions: z.array(Requirement).nullish(),
+      })
+      .nullish(),
+    unhealthyPodEvictionPolicy: z.string().nullish(),
+  }),
+  // of a budget that its controller has not seen yet there is none, and nothing is allowed
+  status: z
+    .looseObject({
+      disruptionsAllowed: z.number().nullish(),
+      currentHealthy: z.number().nullish(),
+      desiredHealthy: z.number().nullish(),
+    })
+    .nullish(),
+});
+/** A PodDisruptionBudget. */
+export type Budget = z.infer<typeof Budget>;
+
+const BudgetList = z.looseObject({
+  metadata: z.looseObject({ continue: z.string().nullish() }),
+  items: z.array(Budget),
+});
+
+/** All budgets of the cluster, page by page. @throws AppError as `Cluster.request` */
+export async function listBudgets(cluster: Cluster, signal: AbortSignal): Promise<Budget[]> {
+  // a cluster without `policy/v1` evictions may be without its budgets, and has those of before
+  const path = `/apis/${await evictionVersion(cluster, signal)}/poddisruptionbudgets`;
+  const budgets: Budget[] = [];
+  let next: string | undefined;
+  do {
+    const query = { limit: '500', ...(next === undefined ? {} : { continue: next }) };
+    const page = parse(BudgetList, await cluster.request('GET', path, { query, signal }), 'disruption budgets');
+    budgets.push(...page.items);
+    next = page.metadata.continue || undefined;
+  } while (next !== undefined);
+  return budgets;
+}
+
+/** Why an eviction would be refused as things are now. */
+export type Forbidden =
+  | { readonly because: 'no disruption'; readonly budget: Budget }
+  /** Which the API server refuses to judge. */
+  | { readonly because: 'several budgets'; readonly budgets: readonly Budget[] };
+
+/**
+ * Which budgets an eviction of the pod would meet now; `undefined` = it may go. As the API server decides
+ * (pkg/registry/core/pod/storage/eviction.go). Pure.
+ */
+export function whatForbids(pod: Pod, budgets: readonly Budget[]): Forbidden | undefined {
+  const { deletionTimestamp } = pod.metadata;
+  if (isFinished(pod) || pod.status?.phase === 'Pending' || deletionTimestamp) return undefined;
+  const own = budgets.filter((budget) => isOf(budget, pod));
+  if (own.length > 1) return { because: 'several budgets', budgets: own };
+  const [budget] = own;
+  if (!budget || allowsUnready(budget, pod)) return undefined;
+  return (budget.status?.disruptionsAllowed ?? 0) > 0 ? undefined : { because: 'no disruption', budget };
+}
+
+function isOf({ metadata, spec: { selector } }: Budget, pod: Pod): boolean {
+  if (!selector || metadata.namespace !== pod.metadata.namespace) return false;
+  const labels = pod.metadata.labels ?? {};
+  const asLabelled = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
+  return asLabelled && (selector.matchExpressions ?? []).every((each) => meets(each, labels));
+}
+
+/** A pod that is not ready counts for no budget that has enough without it. */
+function allowsUnready({ spec, status }: Budget, pod: Pod): boolean {
+  if (pod.status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True')) return false;
+  const { currentHealthy, desiredHealthy } = status ?? {};
+  return (
+    spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' ||
+    ((desiredHealthy ?? 0) > 0 && (currentHealthy ?? 0) >= (desiredHealthy ?? 0))
+  );
+}

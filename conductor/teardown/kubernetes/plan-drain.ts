@@ -1,0 +1,35 @@
+import { type Budget, type Forbidden, whatForbids } from '#conductor/teardown/kubernetes/disruption-budgets.ts';
+import type { Pod } from '#conductor/teardown/kubernetes/objects.ts';
+import { type PodFate, podFate } from '#conductor/teardown/kubernetes/select-pods.ts';
+
+/** What a drain would do to the pods of a node now. */
+export interface DrainPlan {
+  /** That go. */
+  readonly evicted: readonly Pod[];
+  /** Of these, what a budget keeps as things are. */
+  readonly kept: readonly { readonly pod: Pod; readonly forbidden: Forbidden }[];
+  /** Of these, what `kubectl drain` takes only when it is told `--force` or `--delete-local-data`. */
+  readonly forced: readonly { readonly pod: Pod; readonly because: ForcedFor }[];
+}
+
+export type ForcedFor = NonNullable<Extract<PodFate, { readonly fate: 'evict' }>['forced']>;
+
+/** As `drainNode` would begin, with what would stand in its way. Pure. */
+export function planDrain(
+  pods: readonly Pod[],
+  hasDaemonSet: (pod: Pod) => boolean,
+  budgets: readonly Budget[],
+): DrainPlan {
+  const leaving = pods.flatMap((pod) => {
+    const fate = podFate(pod, hasDaemonSet);
+    return fate.fate === 'evict' ? [{ pod, because: fate.forced }] : [];
+  });
+  return {
+    evicted: leaving.map(({ pod }) => pod),
+    kept: leaving.flatMap(({ pod }) => {
+      const forbidden = whatForbids(pod, budgets);
+      return forbidden ? [{ pod, forbidden }] : [];
+    }),
+    forced: leaving.flatMap(({ pod, because }) => (because === undefined ? [] : [{ pod, because }])),
+  };
+}
