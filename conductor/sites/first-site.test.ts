@@ -55,4 +55,10 @@ test('README.md’s first site runs as it stands', { timeout: 120_000 }, async (
   expect(printed.get('action create deploy_site --dry-run')).toContain('worker11');
   expect(printed.get('action create deploy_site --wait')).toMatch(/success\n$/);
   expect(printed.get('action create verify_site --wait')).toContain('1 node: all as documented');
+  const redeploy = 'action create redeploy_server --param target_nodes=worker11';
+  const wipe = 'wipe simulated (deploy_interface fake): no disk is touched, no receipt\n';
+  expect(printed.get(`${redeploy} --dry-run`)).toContain('no BATON_KUBECONFIG: nothing is drained');
+  expect(printed.get(`${redeploy} --dry-run`)).toContain(wipe.replace('wipe ', 'wipe: '));
+  expect(printed.get(`${redeploy} --wait`)).toContain(`worker11: all was done\n    ${wipe}`);
+  expect(printed.get(`${redeploy} --wait`)).toMatch(/redeploy_server .*: Complete, .*: success\n$/);
 });

@@ -41,8 +41,10 @@ export function whatRemains(node: string, flows: readonly ToldFlow[]): WhatRemai
   const begun = steps.filter(({ state, ended }) => state === 'failed' || (ended && state === 'running'));
   return {
     done: [...over, ...deeds.map(tell), ...wiped],
-    simulated: steps
-      .filter(({ kind, step, state }) => kind === 'wipe' && step === 'fake_deploy' && state === 'succeeded')
+    // where no ramdisk boots, the step that would wipe is not in the plan
+    simulated: flows
+      .filter(({ flow }) => flow.kind === 'wipe' && flow.state === 'succeeded')
+      .filter((each) => !each.steps.some(({ step }) => step === 'wipe_disks'))
       .map(() => `wipe ${simulatedWipe}`),
     failed: begun.flatMap((step) => [
       `${stepTitle(step)} failed: ${step.error ?? 'it was broken off'}`,

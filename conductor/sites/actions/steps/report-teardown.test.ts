@@ -49,7 +49,7 @@ test('of one that nothing was done to, and of one that is back', () => {
 test('a wipe of nothing is not taken for one', () => {
   const wipe: ToldFlow = {
     flow: { kind: 'wipe', state: 'succeeded' },
-    steps: [step('fake_deploy', { interface: 'deploy' })],
+    steps: [step('leave_network', { interface: 'deploy' })],
   };
   expect(noteNode('n1', { status: 'success' }, { its: [wipe], receipts: [] })[0]?.text).toBe(
     'all was done\nwipe simulated (deploy_interface fake): no disk is touched, no receipt',
