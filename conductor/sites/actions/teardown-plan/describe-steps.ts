@@ -44,6 +44,8 @@ const again = 'mend what stands in the way and start the action again: it finds 
 const keepsLabel = (node: string): string =>
   `by hand, in this order: kubectl label node ${node} ${decommissionLabel}-, kubectl uncordon ${node}`;
 
+const isClustered = ({ kubernetes, etcd }: TeardownOrder): boolean => kubernetes || etcd;
+
 function drainAndLabels({ node, teardown: { timeouts } }: StepWork): TeardownStepView[] {
   const { drainTimeout, drainGracePeriod, clearLabelsTimeout } = timeouts;
   return [
@@ -93,7 +95,7 @@ function destroy({ node, teardown, isFree, isFake }: StepWork): TeardownStepView
     step: 'deleted',
     does: 'powers it off, takes its ports off the tenant network, releases its instance and reservation',
     timeout: null,
-    on_failure: `the action ends; ${node} is in 'error', out of its clusters, its disks not wiped; ${again}`,
+    on_failure: `the action ends; ${node} is in 'error'${isClustered(teardown) ? ', out of its clusters' : ''}, its disks not wiped; ${again}`,
   };
   const wipe: TeardownStepView = {
     step: 'wipe',
@@ -132,7 +134,7 @@ function afterwards({ node, teardown, revisionId }: StepWork): TeardownStepView[
       step: 'prepare',
       does: `brings it in line with revision ${revisionId}, sets up RAID and BIOS where they differ, inspects it where it never was, reserves it`,
       timeout: null,
-      on_failure: `the action ends; ${node} is wiped, off and out of its clusters; ${again}: it wipes it once more; or update_site, which ${teardown.preserveLocalStorage ? 'leaves the kept disks alone, and does not build RAID over them' : 'only cleans it where it has to'}`,
+      on_failure: `the action ends; ${node} is wiped${isClustered(teardown) ? ', off and out of its clusters' : ' and off'}; ${again}: it wipes it once more; or update_site, which ${teardown.preserveLocalStorage ? 'leaves the kept disks alone, and does not build RAID over them' : 'only cleans it where it has to'}`,
     },
     {
       step: 'deploy',

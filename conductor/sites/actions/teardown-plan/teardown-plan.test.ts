@@ -44,6 +44,11 @@ test('each step says what its failure leaves behind, and its own time limit', ()
   expect(steps.find(({ step }) => step === 'wipe')?.on_failure).toContain('never available');
 });
 
+test('clusters are spoken of only where there are any', () => {
+  const teardown = { ...teardownOrder, kubernetes: false, etcd: false };
+  expect(JSON.stringify(describeSteps({ ...work, teardown, etcdClusters: [] }))).not.toContain('cluster');
+});
+
 test('what can not be wiped is told to be a rehearsal', () => {
   const wipe = describeSteps({ ...work, isFake: true }).find(({ step }) => step === 'wipe');
   expect(wipe?.does).toBe('simulated (deploy_interface fake): no disk is touched, no receipt');
