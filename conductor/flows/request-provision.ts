@@ -3,39 +3,24 @@ import type { Caller } from '#conductor/auth/caller.ts';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import { lookForConductor, refuseUnattended } from '#conductor/conductors/node-conductor.ts';
 import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { FlowRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
-import { stopFlow } from '#conductor/flows/finish-flow.ts';
-import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
-import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
-import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import type { WipeWish } from '#conductor/flows/flow-states.ts';
 import type { RequestedStep } from '#conductor/flows/planned-step.ts';
-import { type Plan, readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
-import { sealSteps } from '#conductor/flows/seal-steps.ts';
+import { refuseOtherPlan } from '#conductor/flows/read-plan.ts';
+import { kindToStart, planRequested, startWork } from '#conductor/flows/start-work.ts';
 import { verbWork } from '#conductor/flows/verb-work.ts';
-import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { checkFetched } from '#conductor/nodes/image-urls.ts';
 import { refuseReserved } from '#conductor/nodes/node-lock.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
-import {
-  legalVerbs,
-  nextProvisionState,
-  type ProvisionVerb,
-  provisionVerbs,
-  type VerbEvent,
-} from '#conductor/nodes/provision-states.ts';
+import { legalVerbs, type ProvisionVerb, provisionVerbs, type VerbEvent } from '#conductor/nodes/provision-states.ts';
 import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
 import { refuseInvalid } from '#conductor/nodes/validate-node.ts';
 import { openNodeDocument, sealConfigDrive, sealNode } from '#conductor/secrets/node-secrets.ts';
 import { refuseSealedTexts } from '#conductor/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/secrets/secrets.ts';
-import { requireAction } from '#conductor/sites/actions/action-lease.ts';
 import { abortTeardown } from '#conductor/teardown/abort-teardown.ts';
-import { refuseUnderWay } from '#conductor/teardown/refuse-under-way.ts';
 import { refuseForeignWipe, refuseOwing, wipeOf } from '#conductor/teardown/wipe-wish.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -175,71 +160,6 @@ function refuseSealed(steps: readonly RequestedStep[]): void {
   for (const step of steps) refuseSealedTexts(step.args, `${step.interface}.${step.step}`);
 }
 
-async function startWork(
-  context: ConductorContext,
-  tx: Transaction,
-  node: NodeRow,
-  work: ProvisionRequest & { readonly event: VerbEvent },
-): Promise<void> {
-  const options = {
-    conductor: context.config.conductorName,
-    user: work.caller.user,
-    project: work.caller.project,
-    via: work.caller.via,
-  };
-  const { actionId, actionToken: token } = work;
-  if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token });
-  const flow = await findOpenFlow(tx, node.uuid);
-  if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
-  if (flow) {
-    const isKnown = Object.hasOwn(flowKinds, flow.kind);
-    if (isKnown && isBesideStates(flowKinds[flow.kind])) refuseUnderWay(node, flow, work.verb);
-    const error = `stopped by the operator's '${work.verb}'`;
-    if (work.event === 'abort') return abort(context, tx, { node, flow, error, options });
-    await stopFlow(context, tx, flow, { error, thenEnd: true });
-  }
-  const wipe = wipeOf(node, work);
-  const kind = kindToStart(node, work.event, wipe);
-  const plan = kind ? await planRequested({ ...context, db: tx }, node, kind, { ...work, wipe }) : undefined;
-  const moved = await applyEvent(tx, node, work.event, {
-    ...options,
-    target: kind ? flowKinds[kind].target : null,
-    ...(kind ? { lastError: null } : {}),
-  });
-  if (kind === 'clean' && !(node.automatedClean ?? context.config.automatedClean)) {
-    await applyEvent(tx, moved, 'done', { ...options, target: null });
-    return;
-  }
-  if (!kind || !plan) return;
-  if (wipe && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
-  if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
-  await insertFlow(tx, {
-    nodeUuid: node.uuid,
-    kind,
-    requestedBy: work.caller.user,
-    actionId: work.actionId,
-    requestedSteps: await sealSteps({ ...context, db: tx }, node.uuid, work.steps ?? []),
-    // with what this request itself has changed: its sender knows of that
-    planHash: work.planHash === undefined ? undefined : plan.hash,
-    wipe: kind === 'wipe' || kind === 'teardown' ? wipe : undefined,
-    steps: plan.steps,
-  });
-}
-
-function planRequested(
-  context: ConductorContext,
-  node: NodeRow,
-  kind: FlowKindName,
-  work: ProvisionRequest,
-): Promise<Plan> {
-  return readPlan(context, node, {
-    kind,
-    requested: work.steps ?? [],
-    disableRamdisk: work.disableRamdisk,
-    wipe: work.wipe,
-  });
-}
-
 /** @throws AppError `conflict` when the node as it is now has another plan than the operator's, or none that is whole. */
 async function refuseUnreadPlan(
   context: ConductorContext,
@@ -258,52 +178,4 @@ async function refuseUnreadPlan(
     );
   }
   refuseOtherPlan(plan, work.planHash);
-}
-
-function kindToStart(node: NodeRow, event: VerbEvent, wipe?: WipeWish): FlowKindName | undefined {
-  // the instance comes back whose service had failed
-  if (event === 'abort') return node.provisionState === 'service failed' ? 'restore' : undefined;
-  // manageable again needs no proof: the BMC was proven when the node left enroll
-  if (nextProvisionState(node.provisionState, event) === 'manageable') return undefined;
-  return event === 'provide' && wipe ? 'wipe' : verbWork[event].kind;
-}
-
-interface FlowOfNode {
-  readonly node: NodeRow;
-  readonly flow: FlowRow;
-  readonly options: {
-    readonly conductor: string;
-    readonly user: string | undefined;
-    readonly project: string | undefined;
-    readonly via: string | undefined;
-  };
-}
-
-/** The flow's own end moves the node, once it is off and isolated; a step that must not be interrupted ends first. */
-async function abort(
-  context: ConductorContext,
-  tx: Transaction,
-  { node, flow, error, options }: FlowOfNode & { readonly error: string },
-): Promise<void> {
-  // what makes the node safe is at work now, and nobody waits
-  if (flow.onHold !== null) await applyEvent(tx, node, 'unhold', options);
-  const steps = await listSteps(tx, flow.uuid);
-  const current = steps.find((step) => step.state === 'running' || step.state === 'waiting');
-  if (current && !current.abortable && flow.onHold === null) {
-    await updateFlow(tx, flow.uuid, { abortRequested: error });
-  } else await stopFlow(context, tx, flow, { error, thenEnd: false });
-}
-
-async function goOn(
-  context: ConductorContext,
-  tx: Transaction,
-  { node, flow, options }: Omit<FlowOfNode, 'flow'> & { readonly flow: FlowRow | undefined },
-): Promise<void> {
-  await applyEvent(tx, node, 'unhold', options);
-  if (!flow) return;
-  const steps = await listSteps(tx, flow.uuid);
-  for (const step of steps.filter((each) => each.state === 'waiting')) {
-    await recordStepEvent(tx, step, 'succeeded', { conductor: options.conductor, now: context.clock.now() });
-  }
-  await updateFlow(tx, flow.uuid, { onHold: null, state: 'running', checkInMs: 0 });
 }

@@ -1,0 +1,139 @@
+import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
+import type { FlowRow } from '#conductor/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
+import { stopFlow } from '#conductor/flows/finish-flow.ts';
+import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
+import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
+import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
+import type { ProvisionRequest } from '#conductor/flows/request-provision.ts';
+import { sealSteps } from '#conductor/flows/seal-steps.ts';
+import { verbWork } from '#conductor/flows/verb-work.ts';
+import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import { nextProvisionState, type VerbEvent } from '#conductor/nodes/provision-states.ts';
+import { requireAction } from '#conductor/sites/actions/action-lease.ts';
+import { refuseUnderWay } from '#conductor/teardown/refuse-under-way.ts';
+import { wipeOf } from '#conductor/teardown/wipe-wish.ts';
+
+/**
+ * What a verb does, in the transaction in which it was found possible: the flow before is ended, the node moved, and the
+ * new flow, if there is one, inserted with its steps.
+ * @throws AppError `conflict` for a node that leaves its clusters, `lease_lost` as `requireAction`, and what planning throws
+ */
+export async function startWork(
+  context: ConductorContext,
+  tx: Transaction,
+  node: NodeRow,
+  work: ProvisionRequest & { readonly event: VerbEvent },
+): Promise<void> {
+  const options = {
+    conductor: context.config.conductorName,
+    user: work.caller.user,
+    project: work.caller.project,
+    via: work.caller.via,
+  };
+  const { actionId, actionToken: token } = work;
+  if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token });
+  const flow = await findOpenFlow(tx, node.uuid);
+  if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
+  if (flow) {
+    const isKnown = Object.hasOwn(flowKinds, flow.kind);
+    if (isKnown && isBesideStates(flowKinds[flow.kind])) refuseUnderWay(node, flow, work.verb);
+    const error = `stopped by the operator's '${work.verb}'`;
+    if (work.event === 'abort') return abort(context, tx, { node, flow, error, options });
+    await stopFlow(context, tx, flow, { error, thenEnd: true });
+  }
+  const wipe = wipeOf(node, work);
+  const kind = kindToStart(node, work.event, wipe);
+  const plan = kind ? await planRequested({ ...context, db: tx }, node, kind, { ...work, wipe }) : undefined;
+  const moved = await applyEvent(tx, node, work.event, {
+    ...options,
+    target: kind ? flowKinds[kind].target : null,
+    ...(kind ? { lastError: null } : {}),
+  });
+  if (kind === 'clean' && !(node.automatedClean ?? context.config.automatedClean)) {
+    await applyEvent(tx, moved, 'done', { ...options, target: null });
+    return;
+  }
+  if (!kind || !plan) return;
+  if (wipe && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
+  if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
+  await insertFlow(tx, {
+    nodeUuid: node.uuid,
+    kind,
+    requestedBy: work.caller.user,
+    actionId: work.actionId,
+    requestedSteps: await sealSteps({ ...context, db: tx }, node.uuid, work.steps ?? []),
+    // with what this request itself has changed: its sender knows of that
+    planHash: work.planHash === undefined ? undefined : plan.hash,
+    wipe: kind === 'wipe' || kind === 'teardown' ? wipe : undefined,
+    steps: plan.steps,
+  });
+}
+
+/** What the request would have done, as the node now is. */
+export function planRequested(
+  context: ConductorContext,
+  node: NodeRow,
+  kind: FlowKindName,
+  work: ProvisionRequest,
+): Promise<Plan> {
+  return readPlan(context, node, {
+    kind,
+    requested: work.steps ?? [],
+    disableRamdisk: work.disableRamdisk,
+    wipe: work.wipe,
+  });
+}
+
+/** `undefined`: no flow. @param wipe see `wipeOf` */
+export function kindToStart(node: NodeRow, event: VerbEvent, wipe?: WipeWish): FlowKindName | undefined {
+  // the instance comes back whose service had failed
+  if (event === 'abort') return node.provisionState === 'service failed' ? 'restore' : undefined;
+  // manageable again needs no proof: the BMC was proven when the node left enroll
+  if (nextProvisionState(node.provisionState, event) === 'manageable') return undefined;
+  return event === 'provide' && wipe ? 'wipe' : verbWork[event].kind;
+}
+
+interface FlowOfNode {
+  readonly node: NodeRow;
+  readonly flow: FlowRow;
+  readonly options: {
+    readonly conductor: string;
+    readonly user: string | undefined;
+    readonly project: string | undefined;
+    readonly via: string | undefined;
+  };
+}
+
+/** The flow's own end moves the node, once it is off and isolated; a step that must not be interrupted ends first. */
+async function abort(
+  context: ConductorContext,
+  tx: Transaction,
+  { node, flow, error, options }: FlowOfNode & { readonly error: string },
+): Promise<void> {
+  // what makes the node safe is at work now, and nobody waits
+  if (flow.onHold !== null) await applyEvent(tx, node, 'unhold', options);
+  const steps = await listSteps(tx, flow.uuid);
+  const current = steps.find((step) => step.state === 'running' || step.state === 'waiting');
+  if (current && !current.abortable && flow.onHold === null) {
+    await updateFlow(tx, flow.uuid, { abortRequested: error });
+  } else await stopFlow(context, tx, flow, { error, thenEnd: false });
+}
+
+async function goOn(
+  context: ConductorContext,
+  tx: Transaction,
+  { node, flow, options }: Omit<FlowOfNode, 'flow'> & { readonly flow: FlowRow | undefined },
+): Promise<void> {
+  await applyEvent(tx, node, 'unhold', options);
+  if (!flow) return;
+  const steps = await listSteps(tx, flow.uuid);
+  for (const step of steps.filter((each) => each.state === 'waiting')) {
+    await recordStepEvent(tx, step, 'succeeded', { conductor: options.conductor, now: context.clock.now() });
+  }
+  await updateFlow(tx, flow.uuid, { onHold: null, state: 'running', checkInMs: 0 });
+}
