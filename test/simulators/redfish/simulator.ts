@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { type Answer, readBody } from '#test/simulators/redfish/answers.ts';
 import { createFaultList, type Fault, type Quirks, standardQuirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedMachine } from '#test/simulators/redfish/machine.ts';
-import { type Counters, createService } from '#test/simulators/redfish/service.ts';
+import { createService } from '#test/simulators/redfish/service.ts';
+import type { Counters } from '#test/simulators/redfish/service-state.ts';
 
 export interface RedfishSimulatorOptions {
   /** Default `127.0.0.1`. */

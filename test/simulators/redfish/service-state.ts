@@ -1,0 +1,39 @@
+import type { SimulatedBios } from '#test/simulators/redfish/bios.ts';
+import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import type { SimulatedBoot, SimulatedMachine } from '#test/simulators/redfish/machine.ts';
+import type { SystemPowerState } from '#test/simulators/redfish/resources.ts';
+
+export interface ServiceRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: string;
+}
+
+/** What happened since the start. */
+export interface Counters {
+  requests: number;
+  logins: number;
+  logouts: number;
+  powerChanges: number;
+  bootChanges: number;
+  nmis: number;
+}
+
+export interface ServiceOptions {
+  readonly machine: SimulatedMachine;
+  readonly username: string;
+  readonly password: string;
+  readonly quirks: Quirks;
+  readonly counters: Counters;
+}
+
+/** What a BMC has in memory. */
+export interface ServiceState extends ServiceOptions {
+  readonly sessions: Map<string, string>;
+  readonly tasks: Map<string, { polls: number; readonly failed: boolean }>;
+  readonly bios: SimulatedBios;
+  pendingBoot: SimulatedBoot | undefined;
+  secureBoot: boolean;
+  transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;
+}

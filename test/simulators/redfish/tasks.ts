@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto';
+import { type Answer, errorAnswer } from '#test/simulators/redfish/answers.ts';
+import type { ServiceState } from '#test/simulators/redfish/service-state.ts';
+
+/** Does it at once, or as a task that is asked after; however this BMC answers. */
+export async function perform(state: ServiceState, act: () => Promise<void>): Promise<Answer> {
+  const { quirks } = state;
+  if (!quirks.tasks) {
+    await act();
+    return quirks.answerWithBody ? { ...errorAnswer(200, 'Success'), headers: {} } : { status: 204 };
+  }
+  if (!quirks.failTasks) await act();
+  const id = randomUUID().slice(0, 8);
+  state.tasks.set(id, { polls: quirks.taskPolls, failed: quirks.failTasks });
+  return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') };
+}
+
+export function pollTask(state: ServiceState, id: string): Answer {
+  const found = state.tasks.get(id);
+  if (!found) return errorAnswer(404, 'ResourceNotFound');
+  if (found.polls > 0) {
+    found.polls -= 1;
+    return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') };
+  }
+  return { status: 200, body: task(id, found.failed ? 'Exception' : 'Completed') };
+}
+
+const monitorPath = (id: string): string => `/redfish/v1/TaskService/TaskMonitors/${id}`;
+
+function task(id: string, taskState: 'Running' | 'Completed' | 'Exception'): Record<string, unknown> {
+  return {
+    '@odata.id': `/redfish/v1/TaskService/Tasks/${id}`,
+    '@odata.type': '#Task.v1_5_0.Task',
+    Id: id,
+    Name: `Task ${id}`,
+    TaskState: taskState,
+    TaskStatus: taskState === 'Exception' ? 'Critical' : 'OK',
+    TaskMonitor: monitorPath(id),
+    Messages:
+      taskState === 'Exception'
+        ? [{ MessageId: 'Base.1.8.InternalError', Message: 'The task failed on purpose.' }]
+        : [],
+  };
+}
