@@ -1,16 +1,15 @@
-import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { webhookDeliveries, webhooks } from '#conductor/db/schema/webhook.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
-import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { type AllocationDesk, openAllocationDesk } from '#test/support/allocation-desk.ts';
 import { eventually } from '#test/support/eventually.ts';
-import { type ApiAnswer, openTestApi, type TestApi } from '#test/support/test-api.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
+let desk: AllocationDesk;
 beforeAll(async () => {
   api = await openTestApi();
+  desk = openAllocationDesk(api);
 });
 beforeEach(() => api.reset());
 afterAll(() => api.close());
@@ -19,34 +18,10 @@ const containing = (text: string) => expect.stringContaining(text) as unknown;
 const traitA = 'CUSTOM_A';
 const traitB = 'CUSTOM_B';
 
-/** An available node of class `big` with known power; answers its UUID. */
-async function addNode(name: string, more: Record<string, unknown> = {}, traits: readonly string[] = []) {
-  const body = { driver: 'fake-hardware', name, resource_class: 'big', ...more };
-  const { uuid } = await api.call('POST', '/v1/nodes', body);
-  await api.context.db.update(nodes).set({ provisionState: 'available', powerState: 'power off' });
-  if (traits.length > 0) await api.call('PUT', `/v1/nodes/${name}/traits`, { traits });
-  return uuid;
-}
-const ask = (more: Record<string, unknown> = {}, version?: string) =>
-  api.call('POST', '/v1/allocations', { resource_class: 'big', ...more }, version);
-const show = async (ident: string) => (await api.call('GET', `/v1/allocations/${ident}`)).body;
-/** The allocation once the conductor has looked for its node. */
-async function outcome(asked: Promise<ApiAnswer>): Promise<Record<string, unknown>> {
-  const { uuid, status, fault } = await asked;
-  expect({ status, fault }).toEqual({ status: 201, fault: undefined });
-  await api.context.allocator.idle();
-  return show(uuid);
-}
-const inState = (name: string, state: ProvisionState) =>
-  api.context.db.transaction(async (tx) => {
-    const { uuid } = await getNode(tx, name);
-    await tx.update(nodes).set({ provisionState: state, targetProvisionState: null }).where(eq(nodes.uuid, uuid));
-  });
-
 describe('asking', () => {
   test('answers at once, and the conductor finds the node in the background', async () => {
-    const node = await addNode('one', {}, [traitA, traitB]);
-    const asked = await ask({ name: 'a', traits: [traitA], extra: { why: 'test' } });
+    const node = await desk.addNode('one', {}, [traitA, traitB]);
+    const asked = await desk.ask({ name: 'a', traits: [traitA], extra: { why: 'test' } });
     expect(asked.status).toBe(201);
     expect(asked.headers.get('Location')).toBe(`http://api.example/v1/allocations/${asked.uuid}`);
     expect(asked.body).toEqual({
@@ -65,7 +40,7 @@ describe('asking', () => {
       links: expect.any(Array) as unknown,
     });
     await api.context.allocator.idle();
-    expect(await show('a')).toMatchObject({ uuid: asked.uuid, state: 'active', node_uuid: node });
+    expect(await desk.show('a')).toMatchObject({ uuid: asked.uuid, state: 'active', node_uuid: node });
     expect((await api.call('GET', '/v1/nodes/one')).body).toMatchObject({
       instance_uuid: asked.uuid,
       allocation_uuid: asked.uuid,
@@ -84,11 +59,14 @@ describe('asking', () => {
   });
 
   test('a node named like the allocation comes first, and a wrong one never comes', async () => {
-    for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) await addNode(name);
+    for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) await desk.addNode(name);
     const wanted = await getNode(api.context.db, 'n4');
-    expect(await outcome(ask({ name: 'n4' }))).toMatchObject({ node_uuid: wanted.uuid });
+    expect(await desk.outcome(desk.ask({ name: 'n4' }))).toMatchObject({ node_uuid: wanted.uuid });
     const { uuid } = await getNode(api.context.db, 'n2');
-    expect(await outcome(ask({ candidate_nodes: ['n2'] }))).toMatchObject({ node_uuid: uuid, candidate_nodes: [uuid] });
+    expect(await desk.outcome(desk.ask({ candidate_nodes: ['n2'] }))).toMatchObject({
+      node_uuid: uuid,
+      candidate_nodes: [uuid],
+    });
   });
 
   test.each([
@@ -113,8 +91,8 @@ describe('asking', () => {
       'none of the requested nodes are available and match the resource class small',
     ],
   ])('a node %s is refused in words', async (_, request, node, words) => {
-    await addNode('one', node, [traitA]);
-    expect(await outcome(ask(request))).toMatchObject({
+    await desk.addNode('one', node, [traitA]);
+    expect(await desk.outcome(desk.ask(request))).toMatchObject({
       state: 'error',
       node_uuid: null,
       last_error: containing(words),
@@ -122,33 +100,33 @@ describe('asking', () => {
   });
 
   test('an owner gets nodes that it owns or leases', async () => {
-    await addNode('other', { owner: 'p2' });
-    const mine = await addNode('mine', { owner: 'p1' });
-    const leased = await addNode('leased', { owner: 'p2', lessee: 'p1' });
-    const got = [await outcome(ask({ owner: 'p1' })), await outcome(ask({ owner: 'p1' }))];
+    await desk.addNode('other', { owner: 'p2' });
+    const mine = await desk.addNode('mine', { owner: 'p1' });
+    const leased = await desk.addNode('leased', { owner: 'p2', lessee: 'p1' });
+    const got = [await desk.outcome(desk.ask({ owner: 'p1' })), await desk.outcome(desk.ask({ owner: 'p1' }))];
     expect(new Set(got.map((row) => row['node_uuid']))).toEqual(new Set([mine, leased]));
-    expect(await outcome(ask({ owner: 'p1' }))).toMatchObject({ state: 'error' });
+    expect(await desk.outcome(desk.ask({ owner: 'p1' }))).toMatchObject({ state: 'error' });
   });
 
   test('a locked node is tried again, and given up in the end', async () => {
-    const uuid = await addNode('one');
+    const uuid = await desk.addNode('one');
     const lease = await claimLease(api.context.db, uuid, { holder: 'somebody', leaseMs: 60_000 });
     expect(lease).toBeDefined();
-    const asked = await ask();
+    const asked = await desk.ask();
     await eventually(async () => {
-      expect(await show(asked.uuid)).toMatchObject({ state: 'error' });
+      expect(await desk.show(asked.uuid)).toMatchObject({ state: 'error' });
     });
-    expect((await show(asked.uuid))['last_error']).toContain('could not reserve any of 1 suitable nodes');
-    const second = await ask();
+    expect((await desk.show(asked.uuid))['last_error']).toContain('could not reserve any of 1 suitable nodes');
+    const second = await desk.ask();
     await api.context.allocator.idle();
     if (lease) await releaseLease(api.context.db, lease);
     await eventually(async () => {
-      expect(await show(second.uuid)).toMatchObject({ state: 'active', node_uuid: uuid });
+      expect(await desk.show(second.uuid)).toMatchObject({ state: 'active', node_uuid: uuid });
     });
   });
 
   test('refuses what is no request, naming the field', async () => {
-    await addNode('one');
+    await desk.addNode('one');
     const refused = async (body: Record<string, unknown>) => {
       const { status, fault } = await api.call('POST', '/v1/allocations', body);
       return `${status} ${fault}`;
@@ -179,31 +157,34 @@ describe('asking', () => {
   });
 
   test('uuid and name stand once, and no uuid that is an instance', async () => {
-    await addNode('one');
+    await desk.addNode('one');
     const uuid = crypto.randomUUID();
-    await outcome(ask({ uuid, name: 'a' }));
-    expect(await ask({ uuid })).toMatchObject({ status: 409, fault: containing(uuid) });
-    expect(await ask({ name: 'a' })).toMatchObject({ status: 409, fault: containing('with name a already exists') });
-    await addNode('two');
+    await desk.outcome(desk.ask({ uuid, name: 'a' }));
+    expect(await desk.ask({ uuid })).toMatchObject({ status: 409, fault: containing(uuid) });
+    expect(await desk.ask({ name: 'a' })).toMatchObject({
+      status: 409,
+      fault: containing('with name a already exists'),
+    });
+    await desk.addNode('two');
     const instance = crypto.randomUUID();
     await api.call('PATCH', '/v1/nodes/two', [{ op: 'add', path: '/instance_uuid', value: instance }]);
-    expect(await ask({ uuid: instance })).toMatchObject({
+    expect(await desk.ask({ uuid: instance })).toMatchObject({
       status: 409,
       fault: containing('is the instance_uuid of a node already'),
     });
   });
 
   test('each version has what it has', async () => {
-    await addNode('one');
-    expect((await ask({}, '1.51')).status).toBe(405);
+    await desk.addNode('one');
+    expect((await desk.ask({}, '1.51')).status).toBe(405);
     expect((await api.call('GET', '/v1/allocations', undefined, '1.51')).status).toBe(404);
     expect((await api.call('DELETE', '/v1/allocations/no', undefined, '1.51')).status).toBe(405);
     expect((await api.call('PATCH', '/v1/allocations/no', [], '1.56')).status).toBe(405);
-    expect((await ask({ node: 'one' }, '1.57')).status).toBe(400);
-    expect((await ask({ owner: 'p' }, '1.59')).status).toBe(406);
+    expect((await desk.ask({ node: 'one' }, '1.57')).status).toBe(400);
+    expect((await desk.ask({ owner: 'p' }, '1.59')).status).toBe(406);
     expect((await api.call('GET', '/v1/allocations?owner=p', undefined, '1.59')).status).toBe(406);
     expect((await api.call('GET', '/v1/allocations?fields=owner', undefined, '1.59')).status).toBe(406);
-    expect((await ask({}, '1.59')).body).not.toHaveProperty('owner');
+    expect((await desk.ask({}, '1.59')).body).not.toHaveProperty('owner');
     expect((await api.call('PUT', '/v1/allocations', {})).status).toBe(405);
     for (const method of ['POST', 'PUT', 'PATCH']) {
       expect((await api.call(method, '/v1/nodes/one/allocation', {})).status).toBe(405);
@@ -215,11 +196,11 @@ describe('asking', () => {
 
 describe('reading', () => {
   test('lists filter, sort, page and choose fields', async () => {
-    const node = await addNode('one');
-    await outcome(ask({ name: 'b', owner: 'p1', candidate_nodes: ['one'] }));
+    const node = await desk.addNode('one');
+    await desk.outcome(desk.ask({ name: 'b', owner: 'p1', candidate_nodes: ['one'] }));
     await api.call('PATCH', '/v1/nodes/one', [{ op: 'add', path: '/owner', value: 'p1' }]);
-    await outcome(ask({ name: 'a', resource_class: 'small' }));
-    await outcome(ask({ name: 'c' }));
+    await desk.outcome(desk.ask({ name: 'a', resource_class: 'small' }));
+    await desk.outcome(desk.ask({ name: 'c' }));
     const names = async (query: string) => {
       const { body, fault } = await api.call('GET', `/v1/allocations${query}`);
       return fault ?? (body['allocations'] as { name: string }[]).map(({ name }) => name);
@@ -241,11 +222,11 @@ describe('reading', () => {
   });
 
   test("a node's allocation: 404 without, 400 with an instance of another making", async () => {
-    await addNode('one');
+    await desk.addNode('one');
     expect((await api.call('GET', '/v1/nodes/one/allocation')).status).toBe(404);
     expect((await api.call('DELETE', '/v1/nodes/one/allocation')).status).toBe(404);
     expect((await api.call('GET', '/v1/nodes/nope/allocation')).status).toBe(404);
-    await outcome(ask({ name: 'a' }));
+    await desk.outcome(desk.ask({ name: 'a' }));
     expect((await api.call('GET', '/v1/nodes/one/allocation?fields=name')).body).toMatchObject({ name: 'a' });
     expect((await api.call('DELETE', '/v1/nodes/one/allocation')).status).toBe(204);
     const instance = crypto.randomUUID();
@@ -258,9 +239,9 @@ describe('reading', () => {
 });
 
 test('PATCH changes name and extra, and nothing else', async () => {
-  const { uuid } = await ask({ name: 'a' });
+  const { uuid } = await desk.ask({ name: 'a' });
   await api.context.allocator.idle();
-  await ask({ name: 'b' });
+  await desk.ask({ name: 'b' });
   const patch = (...operations: object[]) => api.call('PATCH', `/v1/allocations/${uuid}`, operations);
   const set = (path: string, value: unknown) => ({ op: 'replace', path, value });
   expect((await patch(set('/name', 'c'), { op: 'add', path: '/extra/k', value: 1 })).body).toMatchObject({
@@ -275,126 +256,4 @@ test('PATCH changes name and extra, and nothing else', async () => {
   expect((await patch({ op: 'remove', path: '/name' })).body).toMatchObject({ name: null });
   expect((await patch(set('/name', 'd'))).body).toMatchObject({ name: 'd' });
   expect((await patch(set('/name', null))).body).toMatchObject({ name: null });
-});
-
-describe('backfill', () => {
-  test('takes class and uuid from the node, at once', async () => {
-    const node = await addNode('one', {}, [traitA]);
-    const instance = crypto.randomUUID();
-    await api.call('PATCH', '/v1/nodes/one', [{ op: 'add', path: '/instance_uuid', value: instance }]);
-    await inState('one', 'active');
-    const made = await api.call('POST', '/v1/allocations', { node: 'one', traits: [traitA], name: 'a' });
-    expect(made).toMatchObject({ status: 201, uuid: instance });
-    expect(made.body).toMatchObject({ state: 'active', node_uuid: node, resource_class: 'big' });
-    expect((await api.call('GET', '/v1/nodes/one')).body).toMatchObject({
-      allocation_uuid: instance,
-      instance_info: { traits: [traitA] },
-    });
-    expect((await api.call('POST', '/v1/allocations', { node: 'one' })).status).toBe(409);
-  });
-
-  test.each([
-    ['available', {}, "is in state 'available'"],
-    ['active', { resource_class: 'small' }, 'has resource class big'],
-    ['active', { traits: [traitA] }, 'lacks CUSTOM_A'],
-    ['active', { candidate_nodes: ['other'] }, 'is not one of candidate_nodes'],
-    ['active', { uuid: '11111111-1111-4111-8111-111111111111' }, 'has instance 22222222'],
-  ] as const)('a misfit (%s, %j) is a 409 and leaves no row', async (state, request, words) => {
-    await addNode('other');
-    await addNode('one');
-    const instance = '22222222-2222-4222-8222-222222222222';
-    await api.call('PATCH', '/v1/nodes/one', [{ op: 'add', path: '/instance_uuid', value: instance }]);
-    await inState('one', state);
-    const answer = await api.call('POST', '/v1/allocations', { node: 'one', name: 'a', ...request });
-    expect(answer).toMatchObject({ status: 409, fault: containing(words) });
-    expect((await api.call('GET', '/v1/allocations')).body['allocations']).toEqual([]);
-  });
-});
-
-describe('giving back', () => {
-  const clear = [{ op: 'remove', path: '/instance_uuid' }];
-  const both = async (state: ProvisionState, more: Record<string, unknown> = {}) => {
-    const statuses: number[] = [];
-    for (const way of ['DELETE', 'PATCH']) {
-      await api.reset();
-      const uuid = await addNode('one');
-      await outcome(ask({ name: 'a' }));
-      await inState('one', state);
-      await updateNode(api.context.db, uuid, more);
-      const answer =
-        way === 'DELETE'
-          ? await api.call('DELETE', '/v1/allocations/a')
-          : await api.call('PATCH', '/v1/nodes/one', clear);
-      statuses.push(answer.status);
-      const isGone = (await api.call('GET', '/v1/allocations/a')).status === 404;
-      expect(isGone).toBe(answer.status < 300);
-      const node = await getNode(api.context.db, uuid);
-      expect(node.allocationUuid === null && node.instanceUuid === null).toBe(isGone);
-    }
-    return statuses;
-  };
-
-  test('one rule for DELETE and for clearing instance_uuid', async () => {
-    expect(await both('available')).toEqual([204, 200]);
-    expect(await both('deploy failed', { targetProvisionState: 'active' })).toEqual([204, 200]);
-    expect(await both('active')).toEqual([409, 409]);
-    expect(await both('deploying', { targetProvisionState: 'active' })).toEqual([409, 409]);
-    expect(await both('active', { maintenance: true })).toEqual([204, 200]);
-    expect(await both('deploying', { targetProvisionState: 'active', maintenance: true })).toEqual([204, 200]);
-  });
-
-  test('not while a conductor works on the node', async () => {
-    const uuid = await addNode('one');
-    await outcome(ask({ name: 'a' }));
-    await claimLease(api.context.db, uuid, { holder: 'somebody', leaseMs: 60_000 });
-    expect((await api.call('DELETE', '/v1/allocations/a')).status).toBe(409);
-  });
-
-  test('allocation_uuid is read-only, another instance_uuid refused, the owner kept', async () => {
-    await addNode('one', { owner: 'p1' });
-    await outcome(ask({ name: 'a', owner: 'p1' }));
-    const set = (path: string, value: unknown) => api.call('PATCH', '/v1/nodes/one', [{ op: 'replace', path, value }]);
-    expect((await set('/allocation_uuid', null)).status).toBe(400);
-    expect((await set('/instance_uuid', crypto.randomUUID())).status).toBe(409);
-    expect(await set('/owner', 'p2')).toMatchObject({ status: 409, fault: containing('Cannot change owner') });
-    expect((await set('/description', 'x')).status).toBe(200);
-  });
-
-  test('a node that is deleted in maintenance takes its allocation along', async () => {
-    await addNode('one');
-    await outcome(ask({ name: 'a' }));
-    expect((await api.call('DELETE', '/v1/nodes/one')).status).toBe(409);
-    await api.call('PUT', '/v1/nodes/one/maintenance', {});
-    expect((await api.call('DELETE', '/v1/nodes/one')).status).toBe(204);
-    expect((await api.call('GET', '/v1/allocations/a')).status).toBe(404);
-  });
-
-  test('webhooks are told of every deletion', async () => {
-    await api.call('POST', '/v1/webhooks', { name: 'w', url: 'http://127.0.0.1:1/', events: ['allocation'] });
-    await addNode('one');
-    await outcome(ask({ name: 'by-delete' }));
-    await api.call('DELETE', '/v1/allocations/by-delete');
-    await outcome(ask({ name: 'with-node' }));
-    await api.call('PUT', '/v1/nodes/one/maintenance', {});
-    await api.call('DELETE', '/v1/nodes/one');
-    await ask({ name: 'unserved', wait: 60 });
-    await api.call('DELETE', '/v1/allocations/unserved');
-    const told = await api.context.db.select().from(webhookDeliveries).orderBy(webhookDeliveries.id);
-    const data = told.map(({ body }) => body['data'] as { state: string; allocation: { name: string } });
-    expect(data.map(({ allocation, state }) => `${allocation.name} ${state}`)).toEqual([
-      'by-delete active',
-      'by-delete deleted',
-      'with-node active',
-      'with-node deleted',
-      'unserved deleted',
-    ]);
-    await api.context.db.delete(webhooks);
-  });
-
-  test('one without a node is deleted in any state', async () => {
-    const { uuid } = await ask({ wait: 60 });
-    expect((await api.call('DELETE', `/v1/allocations/${uuid}`)).status).toBe(204);
-    await outcome(ask({ name: 'b' }));
-    expect((await api.call('DELETE', '/v1/allocations/b')).status).toBe(204);
-  });
 });
