@@ -59,6 +59,14 @@ test('what is told before is what the drain meets', async () => {
   expect(met).toEqual(kept.map(({ pod }) => podName(pod)));
 });
 
+test('budgets of an older cluster are asked for as it has them', async () => {
+  const old = await openSmallCluster({ eviction: 'v1beta1' });
+  old.simulator.store.create('poddisruptionbudgets', newBudget('web', 'web', 1));
+  expect(await listBudgets(old.cluster, never)).toMatchObject([{ metadata: { name: 'web', namespace: 'default' } }]);
+  expect(old.simulator.requests.at(-1)?.path).toMatch(/^\/apis\/policy\/v1beta1\/poddisruptionbudgets\?/);
+  await old.close();
+});
+
 const pod = (more: Partial<Pod['metadata']> = {}, status: Pod['status'] = ready('True')): Pod => ({
   metadata: { name: 'web-1', namespace: 'shop', uid: 'u1', labels: { app: 'web', tier: 'front' }, ...more },
   spec: {},
