@@ -28,6 +28,16 @@ import { ProgressReport } from '#shared/wire/progress.ts';
 const baton = { config: { baton: { progress_interval_ms: 20 } } };
 const secondToken = 's'.repeat(43);
 
+/** A ramdisk without programs. */
+const ramdisk: Omit<AgentDependencies, 'hardwareManagers' | 'signal'> = {
+  run: (command) => Promise.reject(new AppError('command_failed', `${command} could not be started`)),
+  clock: systemClock,
+  random: () => 0,
+  log: silentLog,
+  say: () => undefined,
+  recentLog: () => '',
+};
+
 /** A step that ends when the test says so. */
 function gatedStep() {
   const gate = Promise.withResolvers<unknown>();
@@ -72,12 +82,8 @@ describe('the whole agent', () => {
       BATON_AGENT_STATE_DIR: stateDir,
     });
     const running = runAgent(config, {
-      run: (command) => Promise.reject(new AppError('command_failed', `${command} could not be started`)),
-      clock: systemClock,
-      random: () => 0,
-      log: silentLog,
+      ...ramdisk,
       say: (line) => said.push(line),
-      recentLog: () => '',
       hardwareManagers: [fakeHardware([step]).manager],
       signal: stop.signal,
       ...overrides,
@@ -246,12 +252,7 @@ describe('the whole agent', () => {
           BATON_AGENT_LISTEN_HOST: '127.0.0.1',
         }),
         {
-          run: (command) => Promise.reject(new AppError('command_failed', `${command} could not be started`)),
-          clock: systemClock,
-          random: () => 0,
-          log: silentLog,
-          say: () => undefined,
-          recentLog: () => '',
+          ...ramdisk,
           hardwareManagers: [fakeHardware([]).manager],
           openInventory: () => inventory,
           signal: stop.signal,
@@ -292,12 +293,7 @@ describe('the whole agent', () => {
     });
     await expect(
       runAgent(config, {
-        run: () => Promise.reject(new Error('no programs')),
-        clock: systemClock,
-        random: () => 0,
-        log: silentLog,
-        say: () => undefined,
-        recentLog: () => '',
+        ...ramdisk,
         hardwareManagers: [fakeHardware([]).manager],
         signal: new AbortController().signal,
       }),
