@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { workOnNode } from '#conductor/background/node-worker.ts';
 import { createScheduler } from '#conductor/background/scheduler.ts';
 import { insertConductor, recordConductorStop } from '#conductor/conductors/conductor-store.ts';
@@ -69,7 +69,7 @@ test('what is left to others is told them once, and their nudges and the next pe
   const told: string[] = [];
   const scheduler = createScheduler({ context: () => context, tellOthers: (nodeUuid) => told.push(nodeUuid) });
   scheduler.nudge(uuid, 'operator');
-  await vi.waitFor(() => expect(told).toEqual([uuid]));
+  await expect.poll(() => told).toEqual([uuid]);
   await context.db.update(flows).set({ nextCheckAt: new Date(0), held: null, heldSince: null });
   // its own word comes back to it
   scheduler.nudge(uuid, 'another conductor');
@@ -80,7 +80,7 @@ test('what is left to others is told them once, and their nudges and the next pe
   const steps = [plannedCore({ interface: 'deploy', step: 'from_the_future', priority: 0 })];
   await context.db.transaction((tx) => insertFlow(tx, { nodeUuid: other, kind: 'deploy', steps }));
   scheduler.nudge(other, 'another conductor');
-  await vi.waitFor(() => expect(told).toContain(other));
+  await expect.poll(() => told).toContain(other);
   await scheduler.stop();
   expect(told.slice(0, 2)).toEqual([uuid, other]);
   expect((await readFlow()).flow.held).toBeNull();

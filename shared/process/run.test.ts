@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { run, runOnTerminal } from '#shared/process/run.ts';
 
 test('lines are told as they come, whole characters, and the last without a line break too', async () => {
@@ -50,10 +50,8 @@ test('what has ended in time is a success, though a daemon holds its output open
 
 /** Gone, or a zombie that nobody has buried yet. */
 async function isDead(pid: string | undefined): Promise<void> {
-  await vi.waitFor(async () => {
-    const stat = await readFile(`/proc/${Number(pid)}/stat`, 'utf8').catch(() => ') Z');
-    expect(stat).toMatch(/\) [ZX]/);
-  });
+  const stat = () => readFile(`/proc/${Number(pid)}/stat`, 'utf8').catch(() => ') Z');
+  await expect.poll(stat).toMatch(/\) [ZX]/);
 }
 
 test('on the terminal: the exit code is answered, whatever it is', async () => {
