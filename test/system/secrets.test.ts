@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { eq, sql } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { rowsOf } from '#conductor/db/rows-of.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { openStepArgs } from '#conductor/secrets/node-secrets.ts';
@@ -13,8 +12,10 @@ import { createSecrets } from '#conductor/secrets/secrets.ts';
 import { createLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { createCanaries, dumpDatabase } from '#test/support/canaries.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
+import { everyGetPath } from '#test/support/every-get-path.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
@@ -23,14 +24,7 @@ import { testSecrets } from '#test/support/test-secrets.ts';
  * that fail with them, and then none of the words in the database, the log, or an answer.
  */
 
-const canaries = new Map<string, string>();
-/** A word that stands nowhere else; short enough for a BIOS password. */
-function canary(where: string): string {
-  const word = `cnry${randomBytes(8).toString('hex')}`;
-  canaries.set(word, where);
-  return word;
-}
-
+const { canary, found } = createCanaries();
 const words = {
   bmc: canary('redfish_password'),
   otherBmc: canary('redfish_password of a BMC that refuses it'),
@@ -95,33 +89,6 @@ async function ask(method: string, path: string, body?: unknown): Promise<number
   });
   answers.push(`${method} ${path}: ${await answer.text()}`);
   return answer.status;
-}
-
-/** Every row of every table, as text. */
-async function dumpDatabase(): Promise<string[]> {
-  const { db } = conductor.context();
-  const tables = rowsOf(
-    await db.execute(sql`select table_name as name from information_schema.tables where table_schema = 'public'`),
-  ) as { name: string }[];
-  expect(tables.length).toBeGreaterThan(15);
-  const dump: string[] = [];
-  for (const { name } of tables) {
-    const rows = rowsOf(await db.execute(sql`select t::text as row from ${sql.identifier(name)} t`)) as {
-      row: string;
-    }[];
-    dump.push(...rows.map(({ row }) => `${name}: ${row}`));
-  }
-  return dump;
-}
-
-/** `where the word was given → where it was found`. */
-function found(texts: readonly string[]): string[] {
-  return texts.flatMap((text) =>
-    [...canaries].flatMap(([word, where]) => {
-      const at = text.indexOf(word);
-      return at < 0 ? [] : [`${where} → ${text.slice(Math.max(0, at - 300), at + 40)}`];
-    }),
-  );
 }
 
 const nodeWithPassword = `schema: drydock/BaremetalNode/v1
@@ -209,7 +176,7 @@ describe('words that nobody may see', () => {
     expect(first['last_error']).toContain('SetupPassword ****** is weak, asked by ******');
 
     // the agent fails with the argument, and with what else it was told
-    dumps.push(...(await dumpDatabase()));
+    dumps.push(...(await dumpDatabase(conductor.context().db)));
     const message = `${words.step} and ${words.image} and ${words.file} and ${words.pull} are no good`;
     machine.faults.failStep = { step: 'telling', message, once: true };
     await ask('PUT', '/v1/nodes/redfish/states/provision', { ...deploy, deploy_steps: [tellingStep] });
@@ -222,7 +189,7 @@ describe('words that nobody may see', () => {
       timeoutMs: 20_000,
       everyMs: 20,
     });
-    dumps.push(...(await dumpDatabase()));
+    dumps.push(...(await dumpDatabase(conductor.context().db)));
     await waitFor('active');
     expect(machine.disk).toContain('write_image demo.raw with config drive');
     const rescue = { target: 'rescue', rescue_password: words.rescue };
@@ -271,7 +238,7 @@ describe('words that nobody may see', () => {
   });
 
   test('no row has one, neither while they are used nor after', async () => {
-    dumps.push(...(await dumpDatabase()));
+    dumps.push(...(await dumpDatabase(conductor.context().db)));
     for (const table of ['agent_sessions: ', 'config_drives: ', 'site_credentials: ']) {
       const rows = dumps.filter((row) => row.startsWith(table));
       expect(rows.length).toBeGreaterThan(0);
@@ -297,16 +264,7 @@ async function askEverything(): Promise<void> {
     ['setting', ['SetupPassword']],
     ['credential', ['rack-bmc']],
   ]);
-  for (const [path, methods] of Object.entries(paths as Record<string, object>)) {
-    if (!('get' in methods)) continue;
-    const [, parameter = ''] = /\{(\w+)\}/.exec(path) ?? [];
-    for (const value of known.get(parameter) ?? ['x']) {
-      const url = path
-        .replace(/\{\w+\}/, value)
-        .replace(/\{\w+\}/, known.get(path.split('{')[2]?.slice(0, -1) ?? '')?.[0] ?? 'x');
-      await ask('GET', url);
-    }
-  }
+  for (const path of everyGetPath(paths as Record<string, object>, known)) await ask('GET', path);
   for (const name of ['refused', 'fake']) {
     for (const what of ['', '/states', '/history', '/flow', '/volume']) await ask('GET', `/v1/nodes/${name}${what}`);
   }
@@ -333,11 +291,11 @@ describe('rows of an earlier Baton, and of an older key', () => {
     const step = { flowUuid, phase: 'main', position: 1, interface: 'deploy', step: 'x', priority: 0 } as const;
     const args = { password: word };
     await db.insert(flowSteps).values({ ...step, uuid: flowUuid, args, origin: 'request', inBand: true });
-    expect(found(await dumpDatabase()).length).toBe(2);
+    expect(found(await dumpDatabase(conductor.context().db)).length).toBe(2);
     const rotated = createSecrets([newKey, Buffer.alloc(32, 7)]);
     expect(await sealStoredSecrets({ db, log, secrets: rotated })).toBeGreaterThan(5);
     expect(await sealStoredSecrets({ db, log, secrets: rotated })).toBe(0);
-    const dump = await dumpDatabase();
+    const dump = await dumpDatabase(conductor.context().db);
     expect(found(dump)).toEqual([]);
     // the first key is enough now, also for plans and the like that are long done
     expect(dump.join('\n')).not.toContain(testSecrets.prefix);

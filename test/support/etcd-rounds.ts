@@ -1,0 +1,70 @@
+import type { EtcdCluster, Site, SiteNode } from '#conductor/sites/site.ts';
+import { etcdStableRound } from '#conductor/teardown/etcd/etcd-stable-round.ts';
+import type { EtcdContext } from '#conductor/teardown/etcd/open-cluster.ts';
+import { removeEtcdRound } from '#conductor/teardown/etcd/remove-etcd-round.ts';
+import type { Round } from '#conductor/teardown/round.ts';
+import { systemClock } from '#shared/clock.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';
+import type { TestApi } from '#test/support/test-api.ts';
+
+const limits = { connectMs: 1000, askMs: 1500, actMs: 5000 };
+
+/** Rounds on test clusters, with the credentials of this API. */
+export interface EtcdRounds {
+  contextOf(tlsDirectory: string): EtcdContext;
+  removeFrom(cluster: EtcdTestCluster, node: string, more?: Partial<EtcdCluster>): Promise<Round>;
+  stable(cluster: EtcdTestCluster, node: string, more?: Partial<EtcdCluster>): Promise<Round>;
+}
+
+export function createEtcdRounds({ context }: TestApi): EtcdRounds {
+  const contextOf: EtcdRounds['contextOf'] = (etcdTlsDirectory) => {
+    const { db, secrets, log, database } = context;
+    return { db, secrets, log, database, clock: systemClock, config: { etcdTlsDirectory }, etcdLimits: limits };
+  };
+  return {
+    contextOf,
+    removeFrom: (cluster, node, more = {}) =>
+      removeEtcdRound(contextOf(cluster.tlsDirectory), { node, site: siteOf(cluster.describe(more)) }),
+    stable: (cluster, node, more = {}) =>
+      etcdStableRound(contextOf(cluster.tlsDirectory), { node, site: siteOf(cluster.describe(more)) }),
+  };
+}
+
+/** Nodes n1 to n6, and these clusters. */
+export function siteOf(...clusters: EtcdCluster[]): Pick<Site, 'nodes' | 'etcdClusters'> {
+  const names = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
+  return { nodes: new Map(names.map((name) => [name, { name } as SiteNode])), etcdClusters: clusters };
+}
+
+/** A cluster of these members, as long as the work takes. @param strict etcd guards its quorum itself */
+export async function inCluster(
+  names: readonly string[],
+  work: (cluster: EtcdTestCluster) => Promise<void>,
+  strict = false,
+) {
+  const cluster = await startEtcd(names, { strictReconfigCheck: strict });
+  try {
+    await work(cluster);
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** A round's state and words, in one line. */
+export function told(round: Round): string {
+  return `${round.state}: ${round.messages.map(({ message }) => message).join(' | ')}`;
+}
+
+/** What was thrown, in one line. */
+export async function refusal(round: Promise<Round>): Promise<string> {
+  return round.then(told, errorChain);
+}
+
+/** Names that etcdctl lists, in order. */
+export async function listed(cluster: EtcdTestCluster): Promise<string[]> {
+  const { members } = JSON.parse(await cluster.etcdctl('member', 'list', '-w', 'json')) as {
+    members: { name?: string }[];
+  };
+  return members.map(({ name = '' }) => name).toSorted();
+}
