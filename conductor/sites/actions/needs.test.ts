@@ -72,7 +72,7 @@ test('while a conductor of an older release is alive nothing is torn down', asyn
   await context.db.delete(conductors).where(eq(conductors.hostname, 'old'));
 });
 
-test('a conductor without the clusters that it began with waits, and a pause reaches the nodes', async () => {
+test('a conductor without the clusters that it began with waits; a pause reaches the nodes, and a stop after it', async () => {
   const { context } = actions.api;
   const { id, hands, orders } = await makeTeardown(withKubeconfig(context));
   const life = actions.startLife(hands, 'poor');
@@ -92,4 +92,11 @@ test('a conductor without the clusters that it began with waits, and a pause rea
     expect(orders.at(-1)).toMatchObject({ paused: true });
     return Promise.resolve();
   });
+  const sofar = orders.length;
+  await actions.control(id, 'stop');
+  life.nudge();
+  expect((await actions.ended(id)).state).toBe('stopped');
+  // not even in the beat that hears of the stop first
+  for (const order of orders.slice(sofar)) expect([order.paused, order.cancel]).not.toEqual([undefined, undefined]);
+  expect(orders.at(-1)).toMatchObject({ cancel: 'the action was stopped' });
 });

@@ -8,7 +8,10 @@ export interface NodeOrder {
   readonly phase: NodePhase;
   /** The node is taken apart first, whatever is on it; the same of all nodes of an action. */
   readonly teardown?: TeardownOrder;
-  /** The operator has paused the action: of a teardown nothing more is begun, for each of its acts destroys something. */
+  /**
+   * The operator has paused the action, or has stopped it just now: of a teardown nothing more is begun, for each of its
+   * acts destroys something.
+   */
   readonly paused?: boolean;
   /** Break off what this action has begun, and leave the node in a known state; it ends as `failed` with this reason. */
   readonly cancel?: string;

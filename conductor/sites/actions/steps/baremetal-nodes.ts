@@ -110,7 +110,8 @@ async function beatOnce(
 ): Promise<Beat> {
   const { context, lease, action, hands } = work;
   const wish = await readWish(context.db, lease);
-  const orders = ordersOf(state.run, site, { teardown, paused: wish.wanted === 'pause' });
+  // a stop, too, which is recorded at the end of this beat: who pauses at the wrong node, and then stops, has it kept
+  const orders = ordersOf(state.run, site, { teardown, paused: wish.wanted !== 'run' });
   const outcomes: ReadonlyMap<string, NodeOutcome> =
     orders.length === 0 ? new Map() : await hands.advanceNodes(context, { action, site, orders });
   context.checkpoint('acted');
