@@ -30,14 +30,14 @@ const baton = (...args: string[]): Promise<RunResult> =>
     cwd: directory,
   });
 
-test("README.md's site is deployed as it stands, and again without anything being done", async () => {
+test("README.md's site is deployed as it stands, again without anything being done, and one server anew", async () => {
   const readme = await readFile(join(cli, 'README.md'), 'utf8');
   const section = readme.slice(readme.indexOf('## From documents to a site'), readme.indexOf('## Commands'));
   const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(section) ?? [];
   const [, shell = ''] = /```sh\n([\s\S]*?)```/.exec(section) ?? [];
   await writeFile(join(directory, 'site.yaml'), yaml);
   const lines = shell.split('\n').filter((line) => line.startsWith('baton '));
-  expect(lines).toHaveLength(7);
+  expect(lines).toHaveLength(9);
   const printed: string[] = [];
   for (const line of lines) {
     const words = line.replace(/ +# .*/, '').split(' ');
@@ -54,7 +54,21 @@ test("README.md's site is deployed as it stands, and again without anything bein
     /Nodes: 2 success, 0 prepared, 0 failure, 0 not started\ndeploy_site .*: Complete, .*: success\n$/,
   );
   expect(printed[5]).toMatch(/update_site .*: Complete, .*: success\n$/);
-  expect(printed[6]).toMatch(/update_site +Complete[\s\S]*deploy_site +Complete/);
+  expect(printed[6]).toContain(
+    '  this conductor has no BATON_KUBECONFIG: nothing is drained, and no node leaves a cluster\n' +
+      '  revision 1 has no promenade/EtcdClusters/v1, nor has the committed one: nothing leaves etcd\n',
+  );
+  const plan = [...(printed[6] ?? '').matchAll(/^ {3}(\w+): .*/gm)].map(([, step]) => step);
+  expect(plan).toEqual(['disks', 'deleted', 'wipe', 'prepare', 'deploy']);
+  expect(printed[7]).toContain(
+    'Group worker01 [Critical] ended with stage: success\n' +
+      'Nodes: 1 success, 0 prepared, 0 failure, 0 not started\n' +
+      '  worker01: all was done\n' +
+      '    wipe simulated (deploy_interface fake): no disk is touched, no receipt\n',
+  );
+  expect(printed[7]).toMatch(/redeploy_server .*: Complete, .*: success\n$/);
+  const lastFirst = /redeploy_server +Complete[\s\S]*update_site +Complete[\s\S]*deploy_site +Complete/;
+  expect(printed[8]).toMatch(lastFirst);
 });
 
 test('a conductor that dies meanwhile is waited for; a critical group that fails ends it with 1', async () => {
