@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { waitUntil } from '#test/lab/wait-until.ts';
 import { nodeOf } from '#test/simulators/kubernetes/resource.ts';
 import { newBudget, newSet } from '#test/simulators/kubernetes/scene.ts';
 import type { KubernetesSimulatorOptions } from '#test/simulators/kubernetes/simulator.ts';
@@ -100,6 +101,13 @@ describe.each(['v1', 'v1beta1'] as const)('kubectl, evictions of %s', (eviction)
     const { small, kubectl } = await newCluster({ eviction });
     await small.addSet('web', 2);
     small.simulator.store.create('poddisruptionbudgets', newBudget('web', 'web', 2));
+    const status =
+      'jsonpath={.status.currentHealthy} of {.status.desiredHealthy}, {.status.disruptionsAllowed} allowed';
+    await waitUntil(
+      'the budget to be judged',
+      async () => (await kubectl.call(['get', 'pdb', 'web', '-o', status])).stdout === '2 of 2, 0 allowed' || undefined,
+      { timeoutMs: 10_000, everyMs: 100 },
+    );
     small.addPod({ name: 'bare', node: 'n1', hasLocalData: true });
     await small.settle();
     const blocked = await kubectl.call([...drainArgs, '--timeout', '6s', 'n1'], { ok: false });
