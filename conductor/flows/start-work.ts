@@ -21,7 +21,7 @@ import { wipeOf } from '#conductor/teardown/wipe-wish.ts';
 /**
  * What a verb does, in the transaction in which it was found possible: the flow before is ended, the node moved, and the
  * new flow, if there is one, inserted with its steps.
- * @throws AppError `conflict` for a node that leaves its clusters, `lease_lost` as `requireAction`, and what planning throws
+ * @throws AppError `conflict` for a node that leaves its clusters, `lease_lost` and `conflict` as `requireAction`, and what planning throws
  */
 export async function startWork(
   context: ConductorContext,
@@ -36,7 +36,8 @@ export async function startWork(
     via: work.caller.via,
   };
   const { actionId, actionToken: token } = work;
-  if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token });
+  const isTeardown = work.wipe !== undefined;
+  if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
   const flow = await findOpenFlow(tx, node.uuid);
   if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
   if (flow) {

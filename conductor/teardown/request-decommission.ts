@@ -109,7 +109,7 @@ async function startBeside(
   await lookForConductor(context, node);
   refuseUnattended(context, node);
   await changeUnlocked(context, node.uuid, async (tx, current) => {
-    if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token });
+    if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown: true });
     refuseUnderWay(current, await findOpenFlow(tx, node.uuid), kind);
     refuseForbidden(current, kind);
     await updateNode(tx, node.uuid, { lastError: null });

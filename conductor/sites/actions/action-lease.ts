@@ -124,16 +124,23 @@ export async function holdAction(tx: Transaction, lease: ActionLease): Promise<A
 /**
  * Has an action stay under its lease until the transaction ends: what is begun for it is begun for one that goes on, and
  * by whom it belongs to.
- * @throws AppError `lease_lost` when it has ended, or another conductor has claimed it since.
+ * @param isTeardown an act that is not begun once a pause or a stop has been accepted, though whoever decided on it had not
+ * heard of that yet
+ * @throws AppError `lease_lost` when it has ended, or another conductor has claimed it since; `conflict` (retryable) for
+ * an act of a teardown while it is paused or stopped.
  */
 export async function requireAction(
   tx: Transaction,
-  { actionId, token }: Pick<ActionLease, 'actionId' | 'token'>,
+  { actionId, token, isTeardown }: Pick<ActionLease, 'actionId' | 'token'> & { readonly isTeardown: boolean },
 ): Promise<void> {
   const isOurs = and(eq(siteActions.id, actionId), eq(siteActions.token, token), isNull(siteActions.endedAt));
-  const [row] = await tx.select({ id: siteActions.id }).from(siteActions).where(isOurs).for('share');
+  const [row] = await tx.select({ wanted: siteActions.wanted }).from(siteActions).where(isOurs).for('share');
   if (!row) {
     throw new AppError('lease_lost', `site action ${actionId} has ended, or was taken over by another conductor`);
+  }
+  if (isTeardown && row.wanted !== 'run') {
+    const is = row.wanted === 'pause' ? 'paused' : 'stopped';
+    throw new AppError('conflict', `site action ${actionId} is ${is}`, { retryable: true });
   }
 }
 

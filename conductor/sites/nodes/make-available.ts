@@ -43,7 +43,7 @@ export async function makeAvailable(
   const { user, project, via } = siteCaller(action);
   const options = { conductor: context.config.conductorName, user, project, via };
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
-    if (token !== undefined) await requireAction(tx, { actionId, token });
+    if (token !== undefined) await requireAction(tx, { actionId, token, isTeardown: true });
     refuseOwned(node);
     refuseUnderWay(node, await findOpenFlow(tx, nodeUuid), 'provide');
     if (node.owedWipe) throw new AppError('conflict', `node ${nodeUuid} owes a wipe`);

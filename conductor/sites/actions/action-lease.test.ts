@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { nodes } from '#conductor/db/schema/node.ts';
+import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { requireAction } from '#conductor/sites/actions/action-lease.ts';
+import { requestLeaveCluster } from '#conductor/teardown/request-decommission.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+/** What a conductor has decided on just before its action was paused, stopped, taken over. */
+
+const id = 'A';
+const token = 3;
+const caller = { user: 'tester', project: undefined, via: undefined };
+let api: TestApi;
+let uuid: string;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  await api.reset();
+  uuid = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).uuid;
+  await api.context.db.update(nodes).set({ provisionState: 'manageable' });
+  await api.context.db.delete(siteActions);
+});
+
+async function becomes(wanted: SiteActionRow['wanted']): Promise<void> {
+  const row = { id, name: 'redeploy_server', revisionId: 1, contextMarker: 'test', token, fitToken: token } as const;
+  await api.context.db.insert(siteActions).values({ ...row, wanted });
+}
+const isFlow = async () => (await findOpenFlow(api.context.db, uuid))?.kind;
+
+test.each([
+  ['pause', 'site action A is paused'],
+  ['stop', 'site action A is stopped'],
+] as const)('once %s was accepted no act of a teardown is begun', async (wanted, why) => {
+  await becomes(wanted);
+  const { context } = api;
+  const node = await getNode(context.db, uuid);
+  const asked = { caller, actionId: id, actionToken: token };
+  const refused = { code: 'conflict', retryable: true, message: why };
+  const wipe = { preserveLocalStorage: false };
+  await expect(requestProvision(context, node, { ...asked, verb: 'provide', wipe })).rejects.toMatchObject(refused);
+  const leaving = requestLeaveCluster(context, node, { ...asked, notInClusterOk: false });
+  await expect(leaving).rejects.toMatchObject(refused);
+  expect(await isFlow()).toBeUndefined();
+  // what belongs to the phase of a deploy, or breaks it off
+  await requestProvision(context, node, { ...asked, verb: 'provide' });
+  expect(await isFlow()).toBe('clean');
+});
+
+test('while it goes on, only by whom it belongs to', async () => {
+  await becomes('run');
+  const { db } = api.context;
+  await db.transaction((tx) => requireAction(tx, { actionId: id, token, isTeardown: true }));
+  const late = db.transaction((tx) => requireAction(tx, { actionId: id, token: token - 1, isTeardown: false }));
+  await expect(late).rejects.toMatchObject({ code: 'lease_lost' });
+});
