@@ -4,6 +4,9 @@ import { LongestFirstSequencer } from './test/set-up/longest-first.ts';
 /** As long as a machine may take that has other work to do as well; what comes true at once is seen at once. */
 const poll = { timeout: 10_000 };
 
+/** One more than cores: a test of machines waits for its BMCs and conductors, one of conductors for heartbeats. */
+const maxWorkers = 3;
+
 /**
  * `unit` needs nothing but Node; `system` needs root and the lab's packages and images (`npm test` sets both up);
  * `interop` also a mirror with Debian 13, for the real counterparts.
@@ -32,7 +35,7 @@ export default defineConfig({
           testTimeout: 900_000,
           expect: { poll },
           hookTimeout: 900_000,
-          maxWorkers: 2,
+          maxWorkers,
         },
       },
       {
@@ -43,7 +46,7 @@ export default defineConfig({
           testTimeout: 900_000,
           expect: { poll },
           hookTimeout: 900_000,
-          maxWorkers: 2,
+          maxWorkers,
         },
       },
     ],
