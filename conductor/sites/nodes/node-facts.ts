@@ -89,7 +89,8 @@ export interface RestingFacts {
   /** It was never inspected, and a ramdisk could do it. */
   readonly needsInspection: boolean;
   /**
-   * This action took it out of its clusters so long ago, or before such a pause, that somebody may have put it back.
+   * This action took it out of its clusters so long ago, or drained it before the end of a pause: somebody may have put it
+   * back.
    */
   readonly mayBeBack?: boolean;
   /** Kinds of flows of this action that have succeeded on it. */

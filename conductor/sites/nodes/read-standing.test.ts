@@ -30,30 +30,43 @@ async function newAction(unpaused?: number): Promise<string> {
   return id;
 }
 
-/** A node that was decommissioned, the last event so many minutes ago each time. */
-async function decommissioned(actionId: string | null, ...minutes: readonly number[]): Promise<string> {
+/** A decommission; minutes ago. */
+interface Left {
+  readonly drained: number;
+  readonly ended: number;
+}
+
+/** A node that was decommissioned so many minutes ago each time; a number = its drain came last. */
+async function decommissioned(actionId: string | null, ...times: readonly (number | Left)[]): Promise<string> {
   const { db } = database;
   const uuid = crypto.randomUUID();
   await db.insert(nodes).values({ uuid, driver: 'fake-hardware', networkInterface: 'noop', provisionState: 'active' });
-  for (const ago of minutes) {
+  for (const time of times) {
+    const { drained, ended } = typeof time === 'number' ? { drained: time, ended: time } : time;
     const flow = crypto.randomUUID();
-    const step = crypto.randomUUID();
+    const drain = crypto.randomUUID();
+    const etcd = crypto.randomUUID();
     await db.insert(flows).values({
       uuid: flow,
       nodeUuid: uuid,
       kind: 'decommission',
       state: 'succeeded',
       actionId,
-      startedAt: before(ago + 60),
+      startedAt: before(drained + 60),
       // as a conductor says whose clock is a year behind
       endedAt: before(525_600),
     });
-    const named = { interface: 'cluster', step: 'drain', priority: 10, origin: 'core' as const, inBand: false };
-    await db.insert(flowSteps).values({ uuid: step, flowUuid: flow, phase: 'main', position: 1, ...named });
-    const event = { flowUuid: flow, stepUuid: step, conductor: 'c1' };
+    const core = { flowUuid: flow, phase: 'main', interface: 'cluster', origin: 'core', inBand: false } as const;
+    await db.insert(flowSteps).values([
+      { ...core, uuid: drain, position: 1, step: 'drain', priority: 50 },
+      { ...core, uuid: etcd, position: 2, step: 'wait_for_etcd', priority: 20 },
+    ]);
+    const event = { flowUuid: flow, conductor: 'c1' };
     await db.insert(flowEvents).values([
-      { ...event, event: 'started', at: before(ago + 59) },
-      { ...event, event: 'succeeded', at: before(ago) },
+      { ...event, stepUuid: drain, event: 'started', at: before(drained + 59) },
+      { ...event, stepUuid: drain, event: 'succeeded', at: before(drained) },
+      { ...event, stepUuid: etcd, event: 'started', at: before(drained) },
+      { ...event, stepUuid: etcd, event: 'succeeded', at: before(ended) },
     ]);
   }
   return uuid;
@@ -85,6 +98,18 @@ test('and not across a pause', async () => {
   expect(await isBack(action, await decommissioned(action, 5))).toBe(true);
   expect(await isBack(action, await decommissioned(action, 5, 1))).toBe(false);
   expect(await isBack(action, await decommissioned(action, 1))).toBe(false);
+});
+
+test('and not across one that ends between the drain and the end of the flow, which goes on through it', async () => {
+  const action = await newAction(3);
+  expect(await isBack(action, await decommissioned(action, { drained: 5, ended: 1 }))).toBe(true);
+  expect(await isBack(action, await decommissioned(action, { drained: 5, ended: 1 }, 1))).toBe(false);
+  expect(await isBack(action, await decommissioned(action, { drained: 2, ended: 1 }))).toBe(false);
+});
+
+test('a slow etcd has no node decommissioned for ever', async () => {
+  const action = await newAction();
+  expect(await isBack(action, await decommissioned(action, { drained: 40, ended: 1 }))).toBe(false);
 });
 
 test('a flow that had nothing to do has ended as it began', async () => {

@@ -133,8 +133,9 @@ const staysOutMinutes = 10;
 
 /**
  * Nodes that this action has decommissioned, and that somebody may have put back into their clusters since: it was long
- * ago, or the action was paused in between, which is when people uncordon what they want to keep. By the database's
- * clock alone, for one that goes wrong would have a node decommissioned for ever.
+ * ago, or a pause has ended after the drain, which is when people uncordon what they want to keep. The steps after the
+ * drain go on through a pause and look at no cordon any more; but they may be slow, each time, so that what is long ago
+ * counts from their end. By the database's clock alone, for one that goes wrong would have a node decommissioned for ever.
  */
 export async function readPerhapsBack(
   db: Queryable,
@@ -142,6 +143,8 @@ export async function readPerhapsBack(
   nodeUuids: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const left = sql`max(coalesce(${flowEvents.at}, ${flows.startedAt}))`;
+  const isDrained = and(eq(flowSteps.step, 'drain'), eq(flowEvents.event, 'succeeded'));
+  const drained = sql`max(case when ${isDrained} then ${flowEvents.at} else ${flows.startedAt} end)`;
   const resumed = db
     .select({ at: sql`max(${siteActionCommands.at})` })
     .from(siteActionCommands)
@@ -151,6 +154,7 @@ export async function readPerhapsBack(
       .select({ nodeUuid: flows.nodeUuid })
       .from(flows)
       .leftJoin(flowEvents, eq(flowEvents.flowUuid, flows.uuid))
+      .leftJoin(flowSteps, eq(flowSteps.uuid, flowEvents.stepUuid))
       .where(
         and(
           eq(flows.actionId, actionId),
@@ -160,7 +164,7 @@ export async function readPerhapsBack(
         ),
       )
       .groupBy(flows.nodeUuid)
-      .having(sql`${left} < now() - make_interval(mins => ${staysOutMinutes}) or ${left} < ${resumed}`),
+      .having(sql`${left} < now() - make_interval(mins => ${staysOutMinutes}) or ${drained} < ${resumed}`),
   );
   return new Set(rows.map(({ nodeUuid }) => nodeUuid));
 }
