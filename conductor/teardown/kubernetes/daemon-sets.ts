@@ -1,14 +1,14 @@
 import { apiPath, type Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
-import type { Pod } from '#conductor/teardown/kubernetes/objects.ts';
+import type { PodOutline } from '#conductor/teardown/kubernetes/objects.ts';
 import { isAbsent } from '#conductor/teardown/kubernetes/refusal.ts';
 import { controllerOf } from '#conductor/teardown/kubernetes/select-pods.ts';
 
 /** Which of the pods' daemon sets are still there, asked once for each set. */
 export async function findDaemonSets(
   cluster: Cluster,
-  pods: readonly Pod[],
+  pods: readonly PodOutline[],
   signal: AbortSignal,
-): Promise<(pod: Pod) => boolean> {
+): Promise<(pod: PodOutline) => boolean> {
   const sets = new Map(pods.flatMap((pod) => daemonSetOf(pod) ?? []).map((set) => [keyOf(set), set]));
   const found = await Promise.all(
     [...sets.values()].map(async (set) => ((await hasDaemonSet(cluster, set, signal)) ? [keyOf(set)] : [])),
@@ -25,7 +25,7 @@ export interface DaemonSetName {
   readonly name: string;
 }
 
-function daemonSetOf(pod: Pod): DaemonSetName | undefined {
+function daemonSetOf(pod: PodOutline): DaemonSetName | undefined {
   const owner = controllerOf(pod);
   return owner?.kind === 'DaemonSet' ? { namespace: pod.metadata.namespace, name: owner.name } : undefined;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
 import { evictionVersion } from '#conductor/teardown/kubernetes/evict-pod.ts';
 import { meets } from '#conductor/teardown/kubernetes/node-labels.ts';
-import { isFinished, type Pod, parse, Requirement } from '#conductor/teardown/kubernetes/objects.ts';
+import { isFinished, type PodOutline, parse, Requirement } from '#conductor/teardown/kubernetes/objects.ts';
 
 const Budget = z.looseObject({
   metadata: z.looseObject({ name: z.string(), namespace: z.string() }),
@@ -57,7 +57,7 @@ export type Forbidden =
  * Which budgets an eviction of the pod would meet now; `undefined` = it may go. As the API server decides
  * (pkg/registry/core/pod/storage/eviction.go). Pure.
  */
-export function whatForbids(pod: Pod, budgets: readonly Budget[]): Forbidden | undefined {
+export function whatForbids(pod: PodOutline, budgets: readonly Budget[]): Forbidden | undefined {
   const { deletionTimestamp } = pod.metadata;
   if (isFinished(pod) || pod.status?.phase === 'Pending' || deletionTimestamp) return undefined;
   const own = budgets.filter((budget) => isOf(budget, pod));
@@ -67,7 +67,7 @@ export function whatForbids(pod: Pod, budgets: readonly Budget[]): Forbidden | u
   return (budget.status?.disruptionsAllowed ?? 0) > 0 ? undefined : { because: 'no disruption', budget };
 }
 
-function isOf({ metadata, spec: { selector } }: Budget, pod: Pod): boolean {
+function isOf({ metadata, spec: { selector } }: Budget, pod: PodOutline): boolean {
   if (!selector || metadata.namespace !== pod.metadata.namespace) return false;
   const labels = pod.metadata.labels ?? {};
   const asLabelled = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
@@ -75,7 +75,7 @@ function isOf({ metadata, spec: { selector } }: Budget, pod: Pod): boolean {
 }
 
 /** A pod that is not ready counts for no budget that has enough without it. */
-function allowsUnready({ spec, status }: Budget, pod: Pod): boolean {
+function allowsUnready({ spec, status }: Budget, pod: PodOutline): boolean {
   if (pod.status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True')) return false;
   const { currentHealthy, desiredHealthy } = status ?? {};
   return (

@@ -61,6 +61,16 @@ const Pod = z.looseObject({
 });
 export type Pod = z.infer<typeof Pod>;
 
+/** Of a pod, what decides whether it goes. A whole one is ten kilobytes and more. */
+export interface PodOutline {
+  readonly metadata: Pick<Pod['metadata'], 'name' | 'namespace' | 'labels' | 'annotations' | 'deletionTimestamp'> & {
+    readonly ownerReferences?: readonly PodOwner[] | null | undefined;
+  };
+  readonly spec: { readonly volumes?: readonly { readonly emptyDir?: unknown }[] | null | undefined };
+  readonly status?: Pick<NonNullable<Pod['status']>, 'phase' | 'conditions'> | undefined;
+}
+export type PodOwner = Pick<z.infer<typeof OwnerReference>, 'kind' | 'name' | 'controller'>;
+
 const ClusterNode = z.looseObject({
   metadata: z.looseObject({
     name: z.string(),
@@ -155,10 +165,10 @@ export function parse<Schema extends z.ZodType>(schema: Schema, { body }: Reply,
 }
 
 /** `namespace/name`, as kubectl writes it. */
-export function podName({ metadata }: Pod): string {
+export function podName({ metadata }: Pick<PodOutline, 'metadata'>): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-export function isFinished({ status }: Pod): boolean {
+export function isFinished({ status }: Pick<PodOutline, 'status'>): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed';
 }

@@ -1,23 +1,23 @@
 import { type Budget, type Forbidden, whatForbids } from '#conductor/teardown/kubernetes/disruption-budgets.ts';
-import type { Pod } from '#conductor/teardown/kubernetes/objects.ts';
+import type { PodOutline } from '#conductor/teardown/kubernetes/objects.ts';
 import { type PodFate, podFate } from '#conductor/teardown/kubernetes/select-pods.ts';
 
 /** What a drain would do to the pods of a node now. */
 export interface DrainPlan {
   /** That go. */
-  readonly evicted: readonly Pod[];
+  readonly evicted: readonly PodOutline[];
   /** Of these, what a budget keeps as things are. */
-  readonly kept: readonly { readonly pod: Pod; readonly forbidden: Forbidden }[];
+  readonly kept: readonly { readonly pod: PodOutline; readonly forbidden: Forbidden }[];
   /** Of these, what `kubectl drain` takes only when it is told `--force` or `--delete-local-data`. */
-  readonly forced: readonly { readonly pod: Pod; readonly because: ForcedFor }[];
+  readonly forced: readonly { readonly pod: PodOutline; readonly because: ForcedFor }[];
 }
 
 export type ForcedFor = NonNullable<Extract<PodFate, { readonly fate: 'evict' }>['forced']>;
 
 /** As `drainNode` would begin, with what would stand in its way. Pure. */
 export function planDrain(
-  pods: readonly Pod[],
-  hasDaemonSet: (pod: Pod) => boolean,
+  pods: readonly PodOutline[],
+  hasDaemonSet: (pod: PodOutline) => boolean,
   budgets: readonly Budget[],
 ): DrainPlan {
   const leaving = pods.flatMap((pod) => {

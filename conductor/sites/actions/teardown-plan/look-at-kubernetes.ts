@@ -1,19 +1,13 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import { type DrainLook, describeDrain, unknownDrain } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
+import { lookAtNode, type SeenNode } from '#conductor/sites/actions/teardown-plan/look-at-node.ts';
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
-import { isCordoned, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
 import { findDaemonSets, hasDaemonSet } from '#conductor/teardown/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/teardown/kubernetes/disruption-budgets.ts';
 import { nodeStepDefaults } from '#conductor/teardown/kubernetes/node-steps.ts';
-import {
-  type ClusterNode,
-  isUnknownNode,
-  listPodsOf,
-  type Pod,
-  readNode,
-} from '#conductor/teardown/kubernetes/objects.ts';
+import type { PodOutline } from '#conductor/teardown/kubernetes/objects.ts';
 import { planDrain } from '#conductor/teardown/kubernetes/plan-drain.ts';
 import { withSharedCluster } from '#conductor/teardown/kubernetes/share-cluster.ts';
 import { kubeletShutdown } from '#conductor/teardown/kubernetes/shutdown-kubelet.ts';
@@ -41,14 +35,9 @@ export const unknownInKubernetes: KubernetesLook = {
 
 export type LookOrder = Pick<TeardownOrder, 'kubernetes' | 'notInClusterOk' | 'lacks' | 'timeouts'>;
 
-/** A node of the cluster with its pods; `undefined` = the cluster has no such node, and why that is known. */
-type SeenNode =
-  | { readonly node: ClusterNode; readonly pods: readonly Pod[] }
-  | { readonly node: undefined; readonly why: string };
-
 /** What concerns all nodes, asked once. */
 interface Shared {
-  readonly hasDaemonSet: (pod: Pod) => boolean;
+  readonly hasDaemonSet: (pod: PodOutline) => boolean;
   readonly budgets: readonly Budget[] | undefined;
 }
 
@@ -89,17 +78,6 @@ function whyNotAsked(error: unknown): string {
   throw error;
 }
 
-async function lookAtNode(cluster: Cluster, name: string): Promise<SeenNode> {
-  const signal = AbortSignal.timeout(lookMs);
-  try {
-    const node = await readNode(cluster, name, signal);
-    return { node, pods: await listPodsOf(cluster, name, signal) };
-  } catch (error) {
-    if (!isUnknownNode(error)) throw error;
-    return { node: undefined, why: errorChain(error) };
-  }
-}
-
 async function missesDaemonSet(cluster: Cluster): Promise<string[]> {
   if (await hasDaemonSet(cluster, kubeletShutdown, AbortSignal.timeout(lookMs))) return [];
   const { shutdownKubeletTimeout: seconds } = nodeStepDefaults;
@@ -108,11 +86,11 @@ async function missesDaemonSet(cluster: Cluster): Promise<string[]> {
   ];
 }
 
-function podsOf(seen: ReadonlyMap<string, SeenNode>): Pod[] {
-  return [...seen.values()].flatMap((each) => (each.node ? each.pods : []));
+function podsOf(seen: ReadonlyMap<string, SeenNode>): PodOutline[] {
+  return [...seen.values()].flatMap((each) => (each.isMember ? each.pods : []));
 }
 
-async function lookAtAll(cluster: Cluster, pods: readonly Pod[], wrong: string[]): Promise<Shared> {
+async function lookAtAll(cluster: Cluster, pods: readonly PodOutline[], wrong: string[]): Promise<Shared> {
   const hasSet = await findDaemonSets(cluster, pods, AbortSignal.timeout(lookMs));
   // nothing else needs the right to read them
   const budgets = await listBudgets(cluster, AbortSignal.timeout(lookMs)).catch((error: unknown) => {
@@ -127,12 +105,11 @@ function describe(
   seen: SeenNode,
   { shared, order: { notInClusterOk, timeouts } }: { readonly shared: Shared | undefined; readonly order: LookOrder },
 ): { readonly found: KubernetesLook; readonly wrong: readonly string[] } {
-  if (!seen.node) {
+  if (!seen.isMember) {
     const hint = `${seen.why} (--param not-in-cluster-ok=true, if it was never part of it)`;
     return { found: { ...unknownInKubernetes, is_member: false }, wrong: notInClusterOk ? [] : [hint] };
   }
-  const { node, pods } = seen;
-  const ready = isReady(node);
+  const { ready, cordoned, pods } = seen;
   const plan = shared && planDrain(pods, shared.hasDaemonSet, shared.budgets ?? []);
   const drain = plan && describeDrain(plan, timeouts.drainTimeout);
   const look = drain?.look ?? unknownDrain;
@@ -140,7 +117,7 @@ function describe(
     found: {
       is_member: true,
       ready,
-      cordoned: isCordoned(node),
+      cordoned,
       pods: pods.length,
       ...look,
       kept_by_budgets: shared?.budgets ? look.kept_by_budgets : null,
