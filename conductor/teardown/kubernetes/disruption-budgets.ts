@@ -35,16 +35,24 @@ const BudgetList = z.looseObject({
 /** All budgets of the cluster, page by page. @throws AppError as `Cluster.request` */
 export async function listBudgets(cluster: Cluster, signal: AbortSignal): Promise<Budget[]> {
   // a cluster without `policy/v1` evictions may be without its budgets, and has those of before
-  const path = `/apis/${await evictionVersion(cluster, signal)}/poddisruptionbudgets`;
+  const version = await evictionVersion(cluster, signal);
+  const path = `/apis/${version}/poddisruptionbudgets`;
   const budgets: Budget[] = [];
   let next: string | undefined;
   do {
     const query = { limit: '500', ...(next === undefined ? {} : { continue: next }) };
     const page = parse(BudgetList, await cluster.request('GET', path, { query, signal }), 'disruption budgets');
-    budgets.push(...page.items);
+    budgets.push(...(version === 'policy/v1beta1' ? page.items.map(ofBeta) : page.items));
     next = page.metadata.continue || undefined;
   } while (next !== undefined);
   return budgets;
+}
+
+/** An empty selector takes in the whole namespace; of `policy/v1beta1` it takes in nothing. */
+function ofBeta(budget: Budget): Budget {
+  const { matchLabels, matchExpressions } = budget.spec.selector ?? {};
+  const isEmpty = Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length === 0;
+  return isEmpty ? { ...budget, spec: { ...budget.spec, selector: null } } : budget;
 }
 
 /** Why an eviction would be refused as things are now. */
@@ -71,7 +79,14 @@ function isOf({ metadata, spec: { selector } }: Budget, pod: PodOutline): boolea
   if (!selector || metadata.namespace !== pod.metadata.namespace) return false;
   const labels = pod.metadata.labels ?? {};
   const asLabelled = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
-  return asLabelled && (selector.matchExpressions ?? []).every((each) => meets(each, labels));
+  return asLabelled && (selector.matchExpressions ?? []).every((each) => isValid(each) && meets(each, labels));
+}
+
+/** The API server ignores a budget whose selector it can't read (metav1.LabelSelectorAsSelector). */
+function isValid({ operator, values }: Requirement): boolean {
+  const count = values?.length ?? 0;
+  if (operator === 'In' || operator === 'NotIn') return count > 0;
+  return (operator === 'Exists' || operator === 'DoesNotExist') && count === 0;
 }
 
 /** A pod that is not ready counts for no budget that has enough without it. */

@@ -63,12 +63,25 @@ test('budgets of an older cluster are asked for as it has them', async () => {
   const old = await openSmallCluster({ eviction: 'v1beta1' });
   old.simulator.store.create('poddisruptionbudgets', newBudget('web', 'web', 1));
   expect(await listBudgets(old.cluster, never)).toMatchObject([{ metadata: { name: 'web', namespace: 'default' } }]);
-  expect(old.simulator.requests.at(-1)?.path).toMatch(/^\/apis\/policy\/v1beta1\/poddisruptionbudgets\?/);
+  const { path } = old.simulator.requests.at(-1) ?? {};
+  expect(path).toMatch(/^\/apis\/policy\/v1beta1\/poddisruptionbudgets\?/);
+  // whose empty selector selects nothing, however it is written
+  for (const [index, selector] of [{}, { matchLabels: {} }, { matchExpressions: [] }].entries()) {
+    old.simulator.store.create('poddisruptionbudgets', {
+      metadata: { name: `empty-${index}` },
+      spec: { minAvailable: 1, selector },
+      status: {},
+    });
+  }
+  const budgets = await listBudgets(old.cluster, never);
+  expect(budgets).toHaveLength(4);
+  expect(keeps(pod({ namespace: 'default', labels: { app: 'db' } }), ...budgets)).toBeUndefined();
+  expect(keeps(pod({ namespace: 'default' }), ...budgets)).toBe('no disruption');
   await old.close();
 });
 
 const pod = (more: Partial<Pod['metadata']> = {}, status: Pod['status'] = ready('True')): Pod => ({
-  metadata: { name: 'web-1', namespace: 'shop', uid: 'u1', labels: { app: 'web', tier: 'front' }, ...more },
+  metadata: { name: 'web-1', namespace: 'shop', uid: 'u1', labels: { app: 'web', tier: 'front', rank: '2' }, ...more },
   spec: {},
   status,
 });
@@ -90,6 +103,11 @@ test.each([
   ['an expression', { ...ofWeb, matchExpressions: [{ key: 'tier', operator: 'In', values: ['front'] }] }, true],
   ['an expression that excludes it', { matchExpressions: [{ key: 'tier', operator: 'DoesNotExist' }] }, false],
   ['nothing', null, false],
+  // which the API server can't read, and ignores with their budget
+  ['an operator that labels have not', { matchExpressions: [{ key: 'tier', operator: 'Like', values: ['f'] }] }, false],
+  ['an operator of nodes', { matchExpressions: [{ key: 'rank', operator: 'Gt', values: ['1'] }] }, false],
+  ['all but none', { ...ofWeb, matchExpressions: [{ key: 'tier', operator: 'NotIn', values: [] }] }, false],
+  ['a label with a value too many', { matchExpressions: [{ key: 'tier', operator: 'Exists', values: ['x'] }] }, false],
 ])('a budget that selects %s', (_, selector, isKept) => {
   expect(keeps(pod(), budget(selector)) !== undefined).toBe(isKept);
 });
