@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { receipts } from '#conductor/db/schema/receipt.ts';
-import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { type SiteActionRow, siteActionNodes, siteActions } from '#conductor/db/schema/site-action.ts';
 import { finishFlow } from '#conductor/flows/finish-flow.ts';
 import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 beforeEach(async () => {
   await api.reset();
-  uuid = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', automated_clean: false })).uuid;
+  uuid = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1', automated_clean: false })).uuid;
 });
 
 async function finish(
@@ -37,13 +37,20 @@ async function finish(
   return finishOpen();
 }
 
-async function addAction(wanted: SiteActionRow['wanted']): Promise<string> {
-  const action = { id: 'A', name: 'redeploy_server', revisionId: 1, contextMarker: 'test', wanted } as const;
-  await api.context.db
+/** With the node at work in it. */
+async function addAction(
+  more: Partial<SiteActionRow>,
+  work: Partial<typeof siteActionNodes.$inferInsert> = {},
+): Promise<string> {
+  const { db } = api.context;
+  const id = 'A';
+  await db.delete(siteActions);
+  await db
     .insert(siteActions)
-    .values(action)
-    .onConflictDoUpdate({ target: siteActions.id, set: { wanted } });
-  return action.id;
+    .values({ id, name: 'redeploy_server', revisionId: 1, contextMarker: 'test', wanted: 'run', ...more });
+  const atWork = { actionId: id, name: 'n1', phase: 'prepare' } as const;
+  await db.insert(siteActionNodes).values({ ...atWork, ...work });
+  return id;
 }
 
 async function finishOpen(): Promise<ProvisionState> {
@@ -117,28 +124,31 @@ describe('of a wipe that is owed', () => {
     }
   });
 
+  const yesterday = new Date(Date.now() - 24 * 60 * 60_000);
   test.each([
-    ['pause', 'paused', false],
-    ['stop', 'stopped', false],
-    ['pause', 'paused', true],
-  ] as const)('is not begun for a site action that is to %s: %s, retired %s', async (wanted, why, retired) => {
+    ['is to pause', 'is paused', { wanted: 'pause' }, {}, false],
+    ['is to pause', 'is paused', { wanted: 'pause' }, {}, true],
+    ['is to stop', 'is stopped', { wanted: 'stop' }, {}, false],
+    ['has failed', 'has ended', { state: 'failed', endedAt: yesterday }, {}, false],
+    ['is forgotten', 'has ended', undefined, {}, false],
+    ['breaks it off', 'has given the node up', {}, { cancelling: 'group g took too long' }, false],
+    ['has given it up', 'has given the node up', {}, { phase: null, status: 'failure' }, false],
+  ] as const)('is not begun for a site action that %s: %s', async (_which, why, action, work, retired) => {
     const { db } = api.context;
     await owe();
-    const actionId = await addAction(wanted);
+    const actionId = action ? await addAction(action, work) : 'gone';
     expect(await finish('teardown', 'deleting', retired, { wipe: all, actionId })).toBe('manageable');
     expect(await findOpenFlow(db, uuid)).toBeUndefined();
     expect(await owed()).toEqual(all);
     expect(await getNode(db, uuid)).toMatchObject({ targetProvisionState: null, lastError: null });
-    expect((await listHistory(db, uuid))[0]?.event).toBe(`its wipe is not begun: site action A is ${why}`);
+    expect((await listHistory(db, uuid))[0]?.event).toBe(`its wipe is not begun: site action ${actionId} ${why}`);
   });
 
-  test('is begun for one that goes on, or that is forgotten', async () => {
-    for (const actionId of [await addAction('run'), 'gone']) {
-      await owe();
-      expect(await finish('teardown', 'deleting', false, { wipe: all, actionId })).toBe('cleaning');
-      expect(await findOpenFlow(api.context.db, uuid)).toMatchObject({ kind: 'wipe', wipe: all, actionId });
-      await api.context.db.delete(flows);
-    }
+  test('is begun for one that goes on', async () => {
+    await owe();
+    const actionId = await addAction({});
+    expect(await finish('teardown', 'deleting', false, { wipe: all, actionId })).toBe('cleaning');
+    expect(await findOpenFlow(api.context.db, uuid)).toMatchObject({ kind: 'wipe', wipe: all, actionId });
   });
 
   test('an adoption ends it not', async () => {

@@ -7,7 +7,7 @@ import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { shareWish } from '#conductor/sites/actions/action-lease.ts';
+import { whyNotToWipe } from '#conductor/sites/actions/action-lease.ts';
 import { coveringWipe } from '#conductor/teardown/wipe-wish.ts';
 
 /** What a flow has promised to be followed by, for whom it was asked. */
@@ -35,9 +35,9 @@ export function cleanedEvent(
 }
 
 /**
- * Of a site action that is paused or stopped nothing is begun that destroys anything: its node, released and about to be
- * wiped, rests in `manageable`, off and on no network, where nobody gets it before it is wiped. The action begins the wipe
- * when it goes on, the next `provide` does in any case.
+ * For a site action that is paused, stopped, over, or done with the node nothing is begun that destroys anything: its node,
+ * released and about to be wiped, rests in `manageable`, off and on no network, where nobody gets it before it is wiped.
+ * The action begins the wipe when it goes on, the next `provide` does in any case.
  * @returns whether it rests
  */
 export async function restBeforeWipe(
@@ -48,14 +48,14 @@ export async function restBeforeWipe(
     conductor,
   }: { readonly node: NodeRow; readonly flow: FlowRow; readonly conductor: string },
 ): Promise<boolean> {
-  const wanted = actionId === null ? undefined : await shareWish(tx, actionId);
-  if (wanted === undefined || wanted === 'run') return false;
+  const why = actionId === null ? undefined : await whyNotToWipe(tx, { actionId, nodeName: node.name });
+  if (why === undefined) return false;
   await applyEvent(tx, node, 'cleaned', { conductor, target: null });
   await addHistory(tx, {
     nodeUuid: node.uuid,
     severity: 'INFO',
     eventType: 'wipe',
-    event: `its wipe is not begun: site action ${actionId} is ${wanted === 'pause' ? 'paused' : 'stopped'}`,
+    event: `its wipe is not begun: site action ${actionId} ${why}`,
     conductor,
   });
   return true;

@@ -1,7 +1,7 @@
-import { and, eq, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import { workKnown } from '#conductor/conductors/work-known.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { type SiteActionRow, siteActionNodes, siteActions } from '#conductor/db/schema/site-action.ts';
 import { prolongRun } from '#conductor/sites/actions/run-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -144,11 +144,25 @@ export async function requireAction(
   }
 }
 
-/** What the operator wants of an action: stays so until the transaction ends. `undefined` = it is forgotten. */
-export async function shareWish(tx: Transaction, actionId: string): Promise<ActionWish['wanted'] | undefined> {
+/**
+ * Why the wipe after a release is not begun for an action: stays so until the transaction ends. What the operator wants is
+ * not enough, for an action that has failed, or has given this node up, wanted it to go on to the last.
+ * @returns `is paused`; `undefined` = it goes on
+ */
+export async function whyNotToWipe(
+  tx: Transaction,
+  { actionId, nodeName }: { readonly actionId: string; readonly nodeName: string | null },
+): Promise<string | undefined> {
   const isIt = eq(siteActions.id, actionId);
-  const [row] = await tx.select({ wanted: siteActions.wanted }).from(siteActions).where(isIt).for('share');
-  return row?.wanted;
+  const { wanted, endedAt } = siteActions;
+  const [action] = await tx.select({ wanted, endedAt }).from(siteActions).where(isIt).for('share');
+  // forgotten ones have ended long ago
+  if (!action || action.endedAt !== null) return 'has ended';
+  if (action.wanted !== 'run') return action.wanted === 'pause' ? 'is paused' : 'is stopped';
+  const ofNode = and(eq(siteActionNodes.actionId, actionId), eq(siteActionNodes.name, nodeName ?? ''));
+  const isAtWork = and(isNotNull(siteActionNodes.phase), isNull(siteActionNodes.cancelling));
+  const atWork = await tx.select({ name: siteActionNodes.name }).from(siteActionNodes).where(and(ofNode, isAtWork));
+  return atWork.length > 0 ? undefined : 'has given the node up';
 }
 
 function lost({ actionId }: ActionLease): never {
