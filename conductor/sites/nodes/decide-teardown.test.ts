@@ -122,6 +122,21 @@ describe('the whole way', () => {
     expect(walk(retired, { ...alone, afterwards: 'keep' })).toEqual(['deleted, wiping', 'done']);
   });
 
+  test('a retired node whose wipe an action before was stopped at is wiped by the next', () => {
+    const owedWipe = { preserveLocalStorage: false };
+    const left = (state: 'manageable' | 'clean failed' | 'error', more = {}) => {
+      const facts = factsOf(state, 'no instance');
+      return { ...facts, node: { ...facts.node, retired: true, owedWipe, ...more } };
+    };
+    const keep = { afterwards: 'keep' } as const;
+    const wipes = ['provide, wiping', 'leave cluster', 'done'];
+    expect(walk(left('manageable'), keep)).toEqual(['decommission', ...wipes]);
+    expect(walk(left('clean failed'), keep)).toEqual(['decommission', 'manage', ...wipes]);
+    expect(walk(left('manageable'), { afterwards: 'remove' }).at(-1)).toBe('remove');
+    expect(walk(left('manageable'))).toEqual(['failed']);
+    expect(walk(left('manageable', { owedWipe: null }), keep)).toEqual(['failed']);
+  });
+
   test('the site’s reservation of a node that is only torn down is given back before it is wiped', () => {
     const reserved = factsOf('available', 'reserved by the site');
     const first = ['decommission', 'manage', 'forget reservation', 'provide, wiping', 'leave cluster'];

@@ -63,8 +63,9 @@ function decideNext(given: NodeCase, node: NodeStanding, teardown: TeardownOrder
   if (transientStates.has(state)) return working(`in '${state}'`);
   if (has('wipe')) return afterWipe(given, node, teardown);
   if (state === 'adopt failed') return failed(`its adoption failed: ${node.lastError ?? 'without a reason'}`);
-  const isReleasable = releasing.has(state) || has('teardown');
-  if (node.retired && (teardown.afterwards === 'deploy' || !isReleasable)) return failed(whyRetired(node));
+  // one that owes a wipe was released for it, by this action or by one that was stopped then
+  const isBegun = releasing.has(state) || has('teardown') || node.owedWipe !== null;
+  if (node.retired && (teardown.afterwards === 'deploy' || !isBegun)) return failed(whyRetired(node));
   if (inService.has(state)) {
     if (isActionsDeploy(given, node)) return act({ kind: 'record' }, 'recording its deploy');
     if (isSites(given) !== 'deployed') return failed(notDeployedByUs(node));

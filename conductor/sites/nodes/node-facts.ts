@@ -32,6 +32,7 @@ export type NodeStanding = Pick<
   | 'lastError'
   | 'driver'
   | 'deployInterface'
+  | 'owedWipe'
 >;
 
 export interface FlowStanding {

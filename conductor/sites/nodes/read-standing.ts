@@ -29,6 +29,7 @@ const nodeColumns = {
   lastError: nodes.lastError,
   driver: nodes.driver,
   deployInterface: nodes.deployInterface,
+  owedWipe: nodes.owedWipe,
 };
 
 const flowColumns = {

@@ -45,6 +45,7 @@ export const nodeStanding = (more: Partial<NodeStanding> = {}): NodeStanding => 
   lastError: null,
   driver: 'redfish',
   deployInterface: null,
+  owedWipe: null,
   ...more,
 });
 
