@@ -77,3 +77,14 @@ test('a plan is read node by node, with what is wrong before what will be done',
     }),
   ).toContain('   Kubernetes: has no such node');
 });
+
+test('of a conductor of the release before, which tells nothing of budgets and evictions, the rest is read', () => {
+  const older = { is_member: true, ready: true, cordoned: true, pods: 12 } as TeardownNodeView['kubernetes'];
+  const lines = teardownPlanLines({
+    name: 'redeploy_server',
+    committed_rev_id: 3,
+    nodes: [{ ...node, kubernetes: older }],
+  });
+  expect(lines).toContain('   Kubernetes: ready, cordoned, 12 pods');
+  expect(lines.join('\n')).not.toMatch(/undefined|lost|lose/);
+});

@@ -45,7 +45,8 @@ function describeKubernetes({
 }: NonNullable<TeardownNodeView['kubernetes']>) {
   if (isMember === null) return 'could not be asked';
   if (!isMember) return 'has no such node';
-  const leaving = evicted === null ? [] : [`${evicted} of them evicted`];
+  // a conductor of the release before says nothing of it
+  const leaving = typeof evicted === 'number' ? [`${evicted} of them evicted`] : [];
   return [ready ? 'ready' : 'not ready', ...(cordoned ? ['cordoned'] : []), `${pods ?? 0} pods`, ...leaving].join(', ');
 }
 
