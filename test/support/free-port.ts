@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { createServer, type ListenOptions, type Server } from 'node:net';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -8,8 +9,25 @@ export interface PortRange {
   readonly below: number;
 }
 
-/** The kernel gives those above to connections, and to servers that ask for any. */
-const ours: PortRange = { from: 20_000, below: 32_768 };
+/** What the kernel gives to connections, and to servers that ask for any; each network namespace has its own. */
+const kernelsFile = '/proc/sys/net/ipv4/ip_local_port_range';
+
+/** So many are enough, and above those that servers have by custom. */
+const most = 12_768;
+
+/**
+ * Ports that the kernel gives to nobody, of its range as `kernelsFile` has it: first and last, apart by white space.
+ * Where it gives away all but a few, some of its own, which are probed as any. Pure.
+ */
+export function portsOutside(range: string): PortRange {
+  const [first = Number.NaN, last = Number.NaN] = range.trim().split(/\s+/).map(Number);
+  if (!(first <= last))
+    throw new AppError('internal', `${kernelsFile} has no range of ports: ${JSON.stringify(range)}`);
+  const under: PortRange = { from: Math.max(1024, first - most), below: first };
+  const above: PortRange = { from: Math.max(1024, last + 1), below: Math.min(65_536, last + 1 + most) };
+  const [outside] = [under, above].filter(({ from, below }) => below - from >= 1000);
+  return outside ?? { from: 20_000, below: 20_000 + most };
+}
 
 export interface ClaimedPort {
   readonly port: number;
@@ -22,7 +40,8 @@ export async function freePort(): Promise<number> {
 }
 
 /** The same, for who needs one for a while only. @throws AppError `busy` when none is left */
-export async function claimPort({ from, below }: PortRange = ours): Promise<ClaimedPort> {
+export async function claimPort(range?: PortRange): Promise<ClaimedPort> {
+  const { from, below } = range ?? portsOutside(await readFile(kernelsFile, 'utf8'));
   const count = below - from;
   const first = randomInt(count);
   for (let index = 0; index < count; index += 1) {

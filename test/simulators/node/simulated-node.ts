@@ -12,7 +12,12 @@ import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
 import { type Run, run } from '#shared/process/run.ts';
-import { type AgentFaults, createAgentFaults, startAgentProxy } from '#test/simulators/node/agent-proxy.ts';
+import {
+  type AgentFaults,
+  type AgentProxy,
+  createAgentFaults,
+  startAgentProxy,
+} from '#test/simulators/node/agent-proxy.ts';
 import {
   type NodeFaults,
   type SimulatedHardwareOptions,
@@ -68,6 +73,8 @@ export interface SimulatedNodeOptions extends SimulatedHardwareOptions {
   readonly inspects?: boolean;
   /** The agent serves without TLS, through a proxy that `agentFaults` are put into. */
   readonly plainHttp?: boolean;
+  /** That proxy; default `startAgentProxy`. */
+  readonly startProxy?: typeof startAgentProxy;
   readonly log?: Log;
   /** Of its BMC's account `admin`; default `simulated`. */
   readonly bmcPassword?: string;
@@ -169,11 +176,13 @@ async function ramdisk(
   record: StepRecord,
   powerOff: AbortSignal,
 ): Promise<void> {
-  const stateDir = await mkdtemp(join(tmpdir(), 'baton-simulated-node-'));
   // an agent that is started again is where it was: on real machines always port 9999
   const { port, release } = await claimPort();
-  const proxy = options.plainHttp ? await startAgentProxy(port, agentFaults) : undefined;
+  let stateDir: string | undefined;
+  let proxy: AgentProxy | undefined;
   try {
+    stateDir = await mkdtemp(join(tmpdir(), 'baton-simulated-node-'));
+    if (options.plainHttp) proxy = await (options.startProxy ?? startAgentProxy)(port, agentFaults);
     while (!powerOff.aborted) {
       const death = new AbortController();
       const signal = AbortSignal.any([powerOff, death.signal]);
@@ -188,7 +197,7 @@ async function ramdisk(
   } finally {
     await proxy?.close();
     await release();
-    await rm(stateDir, { recursive: true, force: true });
+    if (stateDir !== undefined) await rm(stateDir, { recursive: true, force: true });
   }
 }
 
