@@ -44,6 +44,8 @@ export interface ProvisionRequest {
   readonly actionId?: string | undefined;
   /** Of the lease that the action is run under: nothing is begun once that is another one's, or the action has ended. */
   readonly actionToken?: number | undefined;
+  /** An act of a teardown: it is not begun once a pause or a stop of the action was accepted. Whatever wipes is one. */
+  readonly isTeardown?: boolean;
 }
 
 /**

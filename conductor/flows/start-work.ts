@@ -36,7 +36,7 @@ export async function startWork(
     via: work.caller.via,
   };
   const { actionId, actionToken: token } = work;
-  const isTeardown = work.wipe !== undefined;
+  const isTeardown = work.isTeardown === true || work.wipe !== undefined;
   if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
   const flow = await findOpenFlow(tx, node.uuid);
   if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });

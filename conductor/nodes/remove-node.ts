@@ -1,6 +1,7 @@
 import { deleteAllocationOfNode } from '#conductor/allocations/allocation-store.ts';
 import type { Caller } from '#conductor/auth/caller.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
@@ -20,14 +21,17 @@ const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
 
 /**
  * Forgets a node with everything that belongs to it, its allocation too (ironic-api.md §3.4). The machine is not touched.
- * @throws AppError `conflict`, `forbidden` (protected), `node_locked`, `not_found`.
+ * @param fence throws when who wants it has no right to it any more; holds until the node is gone
+ * @throws AppError `conflict`, `forbidden` (protected), `node_locked`, `not_found`, and what `fence` throws.
  */
 export async function removeNode(
   context: Pick<ConductorContext, 'db' | 'clock' | 'log'>,
   nodeUuid: string,
   { user, project }: Pick<Caller, 'user' | 'project'>,
+  fence?: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
   const name = await changeUnlocked(context, nodeUuid, async (tx, node) => {
+    await fence?.(tx);
     refuseRemoval(node);
     // it would go on nowhere, with what it has begun in the node's clusters forgotten
     if (!node.maintenance) refuseUnderWay(node, await findOpenFlow(tx, nodeUuid), 'delete');

@@ -5,7 +5,12 @@ import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { requireAction } from '#conductor/sites/actions/action-lease.ts';
+import { actOnNode } from '#conductor/sites/nodes/act-on-node.ts';
+import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
+import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { nodeStanding, siteNode, teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { requestLeaveCluster } from '#conductor/teardown/request-decommission.ts';
+import { siteOf } from '#test/support/fake-site.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** What a conductor has decided on just before its action was paused, stopped, taken over. */
@@ -57,4 +62,33 @@ test('while it goes on, only by whom it belongs to', async () => {
   await db.transaction((tx) => requireAction(tx, { actionId: id, token, isTeardown: true }));
   const late = db.transaction((tx) => requireAction(tx, { actionId: id, token: token - 1, isTeardown: false }));
   await expect(late).rejects.toMatchObject({ code: 'lease_lost' });
+});
+
+/** What a beat does that has read the action's row before. */
+function actOn(act: NodeAct, teardown?: TeardownOrder, held = token): Promise<void> {
+  const order = { node: siteNode, phase: 'prepare' as const, ...(teardown ? { teardown } : {}) };
+  const action = { id, name: 'redeploy_server', revisionId: 1, token: held };
+  const work = { action, site: siteOf([siteNode]), pluginSteps: () => Promise.resolve([]) };
+  return actOnNode(api.context, work, { order, facts: { node: nodeStanding({ uuid }) }, design: undefined }, act);
+}
+const stateNow = async () => (await getNode(api.context.db, uuid)).provisionState;
+
+test('a node is forgotten, and leaves the pool to be wiped, only while its action goes on', async () => {
+  const { db } = api.context;
+  const manage = { kind: 'verb', verb: 'manage' } as const;
+  await db.update(nodes).set({ provisionState: 'available' });
+  for (const wanted of ['pause', 'stop'] as const) {
+    await db.delete(siteActions);
+    await becomes(wanted);
+    const refused = { code: 'conflict', retryable: true };
+    await expect(actOn({ kind: 'remove' }, teardownOrder)).rejects.toMatchObject(refused);
+    await expect(actOn(manage, teardownOrder)).rejects.toMatchObject(refused);
+    expect(await stateNow()).toBe('available');
+  }
+  await db.update(siteActions).set({ wanted: 'run' });
+  await expect(actOn({ kind: 'remove' }, teardownOrder, token - 1)).rejects.toMatchObject({ code: 'lease_lost' });
+  await actOn(manage, teardownOrder);
+  expect(await stateNow()).toBe('manageable');
+  await actOn({ kind: 'remove' }, teardownOrder);
+  await expect(stateNow()).rejects.toMatchObject({ code: 'not_found' });
 });

@@ -6,6 +6,7 @@ import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { removeNode } from '#conductor/nodes/remove-node.ts';
+import { requireAction } from '#conductor/sites/actions/action-lease.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
@@ -47,6 +48,7 @@ export async function actOnNode(
   const { action } = work;
   const caller = siteCaller(action);
   const wanted = order.node;
+  const isOfTeardown = order.teardown !== undefined && order.phase === 'prepare';
   if (act.kind === 'enrol') return enrolNode(context, action, wanted);
   if (act.kind === 'forget reservation') {
     if (facts.allocation) await releaseAllocation(context, facts.allocation.uuid, caller);
@@ -59,7 +61,7 @@ export async function actOnNode(
   if (act.kind === 'put into maintenance') {
     return setMaintenance(context, node.uuid, { on: true, reason: act.reason }, caller);
   }
-  if (act.kind === 'remove') return removeNode(context, node.uuid, caller);
+  if (act.kind === 'remove') return remove(context, work, node.uuid);
   if (act.kind === 'reserve') return reserveNode(context, { action, wanted, nodeUuid: node.uuid });
   if (act.kind === 'make available') {
     return makeAvailable(context, { action, wanted, nodeUuid: node.uuid, reserves: act.reserves });
@@ -70,9 +72,11 @@ export async function actOnNode(
     // its own flow it may stop, whosever the node is by now
     const isUnowned = act.verb !== 'abort';
     const { id: actionId, token: actionToken } = action;
+    const isTeardown = isOfTeardown && act.verb !== 'abort';
     const wipe =
       act.wipes && order.teardown ? { preserveLocalStorage: order.teardown.preserveLocalStorage } : undefined;
-    return requestProvision(context, row, { verb: act.verb, isUnowned, steps, wipe, caller, actionId, actionToken });
+    const request = { verb: act.verb, isUnowned, steps, wipe, caller, actionId, actionToken, isTeardown };
+    return requestProvision(context, row, request);
   }
   if (act.kind === 'decommission' || act.kind === 'leave cluster') {
     return leaveClusters(context, work, { order, facts, row }, act);
@@ -81,6 +85,14 @@ export async function actOnNode(
   if (act.kind === 'renew access') return renewAccess(context, action, design);
   if (act.kind === 'align') return alignNode(context, action, { wanted, design });
   return deployNode(context, { action, wanted, design, steps: await work.pluginSteps(wanted.tags) });
+}
+
+/** Nobody knows of it any more: not once the action was paused or stopped. */
+function remove(context: ConductorContext, { action }: BeatWork, nodeUuid: string): Promise<void> {
+  const { id: actionId, token } = action;
+  return removeNode(context, nodeUuid, siteCaller(action), async (tx) => {
+    if (token !== undefined) await requireAction(tx, { actionId, token, isTeardown: true });
+  });
 }
 
 /** Out of the clusters that the documents of the action's revision speak of. */
