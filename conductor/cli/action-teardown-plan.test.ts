@@ -23,7 +23,7 @@ const node: TeardownNodeView = {
     cordoned: false,
     pods: 12,
     evicted: 9,
-    kept_by_budgets: [],
+    kept_by_budgets: [{ pod: 'shop/web-1', budgets: [] }],
     lost: [
       { pod: 'default/bare', because: 'unmanaged' },
       { pod: 'shop/cache', because: 'local data' },
@@ -58,6 +58,7 @@ test('a plan is read node by node, with what is wrong before what will be done',
     '   REFUSED: it is protected: ledger',
     '   now wrong: etcd cluster kubernetes: it has no quorum now',
     '   Kubernetes: ready, 12 pods, 9 of them evicted',
+    '   kept by budgets now: shop/web-1',
     '   lost, for no controller makes them anew: default/bare, default/job',
     '   lose their local data (emptyDir): shop/cache',
     '   etcd kubernetes: member n1',
@@ -86,5 +87,5 @@ test('of a conductor of the release before, which tells nothing of budgets and e
     nodes: [{ ...node, kubernetes: older }],
   });
   expect(lines).toContain('   Kubernetes: ready, cordoned, 12 pods');
-  expect(lines.join('\n')).not.toMatch(/undefined|lost|lose/);
+  expect(lines.join('\n')).not.toMatch(/undefined|budgets|lost|lose/);
 });

@@ -21,9 +21,7 @@ function nodeLines(node: TeardownNodeView, index: number): string[] {
     `${index + 1}. ${node.name} (${node.provision_state ?? 'not enrolled'})`,
     ...(node.refused === null ? [] : [`   REFUSED: ${node.refused}`]),
     ...node.wrong.map((text) => `   now wrong: ${text}`),
-    ...(node.kubernetes
-      ? [`   Kubernetes: ${describeKubernetes(node.kubernetes)}`, ...lostLines(node.kubernetes)]
-      : []),
+    ...(node.kubernetes ? [`   Kubernetes: ${describeKubernetes(node.kubernetes)}`, ...podLines(node.kubernetes)] : []),
     ...node.etcd.map(({ cluster, members }) => `   etcd ${cluster}: ${describeMembers(members)}`),
     ...(disks.wiped.length > 0 ? [`   wiped${seen}:`, ...disks.wiped.map(diskLine)] : []),
     ...(disks.kept.length > 0 ? ['   kept:', ...disks.kept.map(diskLine)] : []),
@@ -50,11 +48,12 @@ function describeKubernetes({
   return [ready ? 'ready' : 'not ready', ...(cordoned ? ['cordoned'] : []), `${pods ?? 0} pods`, ...leaving].join(', ');
 }
 
-/** What `kubectl drain` would ask about first. */
-function lostLines({ lost }: NonNullable<TeardownNodeView['kubernetes']>): string[] {
+/** What budgets keep, and what `kubectl drain` would ask about first. */
+function podLines({ lost, kept_by_budgets: kept }: NonNullable<TeardownNodeView['kubernetes']>): string[] {
   const of = (because: LostPodView['because']) => (lost ?? []).filter((each) => each.because === because);
   const [unmanaged, local] = [of('unmanaged'), of('local data')];
   return [
+    ...(kept && kept.length > 0 ? [`   kept by budgets now: ${namePods(kept)}`] : []),
     ...(unmanaged.length > 0 ? [`   lost, for no controller makes them anew: ${namePods(unmanaged)}`] : []),
     ...(local.length > 0 ? [`   lose their local data (emptyDir): ${namePods(local)}`] : []),
   ];

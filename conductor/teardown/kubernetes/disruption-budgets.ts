@@ -58,21 +58,38 @@ function ofBeta(budget: Budget): Budget {
 /** Why an eviction would be refused as things are now. */
 export type Forbidden =
   | { readonly because: 'no disruption'; readonly budget: Budget }
+  /** What it allows is used up by those that go before. */
+  | { readonly because: 'too few disruptions'; readonly budget: Budget }
   /** Which the API server refuses to judge. */
   | { readonly because: 'several budgets'; readonly budgets: readonly Budget[] };
 
+export interface KeptPod {
+  readonly pod: PodOutline;
+  readonly forbidden: Forbidden;
+}
+
 /**
- * Which budgets an eviction of the pod would meet now; `undefined` = it may go. As the API server decides
+ * Which of the pods a budget would keep if they were evicted now, in this order. As the API server decides
  * (pkg/registry/core/pod/storage/eviction.go). Pure.
  */
-export function whatForbids(pod: PodOutline, budgets: readonly Budget[]): Forbidden | undefined {
-  const { deletionTimestamp } = pod.metadata;
-  if (isFinished(pod) || pod.status?.phase === 'Pending' || deletionTimestamp) return undefined;
-  const own = budgets.filter((budget) => isOf(budget, pod));
-  if (own.length > 1) return { because: 'several budgets', budgets: own };
-  const [budget] = own;
-  if (!budget || allowsUnready(budget, pod)) return undefined;
-  return (budget.status?.disruptionsAllowed ?? 0) > 0 ? undefined : { because: 'no disruption', budget };
+export function whatIsKept(pods: readonly PodOutline[], budgets: readonly Budget[]): KeptPod[] {
+  const used = new Map<Budget, number>();
+  return pods.flatMap((pod): KeptPod[] => {
+    if (goesFreely(pod)) return [];
+    const own = budgets.filter((each) => isOf(each, pod));
+    if (own.length > 1) return [{ pod, forbidden: { because: 'several budgets', budgets: own } }];
+    const [budget] = own;
+    if (!budget || allowsUnready(budget, pod)) return [];
+    const allowed = budget.status?.disruptionsAllowed ?? 0;
+    const count = (used.get(budget) ?? 0) + 1;
+    used.set(budget, count);
+    if (count <= allowed) return [];
+    return [{ pod, forbidden: { because: allowed > 0 ? 'too few disruptions' : 'no disruption', budget } }];
+  });
+}
+
+function goesFreely(pod: PodOutline): boolean {
+  return isFinished(pod) || pod.status?.phase === 'Pending' || Boolean(pod.metadata.deletionTimestamp);
 }
 
 function isOf({ metadata, spec: { selector } }: Budget, pod: PodOutline): boolean {

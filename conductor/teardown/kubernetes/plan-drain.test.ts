@@ -115,6 +115,19 @@ test.each([
 test('a budget counts in its own namespace, and where a disruption is left it keeps nobody', () => {
   expect(keeps(pod({ namespace: 'other' }), budget(ofWeb))).toBeUndefined();
   expect(keeps(pod(), budget(ofWeb, { status: { disruptionsAllowed: 1 } }))).toBeUndefined();
+  // the first goes, and those after it wait until there is enough without them
+  const one = budget(ofWeb, { status: { disruptionsAllowed: 1, currentHealthy: 3, desiredHealthy: 2 } });
+  const named = (name: string, status?: Pod['status']) => pod({ name }, status);
+  const pods = [
+    named('a'),
+    named('over', { phase: 'Succeeded' }),
+    named('sick', ready('False')),
+    named('b'),
+    named('c'),
+  ];
+  expect(
+    planDrain(pods, () => true, [one]).kept.map(({ pod: each, forbidden }) => `${podName(each)}: ${forbidden.because}`),
+  ).toEqual(['shop/b: too few disruptions', 'shop/c: too few disruptions']);
   // one that its controller has not seen yet
   expect(keeps(pod(), budget(ofWeb, { status: null }))).toBe('no disruption');
   expect(keeps(pod(), budget(ofWeb), budget({}))).toBe('several budgets');

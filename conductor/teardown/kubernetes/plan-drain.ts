@@ -1,4 +1,4 @@
-import { type Budget, type Forbidden, whatForbids } from '#conductor/teardown/kubernetes/disruption-budgets.ts';
+import { type Budget, type KeptPod, whatIsKept } from '#conductor/teardown/kubernetes/disruption-budgets.ts';
 import type { PodOutline } from '#conductor/teardown/kubernetes/objects.ts';
 import { type PodFate, podFate } from '#conductor/teardown/kubernetes/select-pods.ts';
 
@@ -7,7 +7,7 @@ export interface DrainPlan {
   /** That go. */
   readonly evicted: readonly PodOutline[];
   /** Of these, what a budget keeps as things are. */
-  readonly kept: readonly { readonly pod: PodOutline; readonly forbidden: Forbidden }[];
+  readonly kept: readonly KeptPod[];
   /** Of these, what `kubectl drain` takes only when it is told `--force` or `--delete-local-data`. */
   readonly forced: readonly { readonly pod: PodOutline; readonly because: ForcedFor }[];
 }
@@ -26,10 +26,10 @@ export function planDrain(
   });
   return {
     evicted: leaving.map(({ pod }) => pod),
-    kept: leaving.flatMap(({ pod }) => {
-      const forbidden = whatForbids(pod, budgets);
-      return forbidden ? [{ pod, forbidden }] : [];
-    }),
+    kept: whatIsKept(
+      leaving.map(({ pod }) => pod),
+      budgets,
+    ),
     forced: leaving.flatMap(({ pod, because }) => (because === undefined ? [] : [{ pod, because }])),
   };
 }

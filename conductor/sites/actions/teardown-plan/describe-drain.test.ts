@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeDrain, namePods } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
+import { describeDrain, namePods, tellKept } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 import type { Pod } from '#conductor/teardown/kubernetes/objects.ts';
 import { planDrain } from '#conductor/teardown/kubernetes/plan-drain.ts';
 
@@ -23,16 +23,32 @@ const budget = (name: string, app: string, healthy: number | null = 2) => ({
 test('one sentence for a budget, with its pods; what nobody has counted is unknown', () => {
   const pods = [pod('web-1', 'web'), pod('web-2', 'web'), pod('db-1', 'db'), pod('new-1', 'new'), pod('free', 'free')];
   const budgets = [budget('web', 'web'), budget('db', 'db'), budget('db-too', 'db'), budget('new', 'new', null)];
-  const { look, wrong } = describeDrain(
-    planDrain(pods, () => true, budgets),
-    60,
-  );
+  const look = describeDrain(planDrain(pods, () => true, budgets));
+  const wrong = tellKept([['n1', look]], 60);
   expect(look).toMatchObject({ evicted: 5, lost: [], kept_by_budgets: { length: 4 } });
   const end = 'the drain asks again until its 60 s are over';
   expect(wrong).toEqual([
-    `PodDisruptionBudget shop/web allows no disruption (2 healthy, 2 needed): shop/web-1, shop/web-2; ${end}`,
-    `PodDisruptionBudgets shop/db and shop/db-too are about the same pods, which nothing evicts before one of the budgets goes: shop/db-1; ${end}`,
-    `PodDisruptionBudget shop/new allows no disruption (unknown healthy, unknown needed): shop/new-1; ${end}`,
+    `PodDisruptionBudget shop/web allows no disruption (2 healthy, 2 needed): shop/web-1, shop/web-2 on n1; ${end}`,
+    `PodDisruptionBudgets shop/db and shop/db-too are about the same pods, which nothing evicts before one of the budgets goes: shop/db-1 on n1; ${end}`,
+    `PodDisruptionBudget shop/new allows no disruption (unknown healthy, unknown needed): shop/new-1 on n1; ${end}`,
+  ]);
+});
+
+test('a budget of many nodes is told once', () => {
+  const looks = Array.from({ length: 12 }, (_, index) => {
+    const pods = [pod(`web-${index}a`, 'web'), pod(`web-${index}b`, 'web')];
+    return [`n${index}`, describeDrain(planDrain(pods, () => true, [budget('web', 'web')]))] as const;
+  });
+  expect(tellKept(looks, 60)).toEqual([
+    'PodDisruptionBudget shop/web allows no disruption (2 healthy, 2 needed): 24 pods on 12 nodes, n0, n1, n2, n3, n4, n5, n6, n7, n8, n9 and 2 more; the drain asks again until its 60 s are over',
+  ]);
+});
+
+test('pods that wait for what their budget allows at a time are told with it', () => {
+  const one = { ...budget('web', 'web'), status: { disruptionsAllowed: 1, currentHealthy: 3, desiredHealthy: 2 } };
+  const pods = [pod('web-1', 'web'), pod('web-2', 'web')];
+  expect(tellKept([['n1', describeDrain(planDrain(pods, () => true, [one]))]], 60)).toEqual([
+    'PodDisruptionBudget shop/web allows 1 at a time (3 healthy, 2 needed), so of each node these wait for others to go first: shop/web-2 on n1; the drain asks again until its 60 s are over',
   ]);
 });
 

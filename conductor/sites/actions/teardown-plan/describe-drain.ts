@@ -31,56 +31,77 @@ export interface LostPodView {
 
 export const unknownDrain: DrainLook = { evicted: null, kept_by_budgets: null, lost: null };
 
-/** So many pods are named in a sentence. */
+/** So many pods, or nodes, are named in a sentence. */
 const mostNamed = 10;
 
-/** @param timeout of the drain; seconds. Pure. */
-export function describeDrain(
-  plan: DrainPlan,
-  timeout: number,
-): { readonly look: DrainLook; readonly wrong: readonly string[] } {
-  const kept = plan.kept.map(({ pod, forbidden }): KeptPodView => {
-    const budgets = forbidden.because === 'no disruption' ? [forbidden.budget] : forbidden.budgets;
-    return {
-      pod: podName(pod),
-      budgets: budgets.map(({ metadata, status }) => ({
-        name: metadata.name,
-        current_healthy: status?.currentHealthy ?? null,
-        desired_healthy: status?.desiredHealthy ?? null,
-        disruptions_allowed: status?.disruptionsAllowed ?? null,
-      })),
-    };
-  });
+/** Pure. */
+export function describeDrain({ evicted, kept, forced }: DrainPlan): DrainLook {
   return {
-    look: {
-      evicted: plan.evicted.length,
-      kept_by_budgets: kept,
-      lost: plan.forced.map(({ pod, because }) => ({ pod: podName(pod), because })),
-    },
-    wrong: tellKept(kept, timeout),
+    evicted: evicted.length,
+    kept_by_budgets: kept.map(({ pod, forbidden }): KeptPodView => {
+      const budgets = forbidden.because === 'several budgets' ? forbidden.budgets : [forbidden.budget];
+      return {
+        pod: podName(pod),
+        budgets: budgets.map(({ metadata, status }) => ({
+          name: metadata.name,
+          current_healthy: status?.currentHealthy ?? null,
+          desired_healthy: status?.desiredHealthy ?? null,
+          disruptions_allowed: status?.disruptionsAllowed ?? null,
+        })),
+      };
+    }),
+    lost: forced.map(({ pod, because }) => ({ pod: podName(pod), because })),
   };
 }
 
-/** A sentence for each budget, or set of them. */
-function tellKept(kept: readonly KeptPodView[], timeout: number): string[] {
-  const namespaceOf = (pod: string): string => pod.slice(0, pod.indexOf('/'));
-  const groups = Map.groupBy(kept, ({ pod, budgets }) =>
+/**
+ * A sentence for each budget, or set of them, however many nodes it concerns. Pure.
+ * @param timeout of the drain; seconds
+ */
+export function tellKept(
+  nodes: Iterable<readonly [string, Pick<DrainLook, 'kept_by_budgets'>]>,
+  timeout: number,
+): string[] {
+  const all = [...nodes].flatMap(([node, { kept_by_budgets: kept }]) =>
+    (kept ?? []).map((each) => ({ ...each, node })),
+  );
+  const groups = Map.groupBy(all, ({ pod, budgets }) =>
     [namespaceOf(pod), ...budgets.map(({ name }) => name)].join(' '),
   );
   return [...groups.values()].map((group) => {
-    const [{ pod, budgets } = { pod: '', budgets: [] }] = group;
-    const which = budgets.map(({ name }) => `${namespaceOf(pod)}/${name}`).join(' and ');
-    const [budget] = budgets;
-    const why =
-      budgets.length > 1
-        ? `PodDisruptionBudgets ${which} are about the same pods, which nothing evicts before one of the budgets goes`
-        : `PodDisruptionBudget ${which} allows no disruption (${budget?.current_healthy ?? 'unknown'} healthy, ${budget?.desired_healthy ?? 'unknown'} needed)`;
-    return `${why}: ${namePods(group)}; the drain asks again until its ${timeout} s are over`;
+    const names = [...new Set(group.map(({ node }) => node))];
+    const which =
+      names.length === 1
+        ? `${namePods(group)} on ${names.join()}`
+        : `${group.length} pods on ${names.length} nodes, ${nameSome(names)}`;
+    return `${tellBudgets(group)}: ${which}; the drain asks again until its ${timeout} s are over`;
   });
+}
+
+function tellBudgets([first]: readonly KeptPodView[]): string {
+  const { pod, budgets } = first ?? { pod: '', budgets: [] };
+  const names = budgets.map(({ name }) => `${namespaceOf(pod)}/${name}`).join(' and ');
+  const [budget] = budgets;
+  if (budgets.length > 1) {
+    return `PodDisruptionBudgets ${names} are about the same pods, which nothing evicts before one of the budgets goes`;
+  }
+  const counts = `(${budget?.current_healthy ?? 'unknown'} healthy, ${budget?.desired_healthy ?? 'unknown'} needed)`;
+  const allowed = budget?.disruptions_allowed ?? 0;
+  return allowed > 0
+    ? `PodDisruptionBudget ${names} allows ${allowed} at a time ${counts}, so of each node these wait for others to go first`
+    : `PodDisruptionBudget ${names} allows no disruption ${counts}`;
+}
+
+function namespaceOf(pod: string): string {
+  return pod.slice(0, pod.indexOf('/'));
 }
 
 /** `default/a, default/b and 3 more`. Pure. */
 export function namePods(pods: readonly { readonly pod: string }[]): string {
-  const named = pods.slice(0, mostNamed).map(({ pod }) => pod);
-  return pods.length > mostNamed ? `${named.join(', ')} and ${pods.length - mostNamed} more` : named.join(', ');
+  return nameSome(pods.map(({ pod }) => pod));
+}
+
+function nameSome(names: readonly string[]): string {
+  const named = names.slice(0, mostNamed).join(', ');
+  return names.length > mostNamed ? `${named} and ${names.length - mostNamed} more` : named;
 }

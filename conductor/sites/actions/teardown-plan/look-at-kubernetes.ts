@@ -1,5 +1,10 @@
 import type { ConductorContext } from '#conductor/context.ts';
-import { type DrainLook, describeDrain, unknownDrain } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
+import {
+  type DrainLook,
+  describeDrain,
+  tellKept,
+  unknownDrain,
+} from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 import { lookAtNode, type SeenNode } from '#conductor/sites/actions/teardown-plan/look-at-node.ts';
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
@@ -68,7 +73,9 @@ export async function lookAtKubernetes(
   );
   const [why] = unreachable;
   if (why !== undefined) wrong.push(`Kubernetes can't be asked now: ${why}`);
-  return { nodes: new Map([...seen].map(([name, each]) => [name, describe(name, each, { shared, order })])), wrong };
+  const nodes = new Map([...seen].map(([name, each]) => [name, describe(name, each, { shared, order })]));
+  const kept = [...nodes].map(([name, { found }]) => [name, found] as const);
+  return { nodes, wrong: [...wrong, ...tellKept(kept, order.timeouts.drainTimeout)] };
 }
 
 /** @throws what is nobody's silence */
@@ -103,7 +110,7 @@ async function lookAtAll(cluster: Cluster, pods: readonly PodOutline[], wrong: s
 function describe(
   name: string,
   seen: SeenNode,
-  { shared, order: { notInClusterOk, timeouts } }: { readonly shared: Shared | undefined; readonly order: LookOrder },
+  { shared, order: { notInClusterOk } }: { readonly shared: Shared | undefined; readonly order: LookOrder },
 ): { readonly found: KubernetesLook; readonly wrong: readonly string[] } {
   if (!seen.isMember) {
     const hint = `${seen.why} (--param not-in-cluster-ok=true, if it was never part of it)`;
@@ -111,8 +118,7 @@ function describe(
   }
   const { ready, cordoned, pods } = seen;
   const plan = shared && planDrain(pods, shared.hasDaemonSet, shared.budgets ?? []);
-  const drain = plan && describeDrain(plan, timeouts.drainTimeout);
-  const look = drain?.look ?? unknownDrain;
+  const look = plan ? describeDrain(plan) : unknownDrain;
   return {
     found: {
       is_member: true,
@@ -122,9 +128,6 @@ function describe(
       ...look,
       kept_by_budgets: shared?.budgets ? look.kept_by_budgets : null,
     },
-    wrong: [
-      ...(ready ? [] : [`${name} is not ready in Kubernetes: pods that end are not confirmed`]),
-      ...(drain?.wrong ?? []),
-    ],
+    wrong: ready ? [] : [`${name} is not ready in Kubernetes: pods that end are not confirmed`],
   };
 }
