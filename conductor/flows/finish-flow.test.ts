@@ -131,6 +131,7 @@ describe('of a wipe that is owed', () => {
     ['is to stop', 'is stopped', { wanted: 'stop' }, {}, false],
     ['has failed', 'has ended', { state: 'failed', endedAt: yesterday }, {}, false],
     ['is forgotten', 'has ended', undefined, {}, false],
+    ['is to stop, whichever it is', 'is stopped', { name: 'update_site', wanted: 'stop' }, {}, false],
     ['breaks it off', 'has given the node up', {}, { cancelling: 'group g took too long' }, false],
     ['has given it up', 'has given the node up', {}, { phase: null, status: 'failure' }, false],
   ] as const)('is not begun for a site action that %s: %s', async (_which, why, action, work, retired) => {
@@ -144,9 +145,12 @@ describe('of a wipe that is owed', () => {
     expect((await listHistory(db, uuid))[0]?.event).toBe(`its wipe is not begun: site action ${actionId} ${why}`);
   });
 
-  test('is begun for one that goes on', async () => {
+  test.each([
+    ['goes on', {}],
+    ['is to pause, and tears nothing down: its phase ends', { name: 'update_site', wanted: 'pause' }],
+  ] as const)('is begun for one that %s', async (_which, action) => {
     await owe();
-    const actionId = await addAction({});
+    const actionId = await addAction(action);
     expect(await finish('teardown', 'deleting', false, { wipe: all, actionId })).toBe('cleaning');
     expect(await findOpenFlow(api.context.db, uuid)).toMatchObject({ kind: 'wipe', wipe: all, actionId });
   });

@@ -35,9 +35,9 @@ export function cleanedEvent(
 }
 
 /**
- * For a site action that is paused, stopped, over, or done with the node nothing is begun that destroys anything: its node,
- * released and about to be wiped, rests in `manageable`, off and on no network, where nobody gets it before it is wiped.
- * The action begins the wipe when it goes on, the next `provide` does in any case.
+ * For a teardown that is paused, or a site action that is stopped, over, or done with the node, nothing is begun that
+ * destroys anything: its node, released and about to be wiped, rests in `manageable`, off and on no network, where nobody
+ * gets it before it is wiped. The action begins the wipe when it goes on, the next `provide` does in any case.
  * @returns whether it rests
  */
 export async function restBeforeWipe(

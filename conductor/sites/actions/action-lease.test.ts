@@ -73,6 +73,16 @@ function actOn(act: NodeAct, teardown?: TeardownOrder, held = token): Promise<vo
 }
 const stateNow = async () => (await getNode(api.context.db, uuid)).provisionState;
 
+test('a node becomes available while its action is paused when that ends its phase, and of a teardown not', async () => {
+  await becomes('pause');
+  const makeAvailable = { kind: 'make available', reserves: false } as const;
+  const refused = { code: 'conflict', message: 'site action A is paused' };
+  await expect(actOn(makeAvailable, teardownOrder)).rejects.toMatchObject(refused);
+  expect(await stateNow()).toBe('manageable');
+  await actOn(makeAvailable);
+  expect(await stateNow()).toBe('available');
+});
+
 test('a node is forgotten, and leaves the pool to be wiped, only while its action goes on', async () => {
   const { db } = api.context;
   const manage = { kind: 'verb', verb: 'manage' } as const;

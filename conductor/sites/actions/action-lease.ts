@@ -2,6 +2,7 @@ import { and, eq, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import { workKnown } from '#conductor/conductors/work-known.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type SiteActionRow, siteActionNodes, siteActions } from '#conductor/db/schema/site-action.ts';
+import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { prolongRun } from '#conductor/sites/actions/run-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -154,15 +155,22 @@ export async function whyNotToWipe(
   { actionId, nodeName }: { readonly actionId: string; readonly nodeName: string | null },
 ): Promise<string | undefined> {
   const isIt = eq(siteActions.id, actionId);
-  const { wanted, endedAt } = siteActions;
-  const [action] = await tx.select({ wanted, endedAt }).from(siteActions).where(isIt).for('share');
+  const { name, wanted, endedAt } = siteActions;
+  const [action] = await tx.select({ name, wanted, endedAt }).from(siteActions).where(isIt).for('share');
   // forgotten ones have ended long ago
   if (!action || action.endedAt !== null) return 'has ended';
-  if (action.wanted !== 'run') return action.wanted === 'pause' ? 'is paused' : 'is stopped';
+  if (action.wanted === 'stop') return 'is stopped';
+  // of any other action a pause lets the phase end, to which cleaning, or the wipe in its place, belongs
+  if (action.wanted === 'pause' && isTeardownAction(action.name)) return 'is paused';
   const ofNode = and(eq(siteActionNodes.actionId, actionId), eq(siteActionNodes.name, nodeName ?? ''));
   const isAtWork = and(isNotNull(siteActionNodes.phase), isNull(siteActionNodes.cancelling));
   const atWork = await tx.select({ name: siteActionNodes.name }).from(siteActionNodes).where(and(ofNode, isAtWork));
   return atWork.length > 0 ? undefined : 'has given the node up';
+}
+
+/** What this release does not know may be one. */
+function isTeardownAction(name: SiteActionRow['name']): boolean {
+  return !Object.hasOwn(actionTable, name) || actionTable[name].teardown !== undefined;
 }
 
 function lost({ actionId }: ActionLease): never {

@@ -64,7 +64,13 @@ export async function actOnNode(
   if (act.kind === 'remove') return remove(context, work, node.uuid);
   if (act.kind === 'reserve') return reserveNode(context, { action, wanted, nodeUuid: node.uuid });
   if (act.kind === 'make available') {
-    return makeAvailable(context, { action, wanted, nodeUuid: node.uuid, reserves: act.reserves });
+    return makeAvailable(context, {
+      action,
+      wanted,
+      nodeUuid: node.uuid,
+      reserves: act.reserves,
+      isTeardown: isOfTeardown,
+    });
   }
   const row = design?.row ?? (await getNode(context.db, node.uuid));
   if (act.kind === 'verb') {

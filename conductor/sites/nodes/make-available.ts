@@ -32,18 +32,21 @@ export async function makeAvailable(
     wanted,
     nodeUuid,
     reserves,
+    isTeardown,
   }: {
     readonly action: SiteWork['action'];
     readonly wanted: SiteNode;
     readonly nodeUuid: string;
     readonly reserves: boolean;
+    /** Else it belongs to a phase, which a pause lets end. */
+    readonly isTeardown: boolean;
   },
 ): Promise<void> {
   const { id: actionId, token } = action;
   const { user, project, via } = siteCaller(action);
   const options = { conductor: context.config.conductorName, user, project, via };
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
-    if (token !== undefined) await requireAction(tx, { actionId, token, isTeardown: true });
+    if (token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
     refuseOwned(node);
     refuseUnderWay(node, await findOpenFlow(tx, nodeUuid), 'provide');
     if (node.owedWipe) throw new AppError('conflict', `node ${nodeUuid} owes a wipe`);
