@@ -183,16 +183,19 @@ test('a node that is released and not wiped yet: its disks are as they were', ()
     flow: { kind: 'teardown', state: 'succeeded' },
     steps: [step('release_instance', { interface: 'deploy' }), step('owe_wipe', { interface: 'deploy' })],
   };
-  const untouched = 'the disks of n1 were not touched by this action: `baton provide n1` wipes them';
-  expect(whatRemains('n1', [...wiped.slice(0, 1), release])).toMatchObject({
+  const way = '`baton manage n1` and `baton provide n1` wipe it';
+  const untouched = `the disks of n1 were not touched by this action: ${way}`;
+  expect(whatRemains('n1', [...wiped.slice(0, 1), release], way)).toMatchObject({
     notBegun: ['the wipe that its release was to end with was not begun'],
     byHand: [stillThere, untouched],
   });
   for (const next of [leave('failed'), ...wiped.slice(2)]) {
-    const { notBegun, byHand } = whatRemains('n1', [release, next]);
+    const { notBegun, byHand } = whatRemains('n1', [release, next], way);
     expect(byHand.includes(untouched)).toBe(next.flow.kind !== 'wipe');
     expect(notBegun).toHaveLength(next.flow.kind === 'wipe' ? 0 : 1);
   }
+  // it owes none any more: an operator has had it wiped
+  expect(whatRemains('n1', [release])).toMatchObject({ notBegun: [expect.any(String)], byHand: [] });
 });
 
 test('a deed that is announced again is no news', () => {

@@ -30,8 +30,9 @@ export interface WhatRemains {
 /**
  * What a teardown of a node has come to, from its flows in the order in which they ran: `decommission`, `teardown`,
  * `wipe`, `leave_cluster`. Nothing of it is undone by itself. Pure.
+ * @param wayToWipe of a node that owes a wipe: what pays it. Flows that are not told of may have paid it meanwhile.
  */
-export function whatRemains(node: string, flows: readonly ToldFlow[]): WhatRemains {
+export function whatRemains(node: string, flows: readonly ToldFlow[], wayToWipe?: string): WhatRemains {
   const steps = flows.flatMap(({ flow, steps: own }) =>
     own.filter(({ phase }) => phase === 'main').map((step) => ({ ...step, kind: flow.kind, ended: hasEnded(flow) })),
   );
@@ -56,7 +57,7 @@ export function whatRemains(node: string, flows: readonly ToldFlow[]): WhatRemai
       ...steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not begun`),
       ...(isWipeToCome(flows) ? ['the wipe that its release was to end with was not begun'] : []),
     ],
-    byHand: [...forClusters(node, deeds, flows), ...forDisks(node, flows)],
+    byHand: [...forClusters(node, deeds, flows), ...forDisks(node, flows, wayToWipe)],
   };
 }
 
@@ -174,16 +175,17 @@ function hasSeenNode({ step, state, output }: MainStep): boolean {
   return step === 'remove_node' && deeds.length + messages.length > 0;
 }
 
-/** Released for a site action that was paused or stopped by then: it rests where only a wipe leads on. */
+/** Released for a site action that had not the right to wipe by then: none of these flows has begun the wipe. */
 function isWipeToCome(flows: readonly ToldFlow[]): boolean {
   const last = flows.findLast(({ flow }) => flow.kind === 'teardown' || flow.kind === 'wipe');
   if (last?.flow.kind !== 'teardown' || last.flow.state !== 'succeeded') return false;
   return last.steps.some(({ step }) => step === 'owe_wipe');
 }
 
-function forDisks(node: string, flows: readonly ToldFlow[]): string[] {
-  if (isWipeToCome(flows))
-    return [`the disks of ${node} were not touched by this action: \`baton provide ${node}\` wipes them`];
+function forDisks(node: string, flows: readonly ToldFlow[], wayToWipe: string | undefined): string[] {
+  if (isWipeToCome(flows)) {
+    return wayToWipe === undefined ? [] : [`the disks of ${node} were not touched by this action: ${wayToWipe}`];
+  }
   const last = flows.findLast(({ flow }) => flow.kind === 'wipe');
   if (!last || (last.flow.state !== 'failed' && last.flow.state !== 'aborted')) return [];
   const wipe = last.steps.find(({ step }) => step === 'wipe_disks');

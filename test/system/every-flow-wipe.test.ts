@@ -213,7 +213,7 @@ describe('of a site action', () => {
     expect(wipes()).toBe(before);
     const notes = steps.find((step) => step.id === 'final_report')?.notes ?? [];
     const told = notes.find(({ subject }) => subject === 'n1')?.text;
-    expect(told).toContain('by hand: the disks of n1 were not touched by this action: `baton provide n1` wipes them');
+    expect(told).toContain('by hand: the disks of n1 were not touched by this action: `baton provide n1` wipes it');
     await stage.operator.provision('n1', 'provide');
     await stage.operator.waitForState('n1', 'available', 60_000);
     expect(wipes()).toBe((before ?? 0) + 1);

@@ -6,6 +6,7 @@ import { listReceiptsOfAction } from '#conductor/receipts/receipt-store.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import type { NodeRun } from '#conductor/sites/strategy/site-run.ts';
 import { type ToldFlow, whatRemains } from '#conductor/teardown/what-remains.ts';
+import { wayToWipe } from '#conductor/teardown/wipe-wish.ts';
 
 const step = 'final_report';
 
@@ -19,17 +20,27 @@ export async function reportTeardown(
   // of nodes that are forgotten by now nothing else is left
   const signed = Map.groupBy(await listReceiptsOfAction(db, actionId), ({ nodeName }) => nodeName ?? '');
   return [...run].flatMap(([name, node]) =>
-    noteNode(name, node, { its: told.get(name) ?? [], receipts: signed.get(name)?.map(({ uuid }) => uuid) ?? [] }),
+    noteNode(name, node, {
+      ...(told.get(name) ?? { its: [] }),
+      receipts: signed.get(name)?.map(({ uuid }) => uuid) ?? [],
+    }),
   );
+}
+
+/** What the action's flows have done to a node, in the order in which they ran. */
+interface ToldNode {
+  readonly its: readonly ToldFlow[];
+  /** Of one that owes a wipe now, whoever has had what done to it since. */
+  readonly wayToWipe?: string | undefined;
 }
 
 /** Pure. */
 export function noteNode(
   name: string,
   { status, reason }: Pick<NodeRun, 'status' | 'reason'>,
-  { its, receipts }: { readonly its: readonly ToldFlow[]; readonly receipts: readonly string[] },
+  { its, wayToWipe: way, receipts }: ToldNode & { readonly receipts: readonly string[] },
 ): Note[] {
-  const { done, simulated, failed, notBegun, byHand } = whatRemains(name, its);
+  const { done, simulated, failed, notBegun, byHand } = whatRemains(name, its, way);
   const proofs = [...simulated, ...receipts.map((uuid) => `receipt ${uuid}: \`baton receipt show ${uuid}\``)];
   const part = (title: string, lines: readonly string[]): string[] => lines.map((line) => `${title}: ${line}`);
   if (status === 'success') {
@@ -59,14 +70,17 @@ export function noteNode(
   return [{ step, subject: name, verbosity: 1, text: lines.join('\n') }];
 }
 
-/** The action's flows on these nodes with their steps, by name, in the order in which they ran. */
+/** By name. */
 async function readToldFlows(
   db: Queryable,
   actionId: string,
   names: readonly string[],
-): Promise<ReadonlyMap<string, ToldFlow[]>> {
+): Promise<ReadonlyMap<string, ToldNode>> {
   const rows = await db
-    .select({ name: nodes.name, flow: flows })
+    .select({
+      node: { name: nodes.name, uuid: nodes.uuid, provisionState: nodes.provisionState, owedWipe: nodes.owedWipe },
+      flow: flows,
+    })
     .from(flows)
     .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
     .where(and(eq(flows.actionId, actionId), inArray(nodes.name, [...names])))
@@ -77,8 +91,12 @@ async function readToldFlows(
       ? []
       : await db.select().from(flowSteps).where(inArray(flowSteps.flowUuid, uuids)).orderBy(asc(flowSteps.position));
   const byFlow = Map.groupBy(steps, ({ flowUuid }) => flowUuid);
-  const byName = Map.groupBy(rows, ({ name }) => name ?? '');
+  const byName = Map.groupBy(rows, ({ node }) => node.name ?? '');
   return new Map(
-    [...byName].map(([name, its]) => [name, its.map(({ flow }) => ({ flow, steps: byFlow.get(flow.uuid) ?? [] }))]),
+    [...byName].map(([name, of]) => {
+      const its = of.map(({ flow }) => ({ flow, steps: byFlow.get(flow.uuid) ?? [] }));
+      const owing = of.find(({ node }) => node.owedWipe !== null);
+      return [name, { its, wayToWipe: owing && wayToWipe(owing.node) }];
+    }),
   );
 }
