@@ -84,7 +84,6 @@ export async function latestFlow(
 function advise(node: NodeRow, flow: FlowRow, steps: readonly FlowStepRow[], now: Date): string | null {
   const main = steps.filter((step) => step.phase === 'main');
   const step = main.find(({ state }) => state === 'failed' || state === 'running' || state === 'waiting');
-  const owedWipe = node.owedWipe ? wayToWipe(node) : undefined;
   return adviceFor({
     node: node.name ?? node.uuid,
     provisionState: node.provisionState,
@@ -95,8 +94,8 @@ function advise(node: NodeRow, flow: FlowRow, steps: readonly FlowStepRow[], now
     onHold: flow.onHold,
     abortRequested: flow.abortRequested,
     step: step && adviceStep(step, now),
-    owedWipe,
-    byHand: whatRemains(node.name ?? node.uuid, [{ flow, steps }], owedWipe).byHand,
+    owedWipe: node.owedWipe ? wayToWipe(node) : undefined,
+    byHand: whatRemains(node.name ?? node.uuid, [{ flow, steps }]).byHand,
     hasLogs: steps.some((each) => each.step === 'collect_logs' && hasCollected(each.output)),
   });
 }
