@@ -1,5 +1,6 @@
 import { AnyAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
 import { faultOf } from '#conductor/teardown/etcd/etcd-fault.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
 import type { EtcdTestCluster } from '#test/support/etcd.ts';
 
 export interface WriterReport {
@@ -12,6 +13,8 @@ export interface WriterReport {
 
 /** Writes one key after another to a cluster, to each member in turn, until it is stopped; then looks for them all. */
 export function startEtcdWriter(cluster: EtcdTestCluster): {
+  /** Waits until so many more writes have been acknowledged. */
+  writes(count: number): Promise<void>;
   /** Ends it, and looks. */
   stop(): Promise<WriterReport>;
   /** Ends it. */
@@ -45,6 +48,11 @@ export function startEtcdWriter(cluster: EtcdTestCluster): {
   };
   return {
     end,
+    writes: async (count) => {
+      const wanted = acknowledged.length + count;
+      const look = (): true | undefined => acknowledged.length >= wanted || undefined;
+      await waitUntil(`${count} more acknowledged writes`, look, { timeoutMs: 30_000, everyMs: 10 });
+    },
     stop: async () => {
       await end();
       const longestGapMs = Math.max(state.longestGapMs, performance.now() - state.last);

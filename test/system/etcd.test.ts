@@ -30,6 +30,7 @@ test('a follower leaves; repeated it is done; the cluster is stable and writes g
     );
     expect(told(await rounds.stable(cluster, 'n1', { minimumMembers: 2 }))).toBe('done: Healthy');
     await cluster.kill('n1');
+    await writer.writes(5);
     expect((await writer.stop()).lost).toEqual([]);
     expect(await refusal(rounds.removeFrom(cluster, 'n2', { minimumMembers: 2 }))).toBe(
       "etcd can't be removed from n2: etcd cluster kubernetes: 1 voting member would be left, and minimum_members is 2",
@@ -47,14 +48,16 @@ test('the leader hands over before it leaves', async () => {
     const writer = startEtcdWriter(cluster);
     await cluster.moveLeader('n3');
     expect(await cluster.leader()).toBe('n3');
+    await writer.writes(5);
     expect(told(await rounds.removeFrom(cluster, 'n3'))).toMatch(
       /^done: leader of kubernetes moved from n3 to n\d \| member n3 removed from kubernetes$/,
     );
     expect(await listed(cluster)).toEqual(['n1', 'n2', 'n4', 'n5']);
     await cluster.kill('n3');
+    await writer.writes(5);
     const report = await writer.stop();
     expect(report.lost).toEqual([]);
-    expect(report.acknowledged).toBeGreaterThan(10);
+    expect(report.acknowledged).toBeGreaterThanOrEqual(10);
   });
 });
 
