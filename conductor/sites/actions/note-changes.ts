@@ -1,14 +1,14 @@
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import type { NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Decision, GroupRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import { nameSome } from '#shared/name-some.ts';
 
 const step = 'baremetal_nodes';
 const namedNodes = 20;
 
 /** `n1, n2, n3 and 17 more` */
 export function nameNodes(names: readonly string[]): string {
-  const more = names.length - namedNodes;
-  return names.slice(0, namedNodes).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  return nameSome(names, namedNodes);
 }
 
 export function countNodes(count: number): string {

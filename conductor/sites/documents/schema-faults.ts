@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import { nameSome } from '#shared/name-some.ts';
 import { nearestWord } from '#shared/nearest-word.ts';
 
 /** Error texts for zod: `is missing; it must be …`, `must be …`; what YAML took for a number asks for quotes. */
@@ -116,8 +117,7 @@ function pathText(path: readonly PropertyKey[]): string {
 /** `; did you mean X?; there are a, b, c`: for a name that is none. At most ten of them are listed. */
 export function namesThereAre(given: string, names: readonly string[]): string {
   const meant = nearestWord(given, names);
-  const listed =
-    names.length > 10 ? `${names.slice(0, 10).join(', ')} and ${names.length - 10} more` : names.join(', ');
+  const listed = nameSome(names, 10);
   return `${meant === undefined ? '' : `; did you mean ${meant}?`}; there ${names.length === 1 ? 'is' : 'are'} ${listed || 'none'}`;
 }
 

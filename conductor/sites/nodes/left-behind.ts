@@ -2,6 +2,7 @@ import { and, asc, eq } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { siteNodes } from '#conductor/db/schema/site.ts';
+import { nameSome } from '#shared/name-some.ts';
 
 const namedNodes = 5;
 
@@ -18,8 +19,7 @@ export async function tellLeftBehind(db: Queryable, names: ReadonlySet<string>):
     .orderBy(asc(siteNodes.name));
   const left = rows.flatMap(({ name }) => (names.has(name) ? [] : [name]));
   if (left.length === 0) return undefined;
-  const more = left.length - namedNodes;
-  const listed = left.slice(0, namedNodes).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const listed = nameSome(left, namedNodes);
   const [whose, stays] =
     left.length === 1
       ? ['1 deployed node is', 'it stays as it is']

@@ -1,3 +1,5 @@
+import { nameSome } from '#shared/name-some.ts';
+
 const mark = 'the documents say something else by now';
 const namedNodes = 5;
 
@@ -22,8 +24,7 @@ export function tellAllOutdated(
     .filter(({ status, reason }) => status === 'success' && isOutdated(reason))
     .map(({ name }) => name);
   if (names.length === 0) return [];
-  const more = names.length - namedNodes;
-  const listed = names.slice(0, namedNodes).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const listed = nameSome(names, namedNodes);
   const whose = names.length === 1 ? 'node stays as it was' : 'nodes stay as they were';
   const documents = names.length === 1 ? 'its documents differ' : 'their documents differ';
   return [`${names.length} ${whose} deployed although ${documents}: ${listed} (${renewal})`];

@@ -1,7 +1,7 @@
 import { compareDecimals, compareText } from '#conductor/sites/plugins/decimal.ts';
-import { listTasks } from '#conductor/sites/plugins/list-tasks.ts';
 import { postfixOf, stageRank } from '#conductor/sites/plugins/parse-stage.ts';
 import { type PluginTask, type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';
+import { nameSome } from '#shared/name-some.ts';
 
 /** A task at its place. */
 export interface OrderedTask {
@@ -80,7 +80,7 @@ function link(entries: readonly Entry[]): OrderFault[] {
   const byId = new Map(
     entries.flatMap((entry) => (entry.task.id === undefined ? [] : [[idOf(entry), entry] as const])),
   );
-  const there = listTasks([...byId.keys()].sort(compareText)) || 'no task has an id';
+  const there = nameSome([...byId.keys()].sort(compareText), 10) || 'no task has an id';
   const faults: OrderFault[] = [];
   for (const entry of entries) {
     const fault = (name: OrderFault['name'], message: string): void => {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { findSecrets } from '#conductor/secrets/find-secrets.ts';
 import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
-import { listTasks } from '#conductor/sites/plugins/list-tasks.ts';
 import { parseStage } from '#conductor/sites/plugins/parse-stage.ts';
 import type { PluginTask, TaskStage, TaskWork } from '#conductor/sites/plugins/plugin-task.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/name-some.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
 
 /** One thing that is wrong in a `tasks.yaml`. */
@@ -197,7 +197,7 @@ function checkIds(tasks: readonly PluginTask[], plugin: string): TaskFault[] {
     if (own.has(name)) faults.push({ task: index + 1, field: 'id', message: `${id} is another task's id already` });
     own.add(name);
   }
-  const there = listTasks([...own]) || 'none of its tasks has an id';
+  const there = nameSome([...own], 10) || 'none of its tasks has an id';
   for (const [index, task] of tasks.entries()) {
     for (const field of ['requires', 'requiredFor'] as const) {
       const unknown = task[field].filter((name) => name.startsWith(`${plugin}/`) && !own.has(name));

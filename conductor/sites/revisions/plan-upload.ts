@@ -1,5 +1,6 @@
 import type { RevisionContent } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/name-some.ts';
 
 /** What becomes of what the buffer holds already (airship.md §5). */
 export const bufferModes = ['append', 'replace', 'rejectoncontents'] as const;
@@ -63,5 +64,5 @@ function changedCollections(one: RevisionContent, other: RevisionContent): strin
 }
 
 function listed(names: readonly string[]): string {
-  return names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ');
+  return nameSome(names, 5);
 }

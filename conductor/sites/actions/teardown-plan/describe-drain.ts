@@ -1,5 +1,6 @@
 import { podName } from '#conductor/teardown/kubernetes/objects.ts';
 import type { DrainPlan, ForcedFor } from '#conductor/teardown/kubernetes/plan-drain.ts';
+import { nameSome } from '#shared/name-some.ts';
 
 /** What a drain would meet on a node, as its operator reads it before. `null`: nobody could be asked. */
 export interface DrainLook {
@@ -73,7 +74,7 @@ export function tellKept(
     const which =
       names.length === 1
         ? `${namePods(group)} on ${names.join()}`
-        : `${group.length} pods on ${names.length} nodes, ${nameSome(names)}`;
+        : `${group.length} pods on ${names.length} nodes, ${nameSome(names, mostNamed)}`;
     return `${tellBudgets(group)}: ${which}; the drain asks again until its ${timeout} s are over`;
   });
 }
@@ -98,10 +99,8 @@ function namespaceOf(pod: string): string {
 
 /** `default/a, default/b and 3 more`. Pure. */
 export function namePods(pods: readonly { readonly pod: string }[]): string {
-  return nameSome(pods.map(({ pod }) => pod));
-}
-
-function nameSome(names: readonly string[]): string {
-  const named = names.slice(0, mostNamed).join(', ');
-  return names.length > mostNamed ? `${named} and ${names.length - mostNamed} more` : named;
+  return nameSome(
+    pods.map(({ pod }) => pod),
+    mostNamed,
+  );
 }

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest';
+import { nameSome } from '#shared/name-some.ts';
+
+test.each([
+  [[], ''],
+  [['a'], 'a'],
+  [['a', 'b'], 'a, b'],
+  [['a', 'b', 'c'], 'a, b and 1 more'],
+])('of %j two at the most', (names, told) => {
+  expect(nameSome(names, 2)).toBe(told);
+});
