@@ -28,6 +28,6 @@ export function isCordoned({ spec }: ClusterNode): boolean {
 }
 
 /** Whether its kubelet reports it as ready; pods of one that does not stay, since nobody confirms their end. */
-export function isReady({ status }: ClusterNode): boolean {
+export function isReady({ status }: Pick<ClusterNode, 'status'>): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
+import { isReady } from '#conductor/teardown/kubernetes/cordon.ts';
 import { evictionVersion } from '#conductor/teardown/kubernetes/evict-pod.ts';
 import { meets } from '#conductor/teardown/kubernetes/node-labels.ts';
-import { isFinished, type PodOutline, parse, Requirement } from '#conductor/teardown/kubernetes/objects.ts';
+import { isFinished, listAll, type PodOutline, Requirement } from '#conductor/teardown/kubernetes/objects.ts';
 
 const Budget = z.looseObject({
   metadata: z.looseObject({ name: z.string(), namespace: z.string() }),
@@ -27,25 +28,13 @@ const Budget = z.looseObject({
 /** A PodDisruptionBudget. */
 export type Budget = z.infer<typeof Budget>;
 
-const BudgetList = z.looseObject({
-  metadata: z.looseObject({ continue: z.string().nullish() }),
-  items: z.array(Budget),
-});
-
-/** All budgets of the cluster, page by page. @throws AppError as `Cluster.request` */
+/** All budgets of the cluster. @throws AppError as `Cluster.request` */
 export async function listBudgets(cluster: Cluster, signal: AbortSignal): Promise<Budget[]> {
   // a cluster without `policy/v1` evictions may be without its budgets, and has those of before
   const version = await evictionVersion(cluster, signal);
   const path = `/apis/${version}/poddisruptionbudgets`;
-  const budgets: Budget[] = [];
-  let next: string | undefined;
-  do {
-    const query = { limit: '500', ...(next === undefined ? {} : { continue: next }) };
-    const page = parse(BudgetList, await cluster.request('GET', path, { query, signal }), 'disruption budgets');
-    budgets.push(...(version === 'policy/v1beta1' ? page.items.map(ofBeta) : page.items));
-    next = page.metadata.continue || undefined;
-  } while (next !== undefined);
-  return budgets;
+  const budgets = await listAll(cluster, path, Budget, { what: 'disruption budgets', signal });
+  return version === 'policy/v1beta1' ? budgets.map(ofBeta) : budgets;
 }
 
 /** An empty selector takes in the whole namespace; of `policy/v1beta1` it takes in nothing. */
@@ -108,7 +97,7 @@ function isValid({ operator, values }: Requirement): boolean {
 
 /** A pod that is not ready counts for no budget that has enough without it. */
 function allowsUnready({ spec, status }: Budget, pod: PodOutline): boolean {
-  if (pod.status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True')) return false;
+  if (isReady(pod)) return false;
   const { currentHealthy, desiredHealthy } = status ?? {};
   return (
     spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' ||

@@ -99,11 +99,6 @@ const ClusterNode = z.looseObject({
 });
 export type ClusterNode = z.infer<typeof ClusterNode>;
 
-const PodList = z.looseObject({
-  metadata: z.looseObject({ continue: z.string().nullish() }),
-  items: z.array(Pod),
-});
-
 export const nodesPath = '/api/v1/nodes';
 export const podsPath = '/api/v1/pods';
 
@@ -135,17 +130,36 @@ function unknownNode(cluster: Cluster, name: string): AppError {
   });
 }
 
-/** All pods that are bound to the node, page by page. */
-export async function listPodsOf(cluster: Cluster, node: string, signal?: AbortSignal): Promise<Pod[]> {
-  const pods: Pod[] = [];
+/** All pods that are bound to the node. */
+export function listPodsOf(cluster: Cluster, node: string, signal?: AbortSignal): Promise<Pod[]> {
+  return listAll(cluster, podsPath, Pod, { what: `pods of node ${node}`, query: podsOf(node), signal });
+}
+
+/** All objects of a kind, page by page. @param what it is called in errors @throws AppError as `Cluster.request` */
+export async function listAll<Item>(
+  cluster: Cluster,
+  path: string,
+  item: z.ZodType<Item>,
+  {
+    what,
+    query,
+    signal,
+  }: {
+    readonly what: string;
+    readonly query?: Readonly<Record<string, string>>;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<Item[]> {
+  const List = z.looseObject({ metadata: z.looseObject({ continue: z.string().nullish() }), items: z.array(item) });
+  const items: Item[] = [];
   let next: string | undefined;
   do {
-    const query = { ...podsOf(node), limit: '500', ...(next === undefined ? {} : { continue: next }) };
-    const page = parse(PodList, await cluster.request('GET', podsPath, { query, signal }), `pods of node ${node}`);
-    pods.push(...page.items);
+    const asked = { ...query, limit: '500', ...(next === undefined ? {} : { continue: next }) };
+    const page = parse(List, await cluster.request('GET', path, { query: asked, signal }), what);
+    items.push(...page.items);
     next = page.metadata.continue || undefined;
   } while (next !== undefined);
-  return pods;
+  return items;
 }
 
 /** The query that lists, and watches, the pods of a node. */
