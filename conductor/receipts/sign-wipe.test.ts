@@ -87,7 +87,7 @@ async function wipedNode(name: string, wipes: readonly Partial<FlowStepInsert>[]
   } as unknown as StepContext;
 }
 
-const output = { erased: [erasedDisk('ZC1')], skipped: [] };
+const output = { erased: [erasedDisk('ZC1')], skipped: [], agent_version: '7.1' };
 
 test('a flow has one receipt, however often its step is run, and its node may go', async () => {
   const context = await wipedNode('0101', [{ output: { erased: [erasedDisk('FIRST')], skipped: [] } }, { output }]);
@@ -109,6 +109,7 @@ test('a flow has one receipt, however often its step is run, and its node may go
   const { receipt } = verifyReceipt(kept?.envelope ?? '', readPublicKeys(key?.publicKey ?? '', 'key'));
   expect(receipt).toMatchObject({
     conductor: { name: 'control-a' },
+    agent: { version: '7.1' },
     node: { uuid: context.node.uuid, name: '0101', vendor: 'Dell Inc.', model: 'R650', serial_number: '0101' },
     // of two wipes of a flow that has begun anew, the later one counts
     disks_wiped: [{ serial: 'ZC1' }],

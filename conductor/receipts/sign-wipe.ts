@@ -6,15 +6,15 @@ import type { StepContext } from '#conductor/flows/step-context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
 import { sealEnvelope } from '#conductor/receipts/envelope.ts';
+import { ProvedWipe } from '#conductor/receipts/proved-wipe.ts';
 import { findTeardownBefore, readMachine, readSwitchPorts } from '#conductor/receipts/read-receipt-facts.ts';
 import { findReceiptOfFlow, keepReceipt } from '#conductor/receipts/receipt-store.ts';
 import { holdSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { EraseResult } from '#shared/wire/erase-result.ts';
 
 type SignContext = Pick<
   StepContext,
-  'session' | 'db' | 'secrets' | 'clock' | 'config' | 'node' | 'flow' | 'ports' | 'ask' | 'record'
+  'db' | 'secrets' | 'clock' | 'config' | 'node' | 'flow' | 'ports' | 'ask' | 'record'
 >;
 
 /**
@@ -33,7 +33,7 @@ export async function signWipe(context: SignContext): Promise<ReceiptRow> {
     id: randomUUID(),
     conductor: { name: config.conductorName },
     agent: {
-      version: context.session?.version ?? null,
+      version: result.agent_version,
       hardware_managers: flow.hardwareManagerVersion ?? {},
     },
     preserveLocalStorage: flow.wipe?.preserveLocalStorage ?? false,
@@ -74,7 +74,7 @@ export async function signWipe(context: SignContext): Promise<ReceiptRow> {
 }
 
 /** What the last of the flow's wipes has answered: another ramdisk may have had it begin anew. */
-function readWipe(steps: readonly FlowStepRow[]): { readonly result: EraseResult; readonly wipedAt: Date } {
+function readWipe(steps: readonly FlowStepRow[]): { readonly result: ProvedWipe; readonly wipedAt: Date } {
   const wipe = steps.findLast((step) => step.interface === 'deploy' && step.step === 'wipe_disks');
   if (wipe?.state !== 'succeeded' || wipe.endedAt === null) {
     throw new AppError(
@@ -82,7 +82,7 @@ function readWipe(steps: readonly FlowStepRow[]): { readonly result: EraseResult
       `no receipt is signed: the disks' wipe is ${wipe?.state ?? 'no step of the flow'}`,
     );
   }
-  const parsed = EraseResult.safeParse(wipe.output);
+  const parsed = ProvedWipe.safeParse(wipe.output);
   if (parsed.success) return { result: parsed.data, wipedAt: wipe.endedAt };
   throw new AppError('storage_error', 'no receipt is signed: what the wipe has answered tells nothing of its disks', {
     cause: parsed.error,

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { agentVersion } from '#agent/version.ts';
 import { openDatabase } from '#conductor/db/open.ts';
 import { ensureSigningKey, listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { silentLog } from '#shared/log.ts';
@@ -109,6 +110,7 @@ test('receipts outlive their node, and are verified by baton and by openssl, off
   const verified = await baton(['receipt', 'verify', 'receipt.json', '--key', 'key.pem']);
   expect([verified.exitCode, verified.stderr]).toEqual([0, '']);
   expect(verified.stdout).toContain('serial DATA1');
+  expect(verified.stdout).toContain(`wiped by the agent ${agentVersion}`);
   const alone = await baton(['receipt', 'verify', 'receipt.json']);
   expect([alone.exitCode, alone.stdout]).toEqual([2, '']);
 

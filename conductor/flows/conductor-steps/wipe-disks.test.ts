@@ -81,6 +81,7 @@ function contextWith({ preserve = false, argsinfo = { only: {} }, ...situation }
         return Promise.resolve(answer('execute_clean_step', { clean_result: situation.result ?? null }));
       },
     }),
+    session: { version: '7.1' },
     db: databaseWith(situation),
     isRepeated: situation.isRepeated ?? false,
     step: {
@@ -121,7 +122,7 @@ describe('all disks', () => {
       moreDisks: [{ name: '/dev/sdc', serial: 'C' }],
       properties: { skip_block_devices: [{ serial: 'C' }] },
     });
-    expect(await run()).toEqual({ kind: 'done', output: result });
+    expect(await run()).toEqual({ kind: 'done', output: { ...result, agent_version: '7.1' } });
     expect(sent).toMatchObject([
       { params: { step: { interface: 'deploy', step: 'erase_devices', args: {}, baton_command_id: uuid } } },
     ]);
@@ -135,7 +136,7 @@ describe('all disks', () => {
     ];
     const commands = [{ ...command, command_result: { clean_result: result } }] as CommandResult[];
     const { run, sent } = contextWith({ commands, isRepeated: true });
-    expect(await run()).toEqual({ kind: 'done', output: result });
+    expect(await run()).toEqual({ kind: 'done', output: { ...result, agent_version: '7.1' } });
     expect(sent).toEqual([]);
   });
 });
@@ -145,7 +146,7 @@ describe("the operating system's alone", () => {
 
   test('as recorded by the deploy, which stays recorded, as does what the next deploy must spare', async () => {
     const { run, sent, recorded } = contextWith({ preserve: true, result });
-    expect(await run()).toEqual({ kind: 'done', output: result });
+    expect(await run()).toEqual({ kind: 'done', output: { ...result, agent_version: '7.1' } });
     expect(sent).toMatchObject([{ params: { step: { args: { only: osDisk } } } }]);
     expect(recorded).toMatchObject([
       { output: { sent: { only: osDisk } } },

@@ -13,11 +13,12 @@ import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import { refuseAnonymous, sparedDisks } from '#conductor/nodes/spared-disks.ts';
 import { inventoriedDisks, nameDisk, refuseFalseExcuses, refuseUnmet } from '#conductor/receipts/inventoried-disks.ts';
+import type { ProvedWipe } from '#conductor/receipts/proved-wipe.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseArgs, EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
-/** Its output is an `EraseResult` in which every erased disk is proved: what a receipt is made from. */
+/** Its output is a `ProvedWipe`: what a receipt is made from. */
 export const wipeDisks: ConductorStep = {
   interface: 'deploy',
   step: 'wipe_disks',
@@ -89,7 +90,8 @@ async function demandProof(
   else await refuseIncomplete(context, result);
   const known = preserves(context) ? { sparedDisks: sparedDisks(result.skipped) } : { osDisk: null, sparedDisks: null };
   await context.record((tx) => updateNode(tx, context.node.uuid, known));
-  return { kind: 'done', output: result };
+  const output: ProvedWipe = { ...result, agent_version: context.session?.version ?? null };
+  return { kind: 'done', output };
 }
 
 /** A wipe of all has met all disks of which the conductor knows, and left alone what the operator wants left alone. */
