@@ -4,6 +4,7 @@ import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
 import { openConsole } from '#conductor/cli/console.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { waitForLock } from '#conductor/cli/wait-for-lock.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
@@ -13,6 +14,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
+const tell = (line: string) => void process.stderr.write(`${line}\n`);
 const screen = {
   write: (output: string | Uint8Array) => process.stdout.write(output),
   isTerminal: process.stdout.isTTY,
@@ -25,7 +27,7 @@ try {
     {
       screen,
       clock: systemClock,
-      tell: (line) => void process.stderr.write(`${line}\n`),
+      tell,
       onInterrupt: () => {
         const controller = new AbortController();
         process.once('SIGINT', () => controller.abort());
@@ -33,7 +35,7 @@ try {
       },
       connect: (choice) => {
         const settings = readClientSettings(process.env, choice);
-        const client = createApiClient(settings);
+        const client = waitForLock(createApiClient(settings), { clock: systemClock, tell });
         const seat = { input: process.stdin, output: process.stdout, term: process.env['TERM'] };
         return { client, openConsole: (ident) => openConsole({ client, settings }, ident, seat) };
       },
