@@ -252,7 +252,8 @@ test('each conductor works on the nodes of its own group', async () => {
   const { one } = conductors;
   await createOperator(one.url).provision('lefty', 'manage');
   await operator.waitForState('lefty', 'manageable');
-  expect(await operator.node('lefty')).toMatchObject({ conductor: 'three', conductor_group: 'left' });
+  // whoever is asked hears of the new one with its sign of life
+  await expect.poll(() => operator.node('lefty')).toMatchObject({ conductor: 'three', conductor_group: 'left' });
   const workers = await sql`
     select distinct e.conductor from flow_events e join flows f on f.uuid = e.flow_uuid
     join nodes n on n.uuid = f.node_uuid where n.name = 'lefty'`;
