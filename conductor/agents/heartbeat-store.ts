@@ -1,11 +1,13 @@
-import { eq, or, sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { createBatches } from '#conductor/db/batches.ts';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/db/schema/agent-session.ts';
+import { flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { databaseFaultClass } from '#conductor/metrics/database-fault.ts';
-import { isUuid } from '#conductor/nodes/node-store.ts';
+import { finderOf, isAnyNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What an agent says of itself. */
@@ -57,25 +59,16 @@ function mayBeOneItems(error: unknown): boolean {
 }
 
 async function readSessions(db: Queryable, idents: readonly string[]) {
-  const uuids = idents.filter(isUuid).map((ident) => ident.toLowerCase());
-  const names = idents.filter((ident) => !isUuid(ident));
   const rows = await db
-    .select({ nodeUuid: nodes.uuid, name: nodes.name, session: agentSessions })
+    .select({ uuid: nodes.uuid, name: nodes.name, session: agentSessions })
     .from(nodes)
     .leftJoin(agentSessions, eq(agentSessions.nodeUuid, nodes.uuid))
-    .where(
-      or(
-        sql`${nodes.uuid} IN (SELECT value::uuid FROM json_array_elements_text(${JSON.stringify(uuids)}::text::json))`,
-        sql`${nodes.name} IN (SELECT value FROM json_array_elements_text(${JSON.stringify(names)}::text::json))`,
-      ),
-    );
-  const found = new Map<string, { readonly nodeUuid: string; readonly session: AgentSessionRow | undefined }>();
-  for (const { nodeUuid, name, session } of rows) {
-    const entry = { nodeUuid, session: session ?? undefined };
-    found.set(nodeUuid, entry);
-    if (name !== null) found.set(name, entry);
-  }
-  return idents.map((ident) => found.get(isUuid(ident) ? ident.toLowerCase() : ident));
+    .where(isAnyNode(idents));
+  const find = finderOf(rows);
+  return idents.map((ident) => {
+    const found = find(ident);
+    return found && { nodeUuid: found.uuid, session: found.session ?? undefined };
+  });
 }
 
 type Stored = 'wakes a flow' | 'wakes nobody' | 'is stale';
@@ -150,7 +143,7 @@ async function wakeFlows(db: Queryable, nodeUuids: readonly string[]): Promise<s
   const answer = await db.execute(sql`
     WITH open AS (
       SELECT uuid FROM flows
-      WHERE node_uuid IN (SELECT value::uuid FROM json_array_elements_text(${JSON.stringify(nodeUuids)}::text::json))
+      WHERE ${isAmong(flows.nodeUuid, nodeUuids)}
         AND ended_at IS NULL AND on_hold IS NULL
       ORDER BY uuid FOR UPDATE
     )

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { inArray } from 'drizzle-orm';
 import { findAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { ports } from '#conductor/db/schema/port.ts';
@@ -95,7 +95,7 @@ async function findNodeByAddresses(db: Queryable, addresses: readonly string[]):
   const rows = await db
     .selectDistinct({ nodeUuid: ports.nodeUuid })
     .from(ports)
-    .where(inArray(ports.address, [...addresses]));
+    .where(isAmong(ports.address, addresses));
   // addresses of two nodes: nobody can say which one this machine is
   const [row] = rows;
   return row && rows.length === 1 ? findNode(db, row.nodeUuid) : undefined;

@@ -1,5 +1,6 @@
 import { and, eq, inArray, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import {
   type AllocationInsert,
@@ -163,7 +164,7 @@ async function deleteWhere(tx: Transaction, condition: SQL | undefined): Promise
   if (rows.length === 0) return false;
   const uuids = rows.map(({ uuid }) => uuid);
   await tellWebhooksOfAllocations(tx, uuids, 'deleted');
-  await tx.delete(allocations).where(inArray(allocations.uuid, uuids));
+  await tx.delete(allocations).where(isAmong(allocations.uuid, uuids));
   return true;
 }
 

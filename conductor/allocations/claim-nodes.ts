@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm';
+import { and, eq, isNull, lt, or, sql } from 'drizzle-orm';
 import { type Candidate, refusals, type Wish } from '#conductor/allocations/match.ts';
 import { byUuid, lockCandidates } from '#conductor/allocations/read-candidates.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type AllocationRow, allocations } from '#conductor/db/schema/allocation.ts';
-import { nodeHistory, nodeLeases, nodes } from '#conductor/db/schema/node.ts';
+import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { together } from '#conductor/db/together.ts';
 import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
 import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
@@ -67,7 +67,7 @@ function lockAllocations(tx: Transaction, conductor: string, pairs: readonly Gra
     .from(allocations)
     .where(
       and(
-        inArray(
+        isAmong(
           allocations.uuid,
           pairs.map(({ allocation }) => allocation.uuid),
         ),
@@ -88,10 +88,7 @@ function lockLeases(tx: Transaction, nodeUuids: readonly string[]) {
     .select({ nodeUuid: nodeLeases.nodeUuid, holder: nodeLeases.holder })
     .from(nodeLeases)
     .where(
-      and(
-        inArray(nodeLeases.nodeUuid, [...nodeUuids]),
-        or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`)),
-      ),
+      and(isAmong(nodeLeases.nodeUuid, nodeUuids), or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`))),
     )
     .for('update', { skipLocked: true });
 }
@@ -101,7 +98,7 @@ async function insertLeases(db: Queryable, nodeUuids: readonly string[]): Promis
   if (nodeUuids.length === 0) return;
   await db.execute(sql`
     insert into node_leases (node_uuid, holder, token, expires_at)
-    select uuid, null, 0, now() from nodes where ${inArray(nodes.uuid, [...nodeUuids])} order by uuid
+    select uuid, null, 0, now() from nodes where ${isAmong(nodes.uuid, nodeUuids)} order by uuid
     on conflict do nothing`);
 }
 
@@ -121,8 +118,9 @@ async function writeGrants(
       node_uuid: node.uuid,
       allocation_uuid: allocation.uuid,
       traits: allocation.traits,
+      told: allocation.name ?? allocation.uuid,
     })),
-  )}::text::jsonb) as given(node_uuid uuid, allocation_uuid uuid, traits jsonb)`;
+  )}::text::jsonb) as given(node_uuid uuid, allocation_uuid uuid, traits jsonb, told text)`;
   const toNodes = refusingDuplicates(
     () =>
       tx
@@ -155,16 +153,9 @@ async function writeGrants(
       ),
     )
     .returning({ uuid: allocations.uuid });
-  const toHistory = tx.insert(nodeHistory).values(
-    granted.map(({ allocation, node }) => ({
-      uuid: randomUUID(),
-      nodeUuid: node.uuid,
-      severity: 'INFO' as const,
-      eventType: 'allocation',
-      event: `given to allocation ${allocation.name ?? allocation.uuid}`,
-      conductor,
-    })),
-  );
+  const toHistory = tx.execute(sql`
+    insert into node_history (uuid, node_uuid, severity, event_type, event, conductor)
+    select gen_random_uuid(), node_uuid, 'INFO', 'allocation', 'given to allocation ' || told, ${conductor}::text from ${given}`);
   // a holder whose time is over must not come back to a node that has changed under it
   const fromHolders =
     expired.length === 0
@@ -173,7 +164,7 @@ async function writeGrants(
           tx
             .update(nodeLeases)
             .set({ holder: null, token: sql`${nodeLeases.token} + 1` })
-            .where(inArray(nodeLeases.nodeUuid, [...expired])),
+            .where(isAmong(nodeLeases.nodeUuid, expired)),
         ];
   const [, rows] = await together([toNodes, toAllocations, toHistory, ...fromHolders]);
   if (rows.length !== granted.length) {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, eq, inArray, or, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
 import { insertAllocations, refuseDuplicates } from '#conductor/allocations/allocation-store.ts';
 import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
@@ -11,7 +11,7 @@ import type { Queryable } from '#conductor/db/open.ts';
 import type { AllocationInsert, AllocationRow } from '#conductor/db/schema/allocation.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
-import { isUuid } from '#conductor/nodes/node-store.ts';
+import { finderOf, isAnyNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** An allocation as it was asked for, checked, with all that is filled in. */
@@ -164,14 +164,13 @@ function checkCombination(request: AllocationRequest): void {
 /** In the order given; every one must be a node. */
 async function candidateUuids(db: Queryable, idents: readonly string[], { project }: Caller): Promise<string[]> {
   if (idents.length === 0) return [];
-  const uuids = idents.filter((ident) => isUuid(ident)).map((ident) => ident.toLowerCase());
-  const names = idents.filter((ident) => !isUuid(ident));
   const rows = await db
     .select({ uuid: nodes.uuid, name: nodes.name })
     .from(nodes)
-    .where(and(or(inArray(nodes.uuid, uuids), inArray(nodes.name, names)), visibleNodes(project)));
+    .where(and(isAnyNode(idents), visibleNodes(project)));
+  const find = finderOf(rows);
   return idents.map((ident) => {
-    const found = rows.find((row) => row.uuid === ident.toLowerCase() || row.name === ident);
+    const found = find(ident);
     if (found) return found.uuid;
     throw new AppError('invalid_argument', `candidate_nodes: Node ${ident} could not be found.`);
   });

@@ -1,6 +1,7 @@
 import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Candidate, Wish } from '#conductor/allocations/match.ts';
 import { visibleNodes } from '#conductor/auth/node-ownership.ts';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { nodeTraits } from '#conductor/db/schema/node-trait.ts';
@@ -44,7 +45,7 @@ export async function readFitting(
   options: { readonly names: readonly string[]; readonly needed: number; readonly limit: number | undefined },
 ): Promise<Candidate[]> {
   const { names, needed, limit } = options;
-  const isNamesake = names.length === 0 ? [] : [sql`(${inArray(nodes.name, [...names])}) desc nulls last`];
+  const isNamesake = names.length === 0 ? [] : [sql`${isAmong(nodes.name, names)} desc nulls last`];
   const read = async (condition: SQL): Promise<Candidate[]> => {
     // chosen by few columns: the rest is read of those that are chosen
     const chosen = db
@@ -70,7 +71,7 @@ function fits(wish: Wish): SQL | undefined {
     eq(nodes.retired, false),
     isNull(nodes.instanceUuid),
     isNotNull(nodes.powerState),
-    wish.candidateNodes.length === 0 ? undefined : inArray(nodes.uuid, [...wish.candidateNodes]),
+    wish.candidateNodes.length === 0 ? undefined : isAmong(nodes.uuid, wish.candidateNodes),
     visibleNodes(owner ?? undefined),
     traits.length === 0
       ? undefined
@@ -84,7 +85,7 @@ export function readNamed(db: Queryable, wish: Wish): Promise<Candidate[]> {
     db,
     wish.candidateNodes.length === 0
       ? eq(nodes.resourceClass, wish.resourceClass)
-      : inArray(nodes.uuid, [...wish.candidateNodes]),
+      : isAmong(nodes.uuid, wish.candidateNodes),
   );
 }
 
@@ -115,7 +116,7 @@ export function lockCandidates(tx: Transaction, nodeUuids: readonly string[]) {
   return tx
     .select({ ...columns, isLocked: sql<boolean>`false`, hasLease: sql<boolean>`true` })
     .from(nodes)
-    .where(inArray(nodes.uuid, [...nodeUuids]))
+    .where(isAmong(nodes.uuid, nodeUuids))
     .for('update', { of: nodes, skipLocked: true });
 }
 

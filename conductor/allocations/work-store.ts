@@ -1,6 +1,7 @@
-import { and, asc, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
 import { isAlive } from '#conductor/conductors/conductor-store.ts';
 import type { ConductorContext } from '#conductor/context.ts';
+import { isAmong } from '#conductor/db/is-among.ts';
 import { type AllocationRow, allocations } from '#conductor/db/schema/allocation.ts';
 import { conductors } from '#conductor/db/schema/conductor.ts';
 import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
@@ -40,7 +41,7 @@ export async function readUnserved(
       : await db
           .select(workColumns)
           .from(allocations)
-          .where(and(ours, inArray(allocations.groupUuid, groups)))
+          .where(and(ours, isAmong(allocations.groupUuid, groups)))
           .orderBy(asc(allocations.id));
   const all = [...rows.filter(({ groupUuid }) => groupUuid === null), ...members].sort((a, b) => a.id - b.id);
   return { rows: all, lastId: rows.at(-1)?.id };

@@ -1,4 +1,5 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
 import { ports } from '#conductor/db/schema/port.ts';
@@ -38,7 +39,7 @@ async function nodesWithPorts(db: Queryable, addresses: readonly string[]): Prom
     .selectDistinct({ uuid: nodes.uuid })
     .from(ports)
     .innerJoin(nodes, eq(nodes.uuid, ports.nodeUuid))
-    .where(and(inArray(ports.address, [...addresses]), isInspected()));
+    .where(and(isAmong(ports.address, addresses), isInspected()));
   return rows.map(({ uuid }) => uuid);
 }
 

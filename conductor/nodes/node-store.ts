@@ -1,4 +1,5 @@
 import { eq, type SQL, sql } from 'drizzle-orm';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
 import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/db/schema/node.ts';
@@ -15,6 +16,22 @@ export function isUuid(text: string): boolean {
 /** The node that an operator or an agent names, by UUID or name. */
 export function isNode(ident: string): SQL {
   return isUuid(ident) ? eq(nodes.uuid, ident.toLowerCase()) : eq(nodes.name, ident);
+}
+
+/** As `isNode`, for many. */
+export function isAnyNode(idents: readonly string[]): SQL {
+  const uuids = idents.filter(isUuid).map((ident) => ident.toLowerCase());
+  const names = idents.filter((ident) => !isUuid(ident));
+  return sql`(${isAmong(nodes.uuid, uuids)} or ${isAmong(nodes.name, names)})`;
+}
+
+/** Finds among rows that `isAnyNode` has chosen, by UUID or name. */
+export function finderOf<Row extends { readonly uuid: string; readonly name: string | null }>(
+  rows: readonly Row[],
+): (ident: string) => Row | undefined {
+  const byUuid = new Map(rows.map((row) => [row.uuid, row]));
+  const byName = new Map(rows.map((row) => [row.name, row]));
+  return (ident) => (isUuid(ident) ? byUuid.get(ident.toLowerCase()) : byName.get(ident));
 }
 
 export const nodeReader = tableReader(nodes, 'uuid');

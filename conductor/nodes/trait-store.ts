@@ -1,4 +1,5 @@
-import { and, eq, inArray } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { nodeTraits } from '#conductor/db/schema/node-trait.ts';
 
@@ -7,7 +8,7 @@ export async function listTraits(db: Queryable, nodeUuids: readonly string[]): P
   const rows = await db
     .select()
     .from(nodeTraits)
-    .where(inArray(nodeTraits.nodeUuid, [...nodeUuids]))
+    .where(isAmong(nodeTraits.nodeUuid, nodeUuids))
     .orderBy(nodeTraits.trait);
   const byNode = new Map<string, string[]>();
   for (const row of rows) byNode.set(row.nodeUuid, [...(byNode.get(row.nodeUuid) ?? []), row.trait]);

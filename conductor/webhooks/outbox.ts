@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { inArray, type SQL, sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { allocations } from '#conductor/db/schema/allocation.ts';
 import type { WebhookEvent, WebhookEventType } from '#conductor/webhooks/webhook-events.ts';
@@ -50,7 +51,7 @@ export async function tellWebhooksOfAllocations(
       select uuid, owner, gen_random_uuid() as event_id, jsonb_build_object(
         'allocation', jsonb_build_object('uuid', uuid, 'name', name), 'state', coalesce(${fate ?? null}::text, state), 'last_error', last_error,
         'node_uuid', node_uuid) as data
-      from allocations where ${inArray(allocations.uuid, [...uuids])}
+      from allocations where ${isAmong(allocations.uuid, uuids)}
     )
     insert into webhook_deliveries (webhook_uuid, event_id, event_type, subject, body)
     select webhook.uuid, told.event_id, ${type}::text, told.uuid, jsonb_build_object('type', ${type}::text,

@@ -1,5 +1,5 @@
-import { inArray } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
+import { isAmong } from '#conductor/db/is-among.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import type { ActionName } from '#conductor/db/schema/site-action.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
@@ -52,7 +52,7 @@ export async function findObstacles(
         deployInterface: nodes.deployInterface,
       })
       .from(nodes)
-      .where(inArray(nodes.uuid, uuids)),
+      .where(isAmong(nodes.uuid, uuids)),
   ]);
   const preserves = parameters['preserve-local-storage'] === true;
   const known = new Map(rows.map((row) => [row.uuid, row]));

@@ -15,7 +15,7 @@ import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
-import { findRevision, recordDeploys } from '#conductor/sites/nodes/record-deploys.ts';
+import { findRevision, recordDeploy } from '#conductor/sites/nodes/record-deploy.ts';
 import { reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import { requestDecommission, requestLeaveCluster } from '#conductor/teardown/request-decommission.ts';
@@ -144,5 +144,5 @@ async function record(
     // what an earlier action's documents said is not known any more: they count as others
     designHash: isOurs ? designHash(site, order.node) : '',
   };
-  await recordDeploys(context.db, [deploy]);
+  await recordDeploy(context.db, deploy);
 }

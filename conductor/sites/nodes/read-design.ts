@@ -1,6 +1,5 @@
-import { inArray } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
-import { inParts } from '#conductor/db/in-parts.ts';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { biosSettings } from '#conductor/db/schema/bios-setting.ts';
 import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
@@ -42,7 +41,7 @@ export async function readDesigns(
   const { db, secrets } = context;
   if (wanted.length === 0) return new Map();
   const names = wanted.map(({ name }) => name);
-  const rows = await inParts(names, (part) => db.select().from(nodes).where(inArray(nodes.name, part)));
+  const rows = await db.select().from(nodes).where(isAmong(nodes.name, names));
   if (rows.length === 0) return new Map();
   const uuids = rows.map(({ uuid }) => uuid);
   const known = await readSurroundings(db, { wanted, uuids });
@@ -80,21 +79,19 @@ async function readSurroundings(
   const addresses = wanted.flatMap((node) => node.ports.map(({ address }) => address));
   const asksBios = wanted.some((node) => (node.biosSettings ?? []).length > 0);
   const [ownPorts, sameAddresses, traits, vifRows, settingRows] = await Promise.all([
-    inParts(uuids, (part) => db.select().from(ports).where(inArray(ports.nodeUuid, part))),
-    inParts(addresses, (part) => db.select().from(ports).where(inArray(ports.address, part))),
+    db.select().from(ports).where(isAmong(ports.nodeUuid, uuids)),
+    db.select().from(ports).where(isAmong(ports.address, addresses)),
     listTraits(db, uuids),
-    inParts(uuids, (part) =>
-      db
-        .select({ nodeUuid: nodeVifs.nodeUuid, vifId: nodeVifs.vifId })
-        .from(nodeVifs)
-        .where(inArray(nodeVifs.nodeUuid, part)),
-    ),
-    inParts(asksBios ? uuids : [], (part) =>
-      db
-        .select({ nodeUuid: biosSettings.nodeUuid, name: biosSettings.name, value: biosSettings.value })
-        .from(biosSettings)
-        .where(inArray(biosSettings.nodeUuid, part)),
-    ),
+    db
+      .select({ nodeUuid: nodeVifs.nodeUuid, vifId: nodeVifs.vifId })
+      .from(nodeVifs)
+      .where(isAmong(nodeVifs.nodeUuid, uuids)),
+    asksBios
+      ? db
+          .select({ nodeUuid: biosSettings.nodeUuid, name: biosSettings.name, value: biosSettings.value })
+          .from(biosSettings)
+          .where(isAmong(biosSettings.nodeUuid, uuids))
+      : [],
   ]);
   const portsByNode = Map.groupBy(ownPorts, ({ nodeUuid }) => nodeUuid);
   const portsByAddress = new Map(sameAddresses.map((port) => [port.address, port]));

@@ -1,5 +1,5 @@
 import { and, desc, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
-import { inParts } from '#conductor/db/in-parts.ts';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { allocations } from '#conductor/db/schema/allocation.ts';
 import { flowEvents, flowSteps, flows } from '#conductor/db/schema/flow.ts';
@@ -60,14 +60,13 @@ export async function readStandings(
   db: Queryable,
   names: readonly string[],
 ): Promise<Map<string, { readonly node: NodeStanding; readonly flow?: FlowStanding }>> {
-  const rows = await inParts(names, (part) =>
-    db
-      .select({ name: nodes.name, node: nodeColumns, flow: flowColumns, step: stepColumns })
-      .from(nodes)
-      .leftJoin(flows, and(eq(flows.nodeUuid, nodes.uuid), isNull(flows.endedAt)))
-      .leftJoin(flowSteps, and(eq(flowSteps.flowUuid, flows.uuid), inArray(flowSteps.state, ['running', 'waiting'])))
-      .where(inArray(nodes.name, [...part])),
-  );
+  if (names.length === 0) return new Map();
+  const rows = await db
+    .select({ name: nodes.name, node: nodeColumns, flow: flowColumns, step: stepColumns })
+    .from(nodes)
+    .leftJoin(flows, and(eq(flows.nodeUuid, nodes.uuid), isNull(flows.endedAt)))
+    .leftJoin(flowSteps, and(eq(flowSteps.flowUuid, flows.uuid), inArray(flowSteps.state, ['running', 'waiting'])))
+    .where(isAmong(nodes.name, names));
   return new Map(
     rows.map(({ name, node, flow, step }) => [
       name ?? node.uuid,
@@ -103,13 +102,12 @@ function stepStanding(step: {
 
 /** Each node's last flow, by node; none of them has one under way. */
 export async function readLastFlows(db: Queryable, nodeUuids: readonly string[]): Promise<Map<string, FlowStanding>> {
-  const rows = await inParts(nodeUuids, (part) =>
-    db
-      .selectDistinctOn([flows.nodeUuid], flowColumns)
-      .from(flows)
-      .where(inArray(flows.nodeUuid, [...part]))
-      .orderBy(flows.nodeUuid, desc(flows.startedAt)),
-  );
+  if (nodeUuids.length === 0) return new Map();
+  const rows = await db
+    .selectDistinctOn([flows.nodeUuid], flowColumns)
+    .from(flows)
+    .where(isAmong(flows.nodeUuid, nodeUuids))
+    .orderBy(flows.nodeUuid, desc(flows.startedAt));
   return new Map(rows.map((row) => [row.nodeUuid, standing(row, { isOpen: false })]));
 }
 
@@ -119,12 +117,11 @@ export async function readSucceeded(
   actionId: string,
   nodeUuids: readonly string[],
 ): Promise<Map<string, ReadonlySet<FlowStanding['kind']>>> {
-  const rows = await inParts(nodeUuids, (part) =>
-    db
-      .selectDistinct({ nodeUuid: flows.nodeUuid, kind: flows.kind })
-      .from(flows)
-      .where(and(eq(flows.actionId, actionId), eq(flows.state, 'succeeded'), inArray(flows.nodeUuid, [...part]))),
-  );
+  if (nodeUuids.length === 0) return new Map();
+  const rows = await db
+    .selectDistinct({ nodeUuid: flows.nodeUuid, kind: flows.kind })
+    .from(flows)
+    .where(and(eq(flows.actionId, actionId), eq(flows.state, 'succeeded'), isAmong(flows.nodeUuid, nodeUuids)));
   const byNode = Map.groupBy(rows, ({ nodeUuid }) => nodeUuid);
   return new Map([...byNode].map(([uuid, of]) => [uuid, new Set(of.map(({ kind }) => kind))]));
 }
@@ -143,6 +140,7 @@ export async function readPerhapsBack(
   actionId: string,
   nodeUuids: readonly string[],
 ): Promise<ReadonlySet<string>> {
+  if (nodeUuids.length === 0) return new Set();
   const left = sql`max(coalesce(${flowEvents.at}, ${flows.startedAt}))`;
   const isDrained = and(eq(flowSteps.step, 'drain'), eq(flowEvents.event, 'succeeded'));
   const drained = sql`max(case when ${isDrained} then ${flowEvents.at} else ${flows.startedAt} end)`;
@@ -150,23 +148,21 @@ export async function readPerhapsBack(
     .select({ at: sql`max(${siteActionCommands.at})` })
     .from(siteActionCommands)
     .where(and(eq(siteActionCommands.actionId, actionId), eq(siteActionCommands.command, 'unpause')));
-  const rows = await inParts(nodeUuids, (part) =>
-    db
-      .select({ nodeUuid: flows.nodeUuid })
-      .from(flows)
-      .leftJoin(flowEvents, eq(flowEvents.flowUuid, flows.uuid))
-      .leftJoin(flowSteps, eq(flowSteps.uuid, flowEvents.stepUuid))
-      .where(
-        and(
-          eq(flows.actionId, actionId),
-          eq(flows.kind, 'decommission'),
-          eq(flows.state, 'succeeded'),
-          inArray(flows.nodeUuid, [...part]),
-        ),
-      )
-      .groupBy(flows.nodeUuid)
-      .having(sql`${left} < now() - make_interval(mins => ${staysOutMinutes}) or ${drained} < ${resumed}`),
-  );
+  const rows = await db
+    .select({ nodeUuid: flows.nodeUuid })
+    .from(flows)
+    .leftJoin(flowEvents, eq(flowEvents.flowUuid, flows.uuid))
+    .leftJoin(flowSteps, eq(flowSteps.uuid, flowEvents.stepUuid))
+    .where(
+      and(
+        eq(flows.actionId, actionId),
+        eq(flows.kind, 'decommission'),
+        eq(flows.state, 'succeeded'),
+        isAmong(flows.nodeUuid, nodeUuids),
+      ),
+    )
+    .groupBy(flows.nodeUuid)
+    .having(sql`${left} < now() - make_interval(mins => ${staysOutMinutes}) or ${drained} < ${resumed}`);
   return new Set(rows.map(({ nodeUuid }) => nodeUuid));
 }
 
@@ -181,38 +177,36 @@ export async function readReservations(
   db: Queryable,
   nodeUuids: readonly string[],
 ): Promise<Map<string, AllocationStanding>> {
-  const rows = await inParts(nodeUuids, (part) =>
-    db
-      .select({
-        wanted: wantedNode,
-        uuid: allocations.uuid,
-        state: allocations.state,
-        nodeUuid: allocations.nodeUuid,
-        actionId: allocations.actionId,
-        lastError: allocations.lastError,
-        waitingFor: allocations.waitingFor,
-      })
-      .from(allocations)
-      .where(and(isNotNull(allocations.actionId), inArray(wantedNode, part)))
-      // of several the newest, and before all the one that has its node
-      .orderBy(sql`${allocations.nodeUuid} is not null`, allocations.id),
-  );
+  if (nodeUuids.length === 0) return new Map();
+  const rows = await db
+    .select({
+      wanted: wantedNode,
+      uuid: allocations.uuid,
+      state: allocations.state,
+      nodeUuid: allocations.nodeUuid,
+      actionId: allocations.actionId,
+      lastError: allocations.lastError,
+      waitingFor: allocations.waitingFor,
+    })
+    .from(allocations)
+    .where(and(isNotNull(allocations.actionId), isAmong(wantedNode, nodeUuids)))
+    // of several the newest, and before all the one that has its node
+    .orderBy(sql`${allocations.nodeUuid} is not null`, allocations.id);
   return new Map(rows.map(({ wanted, ...row }) => [wanted, row]));
 }
 
 /** What the site has deployed, by name. */
 export async function readDeployed(db: Queryable, names: readonly string[]): Promise<Map<string, DeployedStanding>> {
-  const rows = await inParts(names, (part) =>
-    db
-      .select({
-        name: siteNodes.name,
-        revisionId: siteNodes.revisionId,
-        designHash: siteNodes.designHash,
-        instanceUuid: siteNodes.instanceUuid,
-      })
-      .from(siteNodes)
-      .where(inArray(siteNodes.name, [...part])),
-  );
+  if (names.length === 0) return new Map();
+  const rows = await db
+    .select({
+      name: siteNodes.name,
+      revisionId: siteNodes.revisionId,
+      designHash: siteNodes.designHash,
+      instanceUuid: siteNodes.instanceUuid,
+    })
+    .from(siteNodes)
+    .where(isAmong(siteNodes.name, names));
   return new Map(rows.map(({ name, ...row }) => [name, row]));
 }
 
@@ -222,20 +216,19 @@ export async function readCancelled(
   actionId: string,
   names: readonly string[],
 ): Promise<Map<string, number>> {
-  const rows = await inParts(names, (part) =>
-    db
-      .select({
-        name: siteActionNodes.name,
-        ms: sql<number>`(extract(epoch from now() - ${siteActionNodes.cancelledAt}) * 1000)::float8`,
-      })
-      .from(siteActionNodes)
-      .where(
-        and(
-          eq(siteActionNodes.actionId, actionId),
-          inArray(siteActionNodes.name, [...part]),
-          isNotNull(siteActionNodes.cancelledAt),
-        ),
+  if (names.length === 0) return new Map();
+  const rows = await db
+    .select({
+      name: siteActionNodes.name,
+      ms: sql<number>`(extract(epoch from now() - ${siteActionNodes.cancelledAt}) * 1000)::float8`,
+    })
+    .from(siteActionNodes)
+    .where(
+      and(
+        eq(siteActionNodes.actionId, actionId),
+        isAmong(siteActionNodes.name, names),
+        isNotNull(siteActionNodes.cancelledAt),
       ),
-  );
+    );
   return new Map(rows.map(({ name, ms }) => [name, ms]));
 }

@@ -23,12 +23,13 @@ import { AppError } from '#shared/errors/app-error.ts';
 const doingEveryMs = 2_000;
 /** An operator's stop waits no longer than this, and a look at however many nodes. */
 const restMs = { shortest: 50, longest: 5_000 } as const;
-/** To look at many nodes takes the processor from their flows: for some times as long there is no other look. */
-const lookRatio = 3;
+/** To look at many nodes takes the processor from their flows: for some times as long, if not too long, there is no other. */
+const lookRatio = 9;
 const actRatio = 1 / 4;
 
 /**
- * Between two beats while nodes move, in milliseconds: however many they are, looks take a quarter of the time. Pure.
+ * Between two beats while nodes move, in milliseconds: looks take a tenth of the time, as long as one takes no more than
+ * half a second, which is that of thousands of nodes. Pure.
  * @param actedMs of the beat; the rest of it has looked, and recorded what it saw
  */
 export function restAfter({ tookMs, actedMs }: { readonly tookMs: number; readonly actedMs: number }): number {

@@ -1,4 +1,5 @@
-import { and, asc, eq, inArray } from 'drizzle-orm';
+import { and, asc, eq } from 'drizzle-orm';
+import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
@@ -83,13 +84,13 @@ async function readToldFlows(
     })
     .from(flows)
     .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
-    .where(and(eq(flows.actionId, actionId), inArray(nodes.name, [...names])))
+    .where(and(eq(flows.actionId, actionId), isAmong(nodes.name, names)))
     .orderBy(asc(flows.startedAt));
   const uuids = rows.map(({ flow }) => flow.uuid);
   const steps =
     uuids.length === 0
       ? []
-      : await db.select().from(flowSteps).where(inArray(flowSteps.flowUuid, uuids)).orderBy(asc(flowSteps.position));
+      : await db.select().from(flowSteps).where(isAmong(flowSteps.flowUuid, uuids)).orderBy(asc(flowSteps.position));
   const byFlow = Map.groupBy(steps, ({ flowUuid }) => flowUuid);
   const byName = Map.groupBy(rows, ({ node }) => node.name ?? '');
   return new Map(

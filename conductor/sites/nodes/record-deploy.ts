@@ -1,4 +1,4 @@
-import { and, eq, inArray, notInArray, sql } from 'drizzle-orm';
+import { and, eq, ne, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { siteNodes } from '#conductor/db/schema/site.ts';
 import { siteActions } from '#conductor/db/schema/site-action.ts';
@@ -13,26 +13,17 @@ export interface EndedDeploy {
   readonly actionId: string;
 }
 
-/** Remembers what the site has made of its nodes. Safe to repeat; a node that has got another name has one row. */
-export async function recordDeploys(db: Queryable, deploys: readonly EndedDeploy[]): Promise<void> {
-  if (deploys.length === 0) return;
-  const uuids = deploys.map(({ nodeUuid }) => nodeUuid);
-  const names = deploys.map(({ name }) => name);
+/** Remembers what the site has made of a node. Safe to repeat; a node that has got another name has one row. */
+export async function recordDeploy(db: Queryable, deploy: EndedDeploy): Promise<void> {
+  const { nodeUuid, name } = deploy;
   await db.transaction(async (tx) => {
-    await tx.delete(siteNodes).where(and(inArray(siteNodes.nodeUuid, uuids), notInArray(siteNodes.name, names)));
+    await tx.delete(siteNodes).where(and(eq(siteNodes.nodeUuid, nodeUuid), ne(siteNodes.name, name)));
     await tx
       .insert(siteNodes)
-      .values([...deploys])
+      .values(deploy)
       .onConflictDoUpdate({
         target: siteNodes.name,
-        set: {
-          nodeUuid: sql`excluded.node_uuid`,
-          instanceUuid: sql`excluded.instance_uuid`,
-          revisionId: sql`excluded.revision_id`,
-          designHash: sql`excluded.design_hash`,
-          actionId: sql`excluded.action_id`,
-          deployedAt: sql`now()`,
-        },
+        set: { ...deploy, deployedAt: sql`now()` },
       });
   });
 }
