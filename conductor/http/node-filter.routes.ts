@@ -44,7 +44,7 @@ export function nodeFilterRoutes(context: ConductorContext): ApiApp {
     const { design_ref: reference, node_filter: nodeFilter } = c.req.valid('json');
     const wanted = readNodeFilter(nodeFilter, 'node_filter');
     const { site } = await findDesign(context, reference, 'design_ref');
-    return c.json(filterNodes(wanted, site.nodes.values()));
+    return c.json(filterNodes(wanted, site.nodes));
   });
 
   app.openapi(groups, async (c) => {

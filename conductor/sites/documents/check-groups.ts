@@ -3,7 +3,7 @@ import { documentFault, fieldFault } from '#conductor/sites/documents/schema-fau
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { unmatchedSelectors } from '#conductor/sites/documents/unmatched-selectors.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
-import { indexNodes, type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
+import { indexOfSite, type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import type { GroupDefinition, Selector, Strategy } from '#conductor/sites/strategy/site-run.ts';
 
 /**
@@ -16,7 +16,7 @@ export function checkGroups(
   document: SiteDocument,
   faults: SiteFault[],
 ): void {
-  const index = indexNodes(nodes.values());
+  const index = indexOfSite(nodes);
   const grouped = new Set<string>();
   for (const [place, group] of strategy.groups.entries()) {
     const members = selectIndexed(group.selectors, index);

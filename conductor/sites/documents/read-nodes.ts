@@ -22,7 +22,7 @@ interface Profile {
 
 /** All `drydock/BaremetalNode/v1` with the `drydock/HostProfile/v1` beneath them. */
 export function readNodes(
-  documents: { readonly nodes: readonly SiteDocument[]; readonly profiles: readonly SiteDocument[] },
+  documents: { readonly nodes: ReadonlyMap<string, SiteDocument>; readonly profiles: readonly SiteDocument[] },
   suggest: SuggestNames,
   faults: SiteFault[],
 ): ReadNodes {
@@ -37,7 +37,7 @@ export function readNodes(
   const resolve = profileResolver({ profiles, broken, suggest }, faults);
   for (const name of profiles.keys()) resolve(name);
   const nodes = new Map<string, SiteNode>();
-  for (const document of documents.nodes) {
+  for (const document of documents.nodes.values()) {
     const design = readData(document, NodeData, faults);
     if (!design) continue;
     faults.push(...notHonoured(document, design));
@@ -50,8 +50,7 @@ export function readNodes(
     // what is wrong with the profile has been told
     if (beneath) nodes.set(document.name, readSiteNode(document, mergeDesigns(design, beneath), faults));
   }
-  const read = new Map(documents.nodes.map((document) => [document.name, document]));
-  return { nodes, documents: read, complete: nodes.size === read.size };
+  return { nodes, documents: documents.nodes, complete: nodes.size === documents.nodes.size };
 }
 
 /** Nobody reads a longer chain; merging each of a thousand profiles with all beneath it would take its time. */

@@ -37,13 +37,13 @@ export function readSite(
 ): { site: Site | undefined; faults: SiteFault[] } {
   const faults: SiteFault[] = [];
   const bySchema = sortDocuments(documents, faults);
-  const of = (schema: string): readonly SiteDocument[] => bySchema.get(schema) ?? [];
+  const of = (schema: string): readonly SiteDocument[] => [...(bySchema.get(schema)?.values() ?? [])];
   faults.push(...unusedDocuments(bySchema));
   const configuration = chooseConfiguration(of('shipyard/DeploymentConfiguration/v1'), faults);
   const chosen = chooseStrategy(of('shipyard/DeploymentStrategy/v1'), configuration, faults);
   const suggest = newSuggestNames();
   const read = readNodes(
-    { nodes: of('drydock/BaremetalNode/v1'), profiles: of('drydock/HostProfile/v1') },
+    { nodes: bySchema.get('drydock/BaremetalNode/v1') ?? new Map(), profiles: of('drydock/HostProfile/v1') },
     suggest,
     faults,
   );
@@ -69,23 +69,23 @@ export function readSite(
   return { site: { nodes: read.nodes, strategy, timeouts, plugins, etcdClusters }, faults: told };
 }
 
-/** By schema; of documents with the same schema and name the first. */
-function sortDocuments(documents: readonly SiteDocument[], faults: SiteFault[]): ReadonlyMap<string, SiteDocument[]> {
-  const bySchema = new Map<string, SiteDocument[]>();
-  const first = new Map<string, SiteDocument>();
+/** By schema and name; of several with the same the first. */
+function sortDocuments(
+  documents: readonly SiteDocument[],
+  faults: SiteFault[],
+): ReadonlyMap<string, ReadonlyMap<string, SiteDocument>> {
+  const bySchema = new Map<string, Map<string, SiteDocument>>();
   for (const document of documents) {
-    const key = `${document.schema}\n${document.name}`;
-    const earlier = first.get(key);
+    const same = bySchema.get(document.schema) ?? new Map<string, SiteDocument>();
+    bySchema.set(document.schema, same);
+    const earlier = same.get(document.name);
     if (earlier) {
       const place = earlier.collection === document.collection ? 'this collection' : `collection ${earlier.collection}`;
       const message = `${document.name} is the name of a ${document.schema} in ${place} already; keep one of them`;
       faults.push(fieldFault(document, ['metadata', 'name'], message, 'DuplicateDocument'));
       continue;
     }
-    first.set(key, document);
-    const same = bySchema.get(document.schema);
-    if (same) same.push(document);
-    else bySchema.set(document.schema, [document]);
+    same.set(document.name, document);
   }
   return bySchema;
 }

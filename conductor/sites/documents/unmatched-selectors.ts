@@ -1,7 +1,7 @@
 import { documentFault, fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SiteFault } from '#conductor/sites/site-fault.ts';
-import { labelKey, type NodeIndex } from '#conductor/sites/strategy/select-nodes.ts';
+import type { NodeIndex } from '#conductor/sites/strategy/select-nodes.ts';
 import type { GroupDefinition, Selector } from '#conductor/sites/strategy/site-run.ts';
 
 /** Told one by one, with what was probably meant: to look for it among ten thousand names takes its time. */
@@ -16,10 +16,11 @@ export function unmatchedSelectors(
   const unmatched = groups.flatMap(({ selectors }, place) =>
     selectors.flatMap((selector, nth) => unmatchedOf(selector, index).map((value) => ({ ...value, place, nth }))),
   );
+  if (unmatched.length === 0) return [];
   const there: Readonly<Record<Criterion, readonly string[]>> = {
     node_names: [...index.byName.keys()],
     node_tags: [...index.byTag.keys()],
-    node_labels: [...index.byLabel.keys()].map((key) => key.replace('\u0000', ': ')),
+    node_labels: [...index.byLabel].flatMap(([key, values]) => [...values.keys()].map((value) => `${key}: ${value}`)),
     rack_names: [...index.byRack.keys()],
   };
   const faults = unmatched.slice(0, told).map(({ criterion, value, at, place, nth }) => {
@@ -45,7 +46,7 @@ function unmatchedOf(selector: Selector, index: NodeIndex): Unmatched[] {
   const among = (criterion: Exclude<Criterion, 'node_labels'>, table: ReadonlyMap<string, unknown>): Unmatched[] =>
     (selector[criterion] ?? []).flatMap((value, at) => (table.has(value) ? [] : [{ criterion, value, at }]));
   const labels = (selector.node_labels ?? []).flatMap(([key, value], at): Unmatched[] =>
-    index.byLabel.has(labelKey(key, value)) ? [] : [{ criterion: 'node_labels', value: `${key}: ${value}`, at }],
+    index.byLabel.get(key)?.has(value) ? [] : [{ criterion: 'node_labels', value: `${key}: ${value}`, at }],
   );
   return [
     ...among('node_names', index.byName),

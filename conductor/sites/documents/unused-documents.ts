@@ -22,10 +22,12 @@ function plainSecrets(schema: string, documents: readonly SiteDocument[]): SiteF
 }
 
 /** One fault for each schema that Baton does nothing with: Info for Airship's own, a Warning for what nobody knows. */
-export function unusedDocuments(bySchema: ReadonlyMap<string, readonly SiteDocument[]>): SiteFault[] {
-  return [...bySchema].flatMap(([schema, documents]): SiteFault[] => {
+export function unusedDocuments(bySchema: ReadonlyMap<string, ReadonlyMap<string, SiteDocument>>): SiteFault[] {
+  return [...bySchema].flatMap(([schema, byName]): SiteFault[] => {
+    if (usedSchemas.has(schema)) return [];
+    const documents = [...byName.values()];
     const [first] = documents;
-    if (usedSchemas.has(schema) || !first) return [];
+    if (!first) return [];
     const document = documentOf(first);
     const count = documents.length === 1 ? 'a document' : `${documents.length} documents`;
     if (othersSchemas.test(schema)) {

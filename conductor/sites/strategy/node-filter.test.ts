@@ -3,7 +3,8 @@ import { parseDesignReference } from '#conductor/sites/strategy/design-reference
 import { filterNodes, readNodeFilter } from '#conductor/sites/strategy/node-filter.ts';
 import { seedNodes } from '#conductor/sites/strategy/testing/seed-example.ts';
 
-const choose = (filter: unknown) => filterNodes(readNodeFilter(filter, 'node_filter'), seedNodes);
+const nodes = new Map(seedNodes.map((node) => [node.name, node]));
+const choose = (filter: unknown) => filterNodes(readNodeFilter(filter, 'node_filter'), nodes);
 const everybody = seedNodes.map(({ name }) => name);
 const compute1 = ['compute11', 'compute12', 'compute13', 'compute14'];
 

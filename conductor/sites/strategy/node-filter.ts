@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { readLabels } from '#conductor/sites/documents/read-labels.ts';
 import { isMapping } from '#conductor/sites/documents/site-document.ts';
 import {
-  indexNodes,
+  indexOfSite,
   type NodeIndex,
   type SelectableNode,
-  selectNodes,
+  selectIndexed,
   selectPositions,
   unite,
 } from '#conductor/sites/strategy/select-nodes.ts';
@@ -116,14 +116,13 @@ function parse<Output>(schema: z.ZodType<Output>, value: unknown, field: string)
 }
 
 /** The names of those that the filter chooses, each once, in the order of the nodes. Pure. */
-export function filterNodes({ join: how, filters }: NodeFilter, nodes: Iterable<SelectableNode>): string[] {
+export function filterNodes({ join: how, filters }: NodeFilter, nodes: ReadonlyMap<string, SelectableNode>): string[] {
+  const index = indexOfSite(nodes);
   const isPlain = how === 'union' && filters.every(({ join: each }) => each === 'intersection');
-  if (isPlain)
-    return selectNodes(
-      filters.map(({ selector }) => selector),
-      nodes,
-    );
-  const index = indexNodes(nodes);
+  if (isPlain) {
+    const selectors = filters.map(({ selector }) => selector);
+    return [...selectIndexed(selectors, index)];
+  }
   const all = index.names.map((_, position) => position);
   const sets = filters.map((filter) =>
     filter.join === 'union' ? anyCriterion(filter.selector, index) : (selectPositions(filter.selector, index) ?? all),

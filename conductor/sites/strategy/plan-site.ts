@@ -1,6 +1,6 @@
 import type { Site } from '#conductor/sites/site.ts';
 import { orderGroups } from '#conductor/sites/strategy/order-groups.ts';
-import { indexNodes, type SelectableNode, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
+import { indexOfSite, type SelectableNode, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import type { NodeRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -19,7 +19,7 @@ export function planSite({ nodes, strategy }: Plannable): SiteRun {
     const words = faults.map(({ message }) => message).join('; ');
     throw new AppError('invalid_argument', `deployment strategy ${strategy.name}: ${words}`);
   }
-  const index = indexNodes(nodes.values());
+  const index = indexOfSite(nodes);
   const groups = order.map((definition) => ({
     definition,
     members: selectIndexed(definition.selectors, index),

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type SelectableNode, selectNodes } from '#conductor/sites/strategy/select-nodes.ts';
+import { indexNodes, type SelectableNode, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import type { Selector } from '#conductor/sites/strategy/site-run.ts';
 
 const nodes: readonly SelectableNode[] = [
@@ -9,6 +9,10 @@ const nodes: readonly SelectableNode[] = [
   { name: 'node03', rack: 'rack01', tags: ['compute', 'control'], labels: { ucp_control_plane: 'enabled' } },
   { name: 'node04', rack: 'rack02', tags: [], labels: { ucp_control_plane: 'enabled' } },
 ];
+
+function selectNodes(selectors: readonly Selector[], among: readonly SelectableNode[]): readonly string[] {
+  return selectIndexed(selectors, indexNodes(among));
+}
 
 describe('selectors (seed 000)', () => {
   test('its example: criteria of a selector intersect, selectors unite', () => {
@@ -62,7 +66,13 @@ const anyNodes = fc
   );
 const anySelector: fc.Arbitrary<Selector> = fc
   .record({
-    node_names: fc.option(fc.array(fc.constantFrom('n0', 'n1', 'n2', 'n9'), { maxLength: 3 }), { nil: undefined }),
+    node_names: fc.option(
+      fc.array(
+        fc.integer({ min: 0, max: 15 }).map((index) => `n${index}`),
+        { maxLength: 12 },
+      ),
+      { nil: undefined },
+    ),
     node_tags: words,
     rack_names: words,
     node_labels: fc.option(fc.array(fc.tuple(word, word), { maxLength: 2 }), { nil: undefined }),

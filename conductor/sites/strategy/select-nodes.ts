@@ -5,29 +5,34 @@ export type SelectableNode = Pick<SiteNode, 'name' | 'tags' | 'labels' | 'rack'>
 
 /** Nodes found by what selectors ask for: 200 groups over 10,000 nodes must not look at each node for each group. */
 export interface NodeIndex {
-  /** In the order of the documents; the other tables have positions in it, ascending. */
-  readonly nodes: readonly SelectableNode[];
+  /** In the order of the documents; the tables have positions in it, ascending. */
   readonly names: readonly string[];
-  readonly byName: ReadonlyMap<string, readonly number[]>;
-  readonly byTag: ReadonlyMap<string, readonly number[]>;
-  readonly byLabel: ReadonlyMap<string, readonly number[]>;
-  readonly byRack: ReadonlyMap<string, readonly number[]>;
+  readonly byName: Table;
+  readonly byTag: Table;
+  /** By key, then by value. */
+  readonly byLabel: ReadonlyMap<string, Table>;
+  readonly byRack: Table;
 }
+type Table = ReadonlyMap<string, readonly number[]>;
 
 export function indexNodes(nodes: Iterable<SelectableNode>): NodeIndex {
-  const all = [...nodes];
-  const names = all.map(({ name }) => name);
+  const names: string[] = [];
   const byName = new Map<string, number[]>();
   const byTag = new Map<string, number[]>();
-  const byLabel = new Map<string, number[]>();
+  const byLabel = new Map<string, Map<string, number[]>>();
   const byRack = new Map<string, number[]>();
-  for (const [position, node] of all.entries()) {
-    file(byName, node.name, position);
-    if (node.rack !== undefined) file(byRack, node.rack, position);
-    for (const tag of node.tags) file(byTag, tag, position);
-    for (const key of Object.keys(node.labels)) file(byLabel, labelKey(key, node.labels[key] ?? ''), position);
+  for (const { name, rack, tags, labels } of nodes) {
+    const position = names.push(name) - 1;
+    file(byName, name, position);
+    if (rack !== undefined) file(byRack, rack, position);
+    for (const tag of tags) file(byTag, tag, position);
+    for (const [key, value] of Object.entries(labels)) {
+      const values = byLabel.get(key) ?? new Map<string, number[]>();
+      byLabel.set(key, values);
+      file(values, value, position);
+    }
   }
-  return { nodes: all, names, byName, byTag, byLabel, byRack };
+  return { names, byName, byTag, byLabel, byRack };
 }
 
 function file(table: Map<string, number[]>, key: string, position: number): void {
@@ -37,21 +42,20 @@ function file(table: Map<string, number[]>, key: string, position: number): void
   else if (positions.at(-1) !== position) positions.push(position);
 }
 
-/** In `byLabel`. No text of a document has U+0000. */
-export function labelKey(key: string, value: string): string {
-  return `${key}\u0000${value}`;
+const indexes = new WeakMap<ReadonlyMap<string, SelectableNode>, NodeIndex>();
+
+/** As `indexNodes`, for a site's nodes, which never change: made once, however often they are planned. */
+export function indexOfSite(nodes: ReadonlyMap<string, SelectableNode>): NodeIndex {
+  const index = indexes.get(nodes) ?? indexNodes(nodes.values());
+  indexes.set(nodes, index);
+  return index;
 }
 
 /**
  * The names of those that the selectors choose, each once, in the order of the nodes (seed 000, "Selectors"): values of
  * one criterion are alternatives, criteria of one selector intersect, selectors unite; no selectors at all, or one
- * without criteria among them, means all nodes.
+ * without criteria among them, means all nodes: the index's own list, not a copy.
  */
-export function selectNodes(selectors: readonly Selector[], nodes: Iterable<SelectableNode>): string[] {
-  return [...selectIndexed(selectors, indexNodes(nodes))];
-}
-
-/** As `selectNodes`. All nodes are the index's own list, not a copy. */
 export function selectIndexed(selectors: readonly Selector[], index: NodeIndex): readonly string[] {
   const chosen = selectors.map((selector) => selectPositions(selector, index));
   if (chosen.length === 0 || chosen.includes(undefined)) return index.names;
@@ -62,46 +66,48 @@ export function selectIndexed(selectors: readonly Selector[], index: NodeIndex):
 
 /** Ascending; `undefined` = the selector asks for nothing, which means all. */
 export function selectPositions(selector: Selector, index: NodeIndex): readonly number[] | undefined {
-  const criteria = criteriaOf(selector, index);
-  const [smallest] = criteria.toSorted((a, b) => a.most - b.most);
-  if (!smallest) return undefined;
-  // only of the rarest criterion all nodes are gathered: a tag that everybody has is looked up at those
-  const others = criteria.filter((each) => each !== smallest);
-  return unite(smallest.lists).filter((position) => {
-    const node = index.nodes[position];
-    return node !== undefined && others.every(({ isMet }) => isMet(node));
-  });
+  const [rarest, ...others] = criteriaOf(selector, index).toSorted((a, b) => sizeOf(a) - sizeOf(b));
+  if (!rarest) return undefined;
+  // only of the rarest criterion all nodes are gathered: of a tag that everybody has, those are looked up
+  const meets = others.map(lookUp);
+  return unite(rarest).filter((position) => meets.every((meetsOne) => meetsOne(position)));
 }
 
-interface Criterion {
-  /** Positions of those that meet it, a list for each of its values. */
-  readonly lists: readonly (readonly number[])[];
-  readonly most: number;
-  readonly isMet: (node: SelectableNode) => boolean;
-}
+/** Positions of those that meet a criterion: a list for each of its values. */
+type Criterion = readonly (readonly number[])[];
 
 /** Those that the selector asks for. */
 function criteriaOf(selector: Selector, index: NodeIndex): Criterion[] {
   const { node_names: names = [], node_tags: tags = [], node_labels: labels = [], rack_names: racks = [] } = selector;
-  const [wantedNames, wantedTags, wantedRacks] = [new Set(names), new Set(tags), new Set(racks)];
-  const keys = labels.map(([key, value]) => labelKey(key, value));
-  const criterion = (
-    table: ReadonlyMap<string, readonly number[]>,
-    values: readonly string[],
-    isMet: Criterion['isMet'],
-  ): Criterion[] => {
-    if (values.length === 0) return [];
-    const lists = values.map((value) => table.get(value) ?? []);
-    return [{ lists, most: lists.reduce((sum, list) => sum + list.length, 0), isMet }];
-  };
-  return [
-    ...criterion(index.byName, names, ({ name }) => wantedNames.has(name)),
-    ...criterion(index.byTag, tags, (node) => node.tags.some((tag) => wantedTags.has(tag))),
-    ...criterion(index.byLabel, keys, (node) =>
-      labels.some(([key, value]) => Object.hasOwn(node.labels, key) && node.labels[key] === value),
-    ),
-    ...criterion(index.byRack, racks, ({ rack }) => rack !== undefined && wantedRacks.has(rack)),
+  const criteria: Criterion[] = [
+    names.map((name) => index.byName.get(name) ?? []),
+    tags.map((tag) => index.byTag.get(tag) ?? []),
+    labels.map(([key, value]) => index.byLabel.get(key)?.get(value) ?? []),
+    racks.map((rack) => index.byRack.get(rack) ?? []),
   ];
+  return criteria.filter((lists) => lists.length > 0);
+}
+
+function sizeOf(criterion: Criterion): number {
+  return criterion.reduce((sum, list) => sum + list.length, 0);
+}
+
+/** A few lists, however long, are searched; of many names each is a list of one: those are put together. */
+function lookUp(lists: Criterion): (position: number) => boolean {
+  if (lists.length <= 8) return (position) => lists.some((list) => includes(list, position));
+  const all = new Set(lists.flat());
+  return (position) => all.has(position);
+}
+
+/** Whether an ascending list has the position. */
+function includes(list: readonly number[], position: number): boolean {
+  let [from, to] = [0, list.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((list[middle] ?? position) < position) from = middle + 1;
+    else to = middle;
+  }
+  return list[from] === position;
 }
 
 /** Of ascending lists, ascending, each position once. */
