@@ -47,7 +47,7 @@ test('no operator changes a node, its ports, traits or networks while a conducto
   }
 });
 
-test('waits twice for a conductor that is done soon', async () => {
+test('waits for a conductor that is done soon', async () => {
   await hold();
   let sleeps = 0;
   const sleep = async (): Promise<void> => {

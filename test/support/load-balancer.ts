@@ -15,7 +15,7 @@ export const checkMs = 300;
 /**
  * HAProxy in front of conductors, as conductor/conductors/README.md shows it: in turn, to those that `/readyz` says are.
  * `timeout server` is how long what was sent to a conductor that is paused just then hangs; an answer takes seconds when a
- * node is locked (three tries a second apart) or the machine is busy, and must not become a 504.
+ * node is locked (it is tried for two) or the machine is busy, and must not become a 504.
  */
 export async function startLoadBalancer(port: number, servers: readonly string[]): Promise<LoadBalancer> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-haproxy-'));
