@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
-import { nodeDocument, strategyDocument } from '#test/support/site-documents.ts';
+import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
 
 /** The real `baton` process deploys a site of machines in memory. */
 
@@ -69,6 +69,28 @@ test("README.md's site is deployed as it stands, again without anything being do
   expect(printed[7]).toMatch(/redeploy_server .*: Complete, .*: success\n$/);
   const lastFirst = /redeploy_server +Complete[\s\S]*update_site +Complete[\s\S]*deploy_site +Complete/;
   expect(printed[8]).toMatch(lastFirst);
+});
+
+test('what is deployed and documented otherwise by now is named by update_site as by verify_site', async () => {
+  const upload = async (resourceClass: string, rack: string): Promise<void> => {
+    const changed = nodeDocument('c1', `  resource_class: ${resourceClass}\n`).replace('rack: rack1', `rack: ${rack}`);
+    await writeFile(join(directory, 'changed.yaml'), changed + nodeDocument('c2') + plainStrategy);
+    await baton('site', 'upload', 'site', 'changed.yaml', '--mode', 'replace');
+    expect((await baton('site', 'commit')).exitCode).toBe(0);
+  };
+  await upload('small', 'r1');
+  expect((await baton('action', 'create', 'deploy_site', '--wait')).exitCode).toBe(0);
+  await upload('large', 'r2');
+  const update = await baton('action', 'create', 'update_site', '--wait');
+  expect(update).toMatchObject({ exitCode: 0, stderr: '' });
+  const stays = '1 node stays as it was deployed although its documents differ: c1 ';
+  expect(update.stdout).toContain(
+    `${stays}(properties/rack): relabel_nodes brings it in line, without a deploy\n` +
+      `${stays}(resource_class): redeploy_server with target-revision=committed deploys it anew\n`,
+  );
+  const verify = await baton('action', 'create', 'verify_site', '--wait');
+  expect(verify.exitCode).toBe(1);
+  expect(verify.stdout).toContain('1 differs: c1 (properties/rack, resource_class)');
 });
 
 test('a conductor that dies meanwhile is waited for; a critical group that fails ends it with 1', async () => {

@@ -173,6 +173,14 @@ describe('prepare', () => {
     });
   });
 
+  test.each(['prepare', 'deploy'] as const)('of what is deployed already %s names what alone differs', (phase) => {
+    const differs = ['driver', 'port 52:54:00:00:00:01', 'resource_class'];
+    const deployed = factsOf('active', 'deployed by the site', { rest: { ...inLine, differs } });
+    expect(decideNode(nodeCase(deployed, { phase }))).toMatchObject({
+      outcome: { state: 'done', remark: expect.stringContaining(`by now: ${differs.join(', ')} (redeploy_server`) },
+    });
+  });
+
   test('a failed deploy of the site’s is deployed anew, but for ports and hardware, which need it torn down', () => {
     expect(at('deploy failed', {}, 'reserved by the site')).toBe('done');
     expect(at('deploy failed', { differs: ['driver_info'] }, 'reserved by the site')).toBe('align');

@@ -10,7 +10,7 @@ import {
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
-import { renewal, tellOutdated } from '#conductor/sites/nodes/outdated.ts';
+import { nameOutdated, renewal, tellOutdated } from '#conductor/sites/nodes/outdated.ts';
 
 type Rule = (given: NodeCase, node: NodeStanding) => NodeDecision;
 
@@ -162,11 +162,11 @@ export function notDeployedByUs({ instanceUuid }: NodeStanding): string {
     : `it is active with instance ${instanceUuid}, which the site has not deployed`;
 }
 
-/** `it was deployed already`, and whether the documents say something else by now. Pure. */
-export function alreadyThere({ facts, designHash }: Pick<NodeCase, 'facts' | 'designHash'>): string {
-  const { deployed } = facts;
-  if (!deployed || deployed.designHash === designHash()) return 'it was deployed already';
-  return tellOutdated(deployed.revisionId);
+/** `it was deployed already`, and what the documents say otherwise by now. Pure. */
+export function alreadyThere(given: Pick<NodeCase, 'facts' | 'designHash'>): string {
+  const { deployed } = given.facts;
+  const differs = deployed ? nameOutdated(given) : [];
+  return deployed && differs.length > 0 ? tellOutdated(deployed.revisionId, differs) : 'it was deployed already';
 }
 
 function instanceElsewhere(given: NodeCase, node: NodeStanding): NodeDecision {

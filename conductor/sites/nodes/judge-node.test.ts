@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { judgeNode } from '#conductor/sites/nodes/judge-node.ts';
-import { factsOf, restingFacts } from '#conductor/sites/nodes/testing/node-cases.ts';
+import { factsOf, inLine, restingFacts } from '#conductor/sites/nodes/testing/node-cases.ts';
 
 const look = (
   facts: Parameters<typeof judgeNode>[0]['facts'],
@@ -19,6 +19,14 @@ describe('what is not as documented', () => {
     expect(look(deployed, { designHash: () => 'then' }).differs).toEqual(['deployed from other documents']);
     expect(look(factsOf('available', 'no instance')).differs).toEqual(["not deployed: in 'available'"]);
     expect(look({}).differs).toEqual(['not enrolled']);
+  });
+
+  test('a deployed one is told as by an action that leaves it alone', () => {
+    const other = factsOf('active', 'deployed by the site', { rest: { ...inLine, differs: ['driver'] } });
+    expect(look(other, { designHash: () => 'then' })).toMatchObject({
+      findings: ['power on', "in 'active'", expect.stringContaining('by now: driver, deployed from other documents (')],
+      differs: ['driver', 'deployed from other documents'],
+    });
   });
 
   test('one that no group chooses need not be deployed', () => {

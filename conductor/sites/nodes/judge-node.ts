@@ -2,6 +2,7 @@ import { alreadyThere } from '#conductor/sites/nodes/decide-prepare.ts';
 import { isSites, whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
+import { nameOutdated } from '#conductor/sites/nodes/outdated.ts';
 
 /**
  * What a look at a node comes to. What would stop an action is a failure; what is
@@ -30,25 +31,23 @@ export function judgeNode(look: {
     ...(node.retired && node.provisionState !== 'active' ? ['it is retired'] : []),
   ];
   const isBroken = node.provisionState.endsWith('failed') || node.provisionState === 'error';
+  const isDeployed = isSites({ facts }) === 'deployed';
+  const differing = rest && rest.differs.length > 0 ? [`not as its document says: ${rest.differs.join(', ')}`] : [];
   const found = report(faults, [
     ...(typeof bmc === 'string' ? [] : [bmc.power]),
     `in '${node.provisionState}'${isBroken && node.lastError ? `: ${node.lastError}` : ''}`,
-    ...(rest && rest.differs.length > 0 ? [`not as its document says: ${rest.differs.join(', ')}`] : []),
-    ...(isSites({ facts }) === 'deployed' ? [alreadyThere(look)] : []),
+    ...(isDeployed ? [alreadyThere(look)] : differing),
   ]);
   return { ...found, differs: differences(look, node) };
 }
 
-function differences(
-  { facts, designHash, isWanted, bmc }: Parameters<typeof judgeNode>[0],
-  node: NodeStanding,
-): string[] {
+function differences(look: Parameters<typeof judgeNode>[0], node: NodeStanding): string[] {
+  const { facts, isWanted, bmc } = look;
   const isDeployed = isSites({ facts }) === 'deployed';
   const isOff = typeof bmc !== 'string' && bmc.power === 'power off';
   return [
-    ...(facts.rest?.differs ?? []),
+    ...(isDeployed ? nameOutdated(look) : (facts.rest?.differs ?? [])),
     ...(isWanted && !isDeployed ? [`not deployed: in '${node.provisionState}'`] : []),
-    ...(isDeployed && facts.deployed?.designHash !== designHash() ? ['deployed from other documents'] : []),
     ...(isDeployed && node.provisionState === 'active' && isOff ? ['powered off'] : []),
   ];
 }
