@@ -2,7 +2,7 @@ import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';
 import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { tellAllOutdated } from '#conductor/sites/nodes/outdated.ts';
-import { concludeGroups, conclusions } from '#conductor/sites/strategy/report.ts';
+import { concludeGroups, conclusions, tellNothingToDeploy } from '#conductor/sites/strategy/report.ts';
 import type { NodeStatus } from '#conductor/sites/strategy/site-run.ts';
 
 const mostFailures = 50;
@@ -31,8 +31,21 @@ export function renderActionReport(action: ActionAnswer, nodes: readonly ActionN
     ...namesOf('prepared', byStatus, action.id),
     ...namesOf('not_started', byStatus, action.id),
     ...tellAllOutdated(nodes),
+    ...nothingDeployed(action),
     `${headline(action, now)}: ${concludeAction(action)}`,
   ];
+}
+
+/** Of an action that deploys by groups, and has had its way. */
+function nothingDeployed({
+  action_lifecycle: state,
+  steps,
+  groups = [],
+  nodes_by_status: counts,
+}: ActionAnswer): string[] {
+  if (state !== 'Complete' || !counts || steps.every(({ id }) => id !== 'baremetal_nodes')) return [];
+  const nodes = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  return [tellNothingToDeploy({ groups: groups.length, nodes }) ?? []].flat();
 }
 
 /** Of nodes that were torn down half way: what was done, and what a person has to do. */

@@ -160,6 +160,22 @@ describe('renderActionReport', () => {
     ]);
   });
 
+  test('a success in which there was nothing to deploy', () => {
+    const ended = { action_lifecycle: 'Complete', nodes_by_status: noNodes } as const;
+    const report = (more: Parameters<typeof actionAnswer>[0]) =>
+      renderActionReport(actionAnswer({ ...ended, ...more }), [], now).slice(0, -1);
+    const nothing = 'Warning there was nothing to deploy: ';
+    expect(report({ groups: [] })).toEqual([`${nothing}the strategy of the documents has no groups`]);
+    expect(report({ groups: [groupAnswer('g', {}, { stage: 'success' })] })).toEqual([
+      'Group g ended with stage: success',
+      'Nodes: 0 success, 0 prepared, 0 failure, 0 not started',
+      `${nothing}no group of the strategy has a node of the documents (baton site groups shows them)`,
+    ]);
+    // one that only looks at nodes has neither groups nor anything to deploy
+    expect(report({ name: 'verify_site', groups: [], steps: [] })).toEqual([]);
+    expect(report({ groups: [], action_lifecycle: 'Failed' })).toEqual([]);
+  });
+
   test('of many names some, and how to see the others', () => {
     const nodes = Array.from({ length: 45 }, (_, index) => nodeAnswer(`n${index}`));
     const action = actionAnswer({

@@ -93,6 +93,18 @@ test('what is deployed and documented otherwise by now is named by update_site a
   expect(verify.stdout).toContain('1 differs: c1 (properties/rack, resource_class)');
 });
 
+test('a site whose groups have no nodes is complete with 0, and its end says that nothing was there', async () => {
+  const none = '[{name: g, critical: true, depends_on: [], selectors: [{node_tags: [nobody]}]}]';
+  await writeFile(join(directory, 'none.yaml'), nodeDocument('c1') + strategyDocument(none));
+  await baton('site', 'upload', 'site', 'none.yaml', '--mode', 'replace');
+  expect((await baton('site', 'commit')).exitCode).toBe(0);
+  const { exitCode, stdout } = await baton('action', 'create', 'deploy_site', '--wait');
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(
+    /\nWarning there was nothing to deploy: no group .*\ndeploy_site .*: Complete, .*: success\n$/,
+  );
+});
+
 test('a conductor that dies meanwhile is waited for; a critical group that fails ends it with 1', async () => {
   const groups = strategyDocument(
     '[{name: first, critical: false, depends_on: [], selectors: [{node_names: [s1]}], success_criteria: {minimum_successful_nodes: 2}}, ' +

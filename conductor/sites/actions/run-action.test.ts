@@ -25,7 +25,19 @@ test('a strategy without groups: nothing is deployed, and the action is complete
   expect(await actions.notes(id, 1)).toContain(
     'deployment strategy deployment-strategy has no groups: nothing is deployed',
   );
+  expect(await actions.notes(id, 1)).toContain(
+    'Warning there was nothing to deploy: the strategy of the documents has no groups',
+  );
   expect(await actions.steps(id)).toContainEqual(['final_report', 'done']);
+});
+
+test('groups without nodes: complete, with a warning', async () => {
+  const [group] = seedStrategy.groups;
+  if (!group) throw new Error('no group');
+  const { success_criteria: _any, ...lenient } = group;
+  const { id } = await actions.begin({ site: () => makeSite([], { groups: [{ ...lenient, depends_on: [] }] }) });
+  expect((await actions.ended(id)).state).toBe('complete');
+  expect(await actions.notes(id, 1)).toContainEqual(expect.stringContaining('Warning there was nothing to deploy: no'));
 });
 
 describe('the seed’s three runs', () => {

@@ -5,7 +5,7 @@ import type { Note } from '#conductor/sites/actions/note-store.ts';
 import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import { reportTeardown } from '#conductor/sites/actions/steps/report-teardown.ts';
 import { tellAllOutdated } from '#conductor/sites/nodes/outdated.ts';
-import { reportSite, type SiteReport } from '#conductor/sites/strategy/report.ts';
+import { reportSite, type SiteReport, tellNothingToDeploy } from '#conductor/sites/strategy/report.ts';
 
 const step = 'final_report';
 
@@ -16,12 +16,13 @@ export async function finalReport({ context, action }: ActionWork): Promise<Step
   const isTeardown = actionTable[action.name].teardown !== undefined;
   const torn = isTeardown ? await reportTeardown(context.db, action.id, run.nodes) : [];
   const outdated = tellAllOutdated([...run.nodes].map(([name, node]) => ({ name, ...node })));
+  const nothing = tellNothingToDeploy({ groups: run.groups.length, nodes: run.nodes.size }) ?? [];
   return {
     state: 'done',
     notes: [
       ...noteReport(reportSite(run), actionTable[action.name].teardown !== 'then keeps'),
       ...torn,
-      ...outdated.map((text): Note => ({ step, verbosity: 1, text })),
+      ...outdated.concat(nothing).map((text): Note => ({ step, verbosity: 1, text })),
     ],
   };
 }
