@@ -89,7 +89,17 @@ describe('an upload', () => {
       { collection_name: 'nodes', new_status: 'unmodified' },
       { collection_name: 'strategy', new_status: 'created' },
     ]);
-    expect((await upload('nodes', '', '?buffermode=append&empty-collection=true')).status).toBe(201);
+    const message = expect.stringMatching(/^Collection nodes is removed, in the buffer: revision \d has no errors\.$/);
+    expect(await upload('nodes', '', '?buffermode=append&empty-collection=true&dryrun=true')).toMatchObject({
+      status: 200,
+      body: { message: 'DRYRUN: collection nodes stays; without it the site has no errors.' },
+    });
+    const removal = '?buffermode=append&empty-collection=true';
+    expect(await upload('nodes', '', removal)).toMatchObject({ status: 201, body: { message } });
+    expect(await upload('nodes', '', removal)).toMatchObject({
+      status: 200,
+      body: { message: expect.stringMatching(/^Nothing has changed: there is no collection nodes; revision \d has/) },
+    });
     expect((await list('/configdocs'))[0]).toMatchObject({ collection_name: 'nodes', new_status: 'deleted' });
   });
 

@@ -101,15 +101,14 @@ export function configdocsRoutes(context: ConductorContext): ApiApp {
     const wanted: CollectionUpload = { collection, mode, content, user: c.get('caller').user };
     if (isDryRun === true) {
       const { faults } = await checkDocuments(context, await documentsWithUpload(db, wanted));
-      const message = `DRYRUN: collection ${collection} is not stored; with it the site has ${tellErrors(faults)}.`;
+      const [what, then] = content ? ['is not stored', 'with it'] : ['stays', 'without it'];
+      const message = `DRYRUN: collection ${collection} ${what}; ${then} the site has ${tellErrors(faults)}.`;
       return answerStatus(c, validationStatus(200, message, faults));
     }
     const { revision, isNew } = await uploadCollection(db, wanted);
     const { faults } = revision ? await checkRevision(context, revision.id) : { faults: [] };
     const id = revision?.id ?? 0;
-    const message = isNew
-      ? `Collection ${collection} is in the buffer: revision ${id} has ${tellErrors(faults)}.`
-      : `Nothing has changed: revision ${id} says so already, and has ${tellErrors(faults)}.`;
+    const message = tellUpload(wanted, { id, isNew, errors: tellErrors(faults) });
     return answerStatus(c, { ...validationStatus(isNew ? 201 : 200, message, faults), revision: id });
   });
 
@@ -140,6 +139,17 @@ async function readUpload(text: string, isEmpty: boolean): Promise<CollectionUpl
     );
   }
   return isEmpty ? undefined : { text, documents };
+}
+
+/** What has happened, and what the site is by now. */
+function tellUpload(
+  { collection, content }: Pick<CollectionUpload, 'collection' | 'content'>,
+  { id, isNew, errors }: { readonly id: number; readonly isNew: boolean; readonly errors: string },
+): string {
+  if (isNew && content) return `Collection ${collection} is in the buffer: revision ${id} has ${errors}.`;
+  if (isNew) return `Collection ${collection} is removed, in the buffer: revision ${id} has ${errors}.`;
+  if (content) return `Nothing has changed: revision ${id} says so already, and has ${errors}.`;
+  return `Nothing has changed: there is no collection ${collection}; revision ${id} has ${errors}.`;
 }
 
 function validationStatus(code: 200 | 201, message: string, faults: readonly SiteFault[]): StatusParts {
