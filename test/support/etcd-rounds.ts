@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import type { EtcdCluster, Site, SiteNode } from '#conductor/sites/site.ts';
 import { etcdStableRound } from '#conductor/teardown/etcd/etcd-stable-round.ts';
 import type { EtcdContext } from '#conductor/teardown/etcd/open-cluster.ts';
@@ -8,7 +9,8 @@ import { errorChain } from '#shared/errors/app-error.ts';
 import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';
 import type { TestApi } from '#test/support/test-api.ts';
 
-const limits = { connectMs: 1000, askMs: 1500, actMs: 5000 };
+/** Each look at a member that answers nobody takes so long; others answer within them on a busy machine too. */
+const limits = { connectMs: 2000, askMs: 4000, actMs: 15_000 };
 
 /** Rounds on test clusters, with the credentials of this API. */
 export interface EtcdRounds {
@@ -59,6 +61,11 @@ export function told(round: Round): string {
 /** What was thrown, in one line. */
 export async function refusal(round: Promise<Round>): Promise<string> {
   return round.then(told, errorChain);
+}
+
+/** What etcdctl lists in the end: whoever it asks may not have heard yet. */
+export async function expectListed(cluster: EtcdTestCluster, names: readonly string[]): Promise<void> {
+  await expect.poll(() => listed(cluster), { timeout: 60_000 }).toEqual(names);
 }
 
 /** Names that etcdctl lists, in order. */

@@ -7,15 +7,15 @@ import { AnyAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
 import { readEtcdHealth } from '#conductor/teardown/etcd/etcd-health.ts';
 import { lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
 import { removeEtcdRound } from '#conductor/teardown/etcd/remove-etcd-round.ts';
+import { endedRound } from '#test/support/ended-round.ts';
 import { makeEtcdCertificates } from '#test/support/etcd-certificates.ts';
 import {
   createEtcdRounds,
   type EtcdRounds,
+  expectListed,
   inCluster,
-  listed,
   refusal,
   siteOf,
-  told,
 } from '#test/support/etcd-rounds.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -45,12 +45,14 @@ test('over HTTP, by the documents of a revision', async () => {
       const href = 'deckhand+https://deckhand.example/revisions/1/rendered-documents';
       const health = () => served.call('GET', `/etcd-cluster-health-statuses?design_ref=${href}`, undefined, '');
       // on a busy machine members this quick lose their leader at times, and the cluster is unhealthy until the next
-      await expect.poll(async () => (await health()).body).toMatchObject({
-        kind: 'Status',
-        reason: 'Success',
-        code: 200,
-        details: { messageList: [{ message: 'Healthy', name }] },
-      });
+      await expect
+        .poll(async () => (await health()).body)
+        .toMatchObject({
+          kind: 'Status',
+          reason: 'Success',
+          code: 200,
+          details: { messageList: [{ message: 'Healthy', name }] },
+        });
       const body = { rel: 'design', href, type: 'application/x-yaml' };
       const removed = await served.call('POST', '/nodes/n2/remove-etcd?timeout=60', body, '');
       expect([removed.body['code'], removed.body['reason'], JSON.stringify(removed.body)]).toEqual([
@@ -60,7 +62,7 @@ test('over HTTP, by the documents of a revision', async () => {
       ]);
       const refused = await served.call('POST', '/nodes/n3/remove-etcd', body, '');
       expect([refused.body['code'], refused.body['reason']]).toEqual([500, 'RemoveEtcdError']);
-      expect(await listed(cluster)).toEqual(['n1', 'n3']);
+      await expectListed(cluster, ['n1', 'n3']);
     } finally {
       await served.close();
     }
@@ -76,17 +78,16 @@ test('user and password', async () => {
     const set = (password: string) =>
       api.call('PUT', `/api/v1.0/credentials/${credential}`, { username: 'root', password }, '');
     await set('wrong');
-    expect(await refusal(rounds.removeFrom(cluster, 'n3', { credential }))).toContain(
+    const removal = (more?: Partial<EtcdCluster>) => endedRound(() => rounds.removeFrom(cluster, 'n3', more));
+    expect(await removal({ credential })).toContain(
       'refuses: etcdserver: authentication failed, invalid user ID or password',
     );
-    expect(await refusal(rounds.removeFrom(cluster, 'n3'))).toContain('refuses: etcdserver: user name not found');
+    expect(await removal()).toContain('refuses: etcdserver: user name not found');
     await set('right');
-    expect(await refusal(rounds.removeFrom(cluster, 'n3', { credential, tls: 'kubernetes-named' }))).toContain(
+    expect(await removal({ credential, tls: 'kubernetes-named' })).toContain(
       'client.crt must have no CommonName where etcd asks for user and password',
     );
-    expect(told(await rounds.removeFrom(cluster, 'n3', { credential }))).toMatch(
-      /^done: .*member n3 removed from kubernetes$/,
-    );
+    expect(await removal({ credential })).toMatch(/^done: .*member n3 removed from kubernetes$/);
   });
 });
 
@@ -98,17 +99,17 @@ test('a cluster of one; alarms; the wrong authority, certificate, protocol and f
       readEtcdHealth(rounds.contextOf(directory), [{ ...described, ...more }]).then(([message]) =>
         [message?.message, ...(message?.causes ?? [])].join(': '),
       );
-    expect(await health(cluster.tlsDirectory)).toBe('Healthy');
-    expect(await health(cluster.tlsDirectory, { minimumMembers: 2 })).toBe(
-      'Unhealthy: 1 healthy members, and minimum_members is 2',
-    );
+    await expect.poll(() => health(cluster.tlsDirectory)).toBe('Healthy');
+    await expect
+      .poll(() => health(cluster.tlsDirectory, { minimumMembers: 2 }))
+      .toBe('Unhealthy: 1 healthy members, and minimum_members is 2');
     await cluster.client.post(
       url,
       '/v3/maintenance/alarm',
       { action: 'ACTIVATE', alarm: 'NOSPACE', memberID: (await lookAtCluster(cluster.client, described)).leader },
       AnyAnswer,
     );
-    expect(await health(cluster.tlsDirectory)).toBe('Unhealthy: alarm NOSPACE of n1');
+    await expect.poll(() => health(cluster.tlsDirectory)).toBe('Unhealthy: alarm NOSPACE of n1');
 
     const other = await mkdtemp(join(tmpdir(), 'baton-etcd-tls-'));
     try {

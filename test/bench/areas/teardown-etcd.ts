@@ -42,7 +42,7 @@ export async function measureEtcdRemovals({ say }: BenchContext): Promise<Record
   const seed = Date.now() >>> 0;
   const draw = createDraw(seed);
   const database = await openDatabase({ dataDirectory: 'memory://' });
-  const cluster = await startEtcd(names);
+  const cluster = await startEtcd(names, { heartbeatMs: 30 });
   const writer = startEtcdWriter(cluster);
   const watch = watchQuorum(cluster);
   const context: EtcdContext = {

@@ -49,7 +49,7 @@ export async function startNodeCluster(site: LabSite, node: string): Promise<Nod
   const kubeconfigFile = join(site.directory.path, 'kubeconfig');
   writeFileSync(kubeconfigFile, simulator.kubeconfig());
 
-  const etcd = await startEtcd([node, ...otherMembers], { below: site.directory.sockets, heartbeatMs: 100 });
+  const etcd = await startEtcd([node, ...otherMembers], { below: site.directory.sockets });
   site.defer(() => etcd.close());
   const outlet = await openOutlet(site);
   await outlet.offer(portOf(simulator.server), ...etcd.running().map(({ url }) => portOf(url)));
