@@ -9,6 +9,7 @@ import {
 } from '#conductor/cli/command.ts';
 import { readPluginFolder } from '#conductor/cli/plugin-folder.ts';
 import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
+import { adviseOnRevision } from '#conductor/cli/tell-no-revision.ts';
 import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/sites/plugins/view-plugin.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -76,7 +77,7 @@ async function order(context: CommandContext, input: CommandInput): Promise<void
 /** The API's 404 has no words here. */
 async function noSuchPlugins({ client }: CommandContext, input: CommandInput): Promise<string> {
   const version = textOption(input, 'version');
-  if (version !== undefined) return `there is no revision that is ${version}`;
+  if (version !== undefined) return adviseOnRevision({ client }, version);
   const known = ((await client.call('GET', path))?.['plugins'] ?? []) as readonly PluginAnswer[];
   const there = known.map((plugin) => `${plugin.name}@${plugin.version}`);
   const missing = input.operands.filter((name) => !there.includes(name));

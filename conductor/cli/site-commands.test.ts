@@ -89,7 +89,33 @@ test('a site from a folder: uploaded, compared, committed, shown, taken back', a
   expect(revisions).toMatch(/1 +.* upload +site +committed,good +committed\n/);
   expect(JSON.parse(await baton('site', 'revisions', '--tag', 'good', '-o', 'json'))).toMatchObject([{ id: 1 }]);
   expect(await baton('site', 'tag', '1', 'good', '--remove')).toContain('no tag good');
-  expect(await baton('site', 'remove', 'site', '--mode', 'append')).toContain('revision 4');
+  expect(await baton('site', 'remove', 'site', '--mode', 'append')).toMatch(
+    /^Collection site is removed, in the buffer: revision 4 has no errors\./,
+  );
+  expect(await baton('site', 'remove', 'site', '--mode', 'append')).toMatch(
+    /^Nothing has changed: there is no collection site; revision 4 has no errors\./,
+  );
+});
+
+test.each([
+  ['site', 'groups'],
+  ['plugin', 'order'],
+])('%s %s tells that the buffer is empty, and what to do', async (...words) => {
+  const upload = '`baton site upload COLLECTION FILE` fills it';
+  expect(await failure(...words, '--version', 'buffer')).toEqual([
+    1,
+    `the buffer is empty, and nothing is committed: ${upload}`,
+  ]);
+  await baton('site', 'upload', 'site', file('site'));
+  expect(await failure(...words, '--version', 'committed')).toEqual([
+    1,
+    'there is no revision that is committed; the buffer has revision 1: --version buffer',
+  ]);
+  await baton('site', 'commit');
+  expect(await failure(...words, '--version', 'buffer')).toEqual([
+    1,
+    `the buffer is empty: ${upload}; without --version it is revision 1, which is committed`,
+  ]);
 });
 
 test('faults are told with document and path, errors first; they hinder a commit, not an upload', async () => {

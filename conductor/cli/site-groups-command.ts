@@ -7,6 +7,7 @@ import {
 } from '#conductor/cli/command.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { print } from '#conductor/cli/print.ts';
+import { adviseOnRevision } from '#conductor/cli/tell-no-revision.ts';
 import { countNodes, drawGroups, drawings } from '#conductor/sites/strategy/draw-groups.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -24,7 +25,7 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   const version = textOption(input, 'version');
   const query = version === undefined ? '' : `?version=${encodeURIComponent(version)}`;
   const plan = await context.client.call('GET', `/api/v1.0/site/groups${query}`);
-  if (!plan) throw new AppError('not_found', await noRevision(context, version ?? 'committed'));
+  if (!plan) throw new AppError('not_found', await adviseOnRevision(context, version ?? 'committed'));
   const groups = (plan['groups'] as PlannedGroup[]).map((group) => ({
     ...group,
     name: printable(group.name),
@@ -32,16 +33,6 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
     remark: countNodes(group.members.length),
   }));
   print(context, input, { json: plan, text: drawGroups(groups, drawing) });
-}
-
-async function noRevision({ client }: CommandContext, version: string): Promise<string> {
-  const told = `there is no revision that is ${version}`;
-  const rows = ((await client.call('GET', '/api/v1.0/revisions?order=desc'))?.['results'] ?? []) as readonly {
-    readonly id: number;
-    readonly roles: readonly string[];
-  }[];
-  const buffer = rows.find(({ roles }) => roles.includes('buffer'));
-  return buffer && version !== 'buffer' ? `${told}; the buffer has revision ${buffer.id}: --version buffer` : told;
 }
 
 export const siteGroupsCommand: Command = {

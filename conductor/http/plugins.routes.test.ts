@@ -154,6 +154,8 @@ describe('order', () => {
     expect((await order('?plugins=ntp@9')).status).toBe(404);
     expect((await order('?version=latest')).status).toBe(400);
     expect((await order('?version=committed')).status).toBe(404);
+    const buffer = await order('?version=buffer');
+    expect([buffer.status, messages(buffer.body)]).toEqual([404, ['version: the buffer is empty']]);
   });
 
   test('tasks that can not be ordered are told', async () => {

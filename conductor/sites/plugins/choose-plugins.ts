@@ -3,7 +3,7 @@ import { listPlugins, loadPluginTasks, type PluginKey } from '#conductor/sites/p
 import type { PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
 import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { parseRole } from '#conductor/sites/revisions/revision-roles.ts';
+import { parseRole, tellNoRevision } from '#conductor/sites/revisions/revision-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Whose order is asked for: those named, or those of a revision. */
@@ -54,7 +54,7 @@ async function findRevision({ db }: ConductorContext, version: string | undefine
   throw new AppError(
     role ? 'not_found' : 'invalid_argument',
     role
-      ? `version: there is no ${role} revision`
+      ? `version: ${tellNoRevision(role)}`
       : `version: ${JSON.stringify(version)}: it must be buffer, committed, last-site-action, successful-site-action or a revision’s number`,
   );
 }

@@ -1,4 +1,5 @@
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { tellNoRevision } from '#conductor/sites/revisions/revision-roles.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { parseDesignReference } from '#conductor/sites/strategy/design-reference.ts';
@@ -16,7 +17,10 @@ export async function findDesign(
 ): Promise<{ readonly site: Site; readonly revision: number }> {
   const wanted = parseDesignReference(reference, field);
   const revision = 'revision' in wanted ? wanted.revision : (await findRevisionByRole(context.db, wanted.role))?.id;
-  if (revision === undefined) throw new AppError('not_found', `${field}: there is no revision that is ${reference}`);
+  if (revision === undefined) {
+    const named = 'role' in wanted ? wanted.role : String(reference);
+    throw new AppError('not_found', `${field}: ${tellNoRevision(named)}`);
+  }
   const { site, faults } = await checkRevision(context, revision);
   if (site) return { site, revision };
   const errors = faults.filter(({ level }) => level === 'Error').length;

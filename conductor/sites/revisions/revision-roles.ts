@@ -23,3 +23,8 @@ export type SiteVersion = RevisionRole | number;
 export function parseVersion(text: string): SiteVersion | undefined {
   return /^\d{1,9}$/.test(text) ? Number(text) : parseRole(text);
 }
+
+/** That a site has no such revision. Pure. */
+export function tellNoRevision(version: string | number): string {
+  return version === 'buffer' ? 'the buffer is empty' : `there is no revision that is ${version}`;
+}
