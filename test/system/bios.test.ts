@@ -135,13 +135,15 @@ test('a refusal and a failure at the reset name setting and reason', async () =>
 });
 
 test('a firmware that takes its time is waited for', async () => {
-  machine.bmc.quirks.biosAppliesAfterMs = 1500;
+  const { promise, resolve: letItApply } = Promise.withResolvers<void>();
+  machine.bmc.quirks.biosAppliesAfter = promise;
   await operator.provision(name, 'active', { deploy_steps: [apply(110)] });
   await expect
-    .poll(async () => (await steps()).map(({ waiting_for }) => waiting_for), { timeout: 10_000 })
+    .poll(async () => (await steps()).map(({ waiting_for }) => waiting_for))
     .toContain(
       'the firmware to take the BIOS settings SysProfile = Performance (now PerfPerWatt), NumCores = 4 (now 8)',
     );
+  letItApply();
   await operator.waitForState(name, 'active');
   expect(await cached('NumCores')).toBe('4');
 });
@@ -175,15 +177,17 @@ test('a password alone is set by a reset, and its value is told to nobody', asyn
 test('a BMC that names no types: what it reads as null is not polled, no value is told', async () => {
   const secret = 'a-pass-word';
   machine.bmc.quirks.noAttributeRegistry = true;
-  machine.bmc.quirks.biosAppliesAfterMs = 1500;
+  const { promise, resolve: letItApply } = Promise.withResolvers<void>();
+  machine.bmc.quirks.biosAppliesAfter = promise;
   const both = [
     { name: 'SetupPassword', value: secret },
     { name: 'SysProfile', value: 'Performance' },
   ];
   await operator.provision(name, 'active', { deploy_steps: [apply(110, { settings: both })] });
   await expect
-    .poll(async () => (await steps()).map(({ waiting_for }) => waiting_for), { timeout: 10_000 })
+    .poll(async () => (await steps()).map(({ waiting_for }) => waiting_for))
     .toContain('the firmware to take the BIOS settings SysProfile');
+  letItApply();
   await operator.waitForState(name, 'active');
   expect(patches()).toHaveLength(1);
   await expectUntold(secret);

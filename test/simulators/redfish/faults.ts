@@ -92,8 +92,8 @@ export interface Quirks {
   noAttributeRegistry: boolean;
   /** Attribute → the words with which a PATCH of it is refused. */
   biosRefuses: Readonly<Record<string, string>>;
-  /** Milliseconds after a reset until the firmware has applied settings, which wait meanwhile. */
-  biosAppliesAfterMs: number;
+  /** After a reset settings wait for this before the firmware applies them. */
+  biosAppliesAfter: Promise<unknown> | undefined;
   /** Attribute → the message that takes the place of its new value at the reset. */
   biosFailsAtReset: Readonly<Record<string, string>>;
 }
@@ -122,6 +122,6 @@ export const standardQuirks: Readonly<Quirks> = {
   noBiosSettings: false,
   noAttributeRegistry: false,
   biosRefuses: {},
-  biosAppliesAfterMs: 0,
+  biosAppliesAfter: undefined,
   biosFailsAtReset: {},
 };

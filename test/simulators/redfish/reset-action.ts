@@ -55,7 +55,7 @@ export async function reset(state: ServiceState, request: ServiceRequest): Promi
 }
 
 function startFirmware(state: ServiceState): void {
-  const { biosAppliesAfterMs } = state.quirks;
-  if (biosAppliesAfterMs === 0) bootBios(state.bios, state.quirks);
-  else setTimeout(() => bootBios(state.bios, state.quirks), biosAppliesAfterMs).unref();
+  const { biosAppliesAfter } = state.quirks;
+  if (biosAppliesAfter === undefined) bootBios(state.bios, state.quirks);
+  else void biosAppliesAfter.then(() => bootBios(state.bios, state.quirks));
 }

@@ -90,6 +90,8 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
     });
   };
   const server = options.tls ? createHttpsServer(options.tls, listener) : createHttpServer(listener);
+  // Node's own five seconds would cut a request of a client that pauses, which then sends it again
+  server.keepAliveTimeout = 120_000;
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
