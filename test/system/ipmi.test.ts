@@ -1,4 +1,3 @@
-import { createSocket } from 'node:dgram';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,8 @@ import { managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
 import { silentLog } from '#shared/log.ts';
 import { type RunningProcess, run, start } from '#shared/process/run.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+import { freePort } from '#test/support/free-port.ts';
 
 /** The IPMI driver through the real ipmitool against OpenIPMI's ipmi_sim (Debian: ipmitool, openipmi). */
 
@@ -37,7 +38,7 @@ interface SimulatedBmc {
 
 async function startIpmiSim(): Promise<SimulatedBmc> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-ipmi-'));
-  const port = await freeUdpPort();
+  const port = await freePort(); // of TCP, and so of no other test; the kernel gives none of these to UDP either
   const state = (name: string): Promise<string> => readFile(join(folder, name), 'utf8').then((text) => text.trim());
   const reset = async (): Promise<void> => {
     await writeFile(join(folder, 'power'), '0\n');
@@ -96,24 +97,14 @@ async function startIpmiSim(): Promise<SimulatedBmc> {
   };
 }
 
-async function freeUdpPort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => {
-    socket.bind(0, '127.0.0.1', resolve);
-  });
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => {
-    socket.close(resolve);
-  });
-  return port;
-}
-
 const fast = { minSpacingMs: 20, retryMs: 100, pollMs: 50 };
 const type = ipmiHardwareType({ run, log: silentLog }, fast);
 let bmc: SimulatedBmc;
 
 beforeAll(async () => {
   bmc = await startIpmiSim();
+  const { power } = type.connect(bmc.driverInfo);
+  await waitUntil('ipmi_sim to answer', () => power.getPowerState(), { timeoutMs: 60_000 });
 });
 
 afterAll(async () => {
