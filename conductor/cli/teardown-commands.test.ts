@@ -19,9 +19,11 @@ const statusOf = (more: object, messageList: readonly object[] = []) => ({
 interface Seat {
   readonly answer?: (options?: CallOptions) => Promise<object>;
   readonly interrupt?: AbortSignal;
+  /** The conductor has not answered within a second. */
+  readonly slow?: boolean;
 }
 
-async function baton(args: readonly string[], { answer, interrupt }: Seat = {}) {
+async function baton(args: readonly string[], { answer, interrupt, slow = true }: Seat = {}) {
   const asked: unknown[][] = [];
   const told: string[] = [];
   let output = '';
@@ -43,7 +45,7 @@ async function baton(args: readonly string[], { answer, interrupt }: Seat = {}) 
     size: () => ({ columns: 80, rows: 24 }),
   };
   const connect = () => ({ client, openConsole: () => Promise.resolve() });
-  const clock = { now: () => new Date(0), sleep: () => Promise.resolve() };
+  const clock = { now: () => new Date(0), sleep: () => (slow ? Promise.resolve() : Promise.reject(new Error('over'))) };
   const tell = (line: string) => void told.push(line);
   const seat = { screen, clock, tell, connect, ...(interrupt ? { onInterrupt: () => interrupt } : {}) };
   const failure = await runCommand(seat, args).then(
@@ -156,6 +158,14 @@ test('what has failed says what it leaves, what was refused does not', async () 
     '→ baton decommission n1 --design 7 --apply-daemon-set goes on from there',
   ]);
   expect(await linesOf('drain n9', failsWith('no node n9', 404))).toEqual(['no node n9']);
+});
+
+test('what is refused at once is not told of as waited for; without a kubeconfig nothing has begun', async () => {
+  const unset = 'teardown of n1: this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file';
+  const answer = () => Promise.reject(new AppError('command_failed', unset, { details: { status: 500 } }));
+  const { failure, told } = await baton(['drain', 'n1'], { answer, slow: false });
+  expect([told, failure?.message]).toEqual([[], unset]);
+  expect((await baton(['drain', 'n1'])).told).toHaveLength(1);
 });
 
 test('the defaults of the help are those of the conductor', () => {

@@ -48,10 +48,9 @@ async function runVerb(context: CommandContext, input: CommandInput, verb: Teard
   const interrupted = context.onInterrupt?.() ?? new AbortController().signal;
   const most = longestSeconds(input, verb);
   const until = new Date(context.clock.now().getTime() + most * 1000).toISOString().slice(0, 19);
-  context.tell?.(
-    `${words} of ${node}: waiting for its end, until ${until}Z at the latest (${most} s); Ctrl-C stops it`,
-  );
-  const answer = await context.client.call('POST', path, body, { until: interrupted }).catch((error: unknown) => {
+  const waiting = `${words} of ${node}: waiting for its end, until ${until}Z at the latest (${most} s); Ctrl-C stops it`;
+  const asked = tellWhenSlow(context, waiting, context.client.call('POST', path, body, { until: interrupted }));
+  const answer = await asked.catch((error: unknown) => {
     if (interrupted.aborted) {
       const what = `${words} of ${node} was stopped: the conductor begins nothing more of it`;
       throw new AppError('aborted', `${what}\n→ ${leaves(node)}\n${again}`);
@@ -61,9 +60,34 @@ async function runVerb(context: CommandContext, input: CommandInput, verb: Teard
   printStatus(context, input, answer ?? {});
 }
 
+/** What is refused is refused at once: nobody is to read of waiting first. */
+const quietMs = 1_000;
+
+async function tellWhenSlow<Answer>(
+  { clock, tell }: Pick<CommandContext, 'clock' | 'tell'>,
+  line: string,
+  asked: Promise<Answer>,
+): Promise<Answer> {
+  const answered = new AbortController();
+  const telling = clock.sleep(quietMs, answered.signal).then(
+    () => tell?.(line),
+    () => undefined,
+  );
+  try {
+    return await asked;
+  } finally {
+    answered.abort();
+    await telling;
+  }
+}
+
+/** Seed 001 answers it as a failed step, and it is one that was never begun: no other has gone before it either. */
+const noCluster = 'set BATON_KUBECONFIG';
+
 /** A step that has failed, or that the conductor has broken off; what is refused (4xx) has touched nothing. */
 function hasBegun(error: unknown): error is AppError {
-  return error instanceof AppError && [500, 503].includes(Number(error.details['status']));
+  if (!(error instanceof AppError) || error.message.includes(noCluster)) return false;
+  return [500, 503].includes(Number(error.details['status']));
 }
 
 /** Whoever ran out of time has begun; what else has failed may have done so at its first look. */
