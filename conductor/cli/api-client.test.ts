@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer as createPlainServer } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
-import { isRetryable } from '#shared/errors/app-error.ts';
+import { errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { createBmcCertificate } from '#test/simulators/redfish/certificate.ts';
 
 const tls = createBmcCertificate('127.0.0.1');
@@ -48,6 +49,34 @@ test('the certificate must be of the authority that was named, unless told other
     `reach the conductor at ${url}`,
   );
   expect(seen).toHaveLength(before);
+});
+
+test('a URL of the other kind is told in words', async () => {
+  const plain = createPlainServer((_request, response) => response.end('{}'));
+  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+  const there = `127.0.0.1:${(plain.address() as AddressInfo).port}`;
+  const told = async (at: string, insecure: boolean): Promise<string> =>
+    errorChain(
+      await client({ BATON_URL: at }, insecure)
+        .call('GET', '/')
+        .then(
+          () => 'reached',
+          (error: unknown) => error,
+        ),
+    );
+  for (const insecure of [false, true]) {
+    expect(await told(`https://${there}`, insecure)).toBe(
+      `reach the conductor at https://${there} (BATON_URL): it speaks no TLS there: if it is a conductor, BATON_URL must be http://${there}`,
+    );
+    const http = url.replace('https', 'http');
+    expect(await told(http, insecure)).toBe(
+      `reach the conductor at ${http} (BATON_URL): it has hung up without an answer: if it speaks TLS there, BATON_URL must be ${url}`,
+    );
+  }
+  expect(await told(url, false)).toContain('(DEPTH_ZERO_SELF_SIGNED_CERT): BATON_CACERT names the file of who has');
+  plain.closeAllConnections();
+  await new Promise((resolve) => plain.close(resolve));
+  expect(await told(`http://${there}`, false)).toContain('ECONNREFUSED');
 });
 
 test('wrong credentials are told without repeating them', async () => {

@@ -1,4 +1,5 @@
 import type { ClientSettings } from '#conductor/cli/client-settings.ts';
+import { explainConnection } from '#conductor/cli/explain-connection.ts';
 import { readFault } from '#conductor/cli/read-fault.ts';
 import { renderRefusal } from '#conductor/cli/render-status.ts';
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
@@ -63,8 +64,9 @@ export function createApiClient(settings: ClientSettings): ApiClient {
       ...(body === undefined ? {} : { body: text }),
       ...(until ? { signal: until } : {}),
     };
-    return fetch(`${url}${path}`, init).catch((cause: unknown) => {
+    return fetch(`${url}${path}`, init).catch((error: unknown) => {
       if (until?.aborted) throw new AppError('aborted', 'stopped waiting for the conductor');
+      const cause = explainConnection(url, error);
       throw new AppError('unavailable', `reach the conductor at ${url} (BATON_URL)`, { cause });
     });
   };
