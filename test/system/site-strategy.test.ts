@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, onTestFailed, test } from 'vitest';
+import { describe, expect, onTestFailed, onTestFinished, test } from 'vitest';
 import type { ActionAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { run } from '#shared/process/run.ts';
 import type { NodeFaults } from '#test/simulators/node/simulated-hardware.ts';
-import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { prepareConductor } from '#test/support/conductor.ts';
 import { createOperator } from '#test/support/operator.ts';
 import {
   bmcCredential,
@@ -47,22 +47,13 @@ const parents: Readonly<Record<Group, readonly Group[]>> = {
   'monitoring-nodes': [],
 };
 
-let conductor: ConductorProcess | undefined;
-let site: SimulatedSite | undefined;
-let folder: string | undefined;
-
-afterEach(async () => {
-  await site?.close();
-  await conductor?.close();
-  if (folder) await rm(folder, { recursive: true });
-});
-
 interface Run {
   readonly action: ActionAnswer;
   readonly exitCode: number;
   /** What `baton action create deploy_site --wait` printed. */
   readonly printed: string;
   readonly operator: SiteOperator;
+  readonly machines: SimulatedSite['machines'];
   /** By node, as its machine saw them: when its first and its last in-band step ran. */
   readonly worked: ReadonlyMap<string, { readonly from: number; readonly to: number }>;
   readonly states: Readonly<Record<string, unknown>>;
@@ -71,15 +62,17 @@ interface Run {
 /** A new site, with these faults, deployed by the command line. */
 async function deploySite(faults: Readonly<Record<string, NodeFaults>>): Promise<Run> {
   const process = await prepareConductor({ BATON_FAST_TRACK: 'true' });
-  conductor = process;
+  onTestFinished(() => process.close());
   onTestFailed(() => console.error(process.log().slice(-6000)));
   await process.start();
-  const machines = await startSimulatedSite(members, { conductorUrl: () => process.url });
-  site = machines;
-  for (const [name, fault] of Object.entries(faults)) Object.assign(machines.machines.get(name)?.faults ?? {}, fault);
-  folder = await mkdtemp(join(tmpdir(), 'baton-site-'));
+  const site = await startSimulatedSite(members, { conductorUrl: () => process.url });
+  onTestFinished(() => site.close());
+  const { machines } = site;
+  for (const [name, fault] of Object.entries(faults)) Object.assign(machines.get(name)?.faults ?? {}, fault);
+  const folder = await mkdtemp(join(tmpdir(), 'baton-site-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
   const file = join(folder, 'site.yaml');
-  await writeFile(file, `${machines.documents}${await readFile(example, 'utf8')}`);
+  await writeFile(file, `${site.documents}${await readFile(example, 'utf8')}`);
 
   const { name, account } = bmcCredential;
   const printed: string[] = [];
@@ -89,7 +82,7 @@ async function deploySite(faults: Readonly<Record<string, NodeFaults>>): Promise
       env: { BATON_URL: process.url },
       input: account.password,
       okExitCodes,
-      timeoutMs: 120_000,
+      timeoutMs: 600_000,
       onStdoutLine: (line) => void printed.push(line),
     });
   await baton(['credential', 'set', name, `username=${account.username}`, 'password=@-']);
@@ -101,7 +94,7 @@ async function deploySite(faults: Readonly<Record<string, NodeFaults>>): Promise
   const [newest] = await operator.call<ActionAnswer[]>('GET', '/actions');
   const action = await operator.action(newest?.id ?? '');
   const worked = new Map(
-    [...machines.machines].flatMap(([node, { stepTimes }]) => {
+    [...machines].flatMap(([node, { stepTimes }]) => {
       const [first, last] = [stepTimes.at(0), stepTimes.at(-1)];
       return first && last ? [[node, { from: first.startedAt, to: last.endedAt }] as const] : [];
     }),
@@ -110,7 +103,7 @@ async function deploySite(faults: Readonly<Record<string, NodeFaults>>): Promise
     nodes: { name: string; provision_state: string }[];
   };
   const states = Object.fromEntries(nodes.map((node) => [node.name, node.provision_state]));
-  return { action, exitCode, printed: printed.join('\n'), operator, worked, states };
+  return { action, exitCode, printed: printed.join('\n'), operator, machines, worked, states };
 }
 
 const stagesOf = (action: ActionAnswer) =>
@@ -172,7 +165,7 @@ describe("the seed's three runs", () => {
     });
     expect(reasonOf(done.action, 'control-nodes')).toContain('ntp-node');
     const untouched = groups.slice(1, 4).flatMap((name) => [...membersOf[name]]);
-    expect(untouched.filter((name) => site?.machines.get(name)?.boots() !== 0)).toEqual([]);
+    expect(untouched.filter((name) => done.machines.get(name)?.boots() !== 0)).toEqual([]);
     const nodes = await done.operator.actionNodes(done.action.id);
     expect(Object.fromEntries(nodes.map(({ name, status }) => [name, status]))).toEqual({
       ...stateOfNodes(untouched, 'not_started'),
