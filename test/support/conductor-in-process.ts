@@ -3,6 +3,7 @@ import type { Checkpoint, ConductorContext } from '#conductor/context.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { openContext } from '#conductor/open-context.ts';
+import { systemClock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import { openMemoryDatabase } from '#test/support/memory-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
@@ -61,7 +62,15 @@ export async function startConductorInProcess(options: {
   };
   let life = await beginLife();
   const server = await listen((request, bindings) => life.app.fetch(request, bindings), { host: '127.0.0.1', port: 0 });
-  const reconciling = setInterval(() => void life.scheduler.reconcile(), 200);
+  const closing = new AbortController();
+  const reconcile = async (): Promise<void> => {
+    for (;;) {
+      await systemClock.sleep(200, closing.signal).catch(() => undefined);
+      if (closing.signal.aborted) return;
+      await life.scheduler.reconcile();
+    }
+  };
+  const reconciling = reconcile();
   return {
     url: server.url,
     context: () => life.context,
@@ -72,7 +81,8 @@ export async function startConductorInProcess(options: {
     passed: () => passed,
     deaths: () => deaths,
     close: async () => {
-      clearInterval(reconciling);
+      closing.abort();
+      await reconciling; // a look that is under way needs the database
       await rebirth;
       await server.close();
       await life.close();

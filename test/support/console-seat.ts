@@ -47,7 +47,7 @@ export function createTestSeat(size: { columns: number; rows: number } = { colum
         const timer = setTimeout(() => {
           watchers.delete(look);
           reject(new Error(`the screen does not show ${pattern}: ${JSON.stringify(bytes.toString())}`));
-        }, 10_000);
+        }, 60_000);
         const look = (): void => {
           const text = bytes.toString();
           const found = pattern.exec(text.slice(seen));

@@ -40,7 +40,7 @@ export async function openFailingDeploys(settings: Readonly<Record<string, strin
     await node.operator.provision(node.name, 'active', { ...body });
   };
   const told: FailingDeploys['told'] = async (state: string) => {
-    const rested = await node.operator.waitForState(node.name, state, 60_000);
+    const rested = await node.operator.waitForState(node.name, state);
     const flow = await node.operator.call('GET', `/v1/nodes/${node.name}/flow`);
     return {
       state: String(flow['state']),
@@ -70,7 +70,7 @@ export async function openFailingDeploys(settings: Readonly<Record<string, strin
     return gunzipSync(Buffer.from(await answer.arrayBuffer())).length > 0;
   };
   const isActive: FailingDeploys['isActive'] = async () => {
-    await node.operator.waitForState(node.name, 'active', 60_000);
+    await node.operator.waitForState(node.name, 'active');
     const { power, runs } = node.machine.state();
     return power === 'on' && runs === 'instance';
   };

@@ -4,7 +4,7 @@ import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
-import { createOperator, type Operator } from '#test/support/operator.ts';
+import { createOperator, isAtRest, type Operator } from '#test/support/operator.ts';
 
 type NodeView = Record<string, unknown>;
 
@@ -113,9 +113,9 @@ function createWays(name: string, conductor: ConductorInProcess, operator: Opera
         const { ended_at: endedAt } = await operator.call('GET', `/v1/nodes/${name}/flow`);
         if (endedAt === null) return undefined;
         const node = await operator.node(name);
-        return node['target_provision_state'] === null ? node : undefined;
+        return isAtRest(node) ? node : undefined;
       },
-      { timeoutMs: 30_000, everyMs: 50 },
+      { timeoutMs: 120_000, everyMs: 50 },
     );
   const ways: Ways = {
     rest,

@@ -12,8 +12,8 @@ export interface Operator {
   retries(): number;
   provision(ident: string, target: string, more?: Json): Promise<void>;
   /**
-   * Waits until the node rests, and fails with the whole node when that is in another state. A conductor that is down
-   * meanwhile is waited for too.
+   * Waits until the node rests and no conductor is at it, which lets go of it a moment after the record of the end. Fails
+   * with the whole node when that is in another state. A conductor that is down meanwhile is waited for too.
    */
   waitForState(ident: string, state: string, timeoutMs?: number): Promise<Json>;
 }
@@ -28,6 +28,11 @@ export interface OperatorOptions {
 
 const microversion = '1.96';
 const retryEveryMs = 2_000;
+
+/** No flow is under way, and no conductor is at the node. */
+export function isAtRest(node: Json): boolean {
+  return node['target_provision_state'] === null && node['reservation'] === null;
+}
 
 export function createOperator(url: string, { retries = 0 }: OperatorOptions = {}): Operator {
   const state = { retries: 0 };
@@ -56,12 +61,12 @@ export function createOperator(url: string, { retries = 0 }: OperatorOptions = {
     provision: async (ident, target, more = {}) => {
       await call('PUT', `/v1/nodes/${ident}/states/provision`, { target, ...more });
     },
-    waitForState: async (ident, state, timeoutMs = 30_000) => {
+    waitForState: async (ident, state, timeoutMs = 60_000) => {
       const rested = await waitUntil(
         `node ${ident} to rest`,
         async () => {
           const current = await node(ident);
-          return current['target_provision_state'] === null ? current : undefined;
+          return isAtRest(current) ? current : undefined;
         },
         { timeoutMs, everyMs: 100 },
       );

@@ -49,7 +49,7 @@ export async function startPostgresql(): Promise<PostgresServer> {
         await run(`${binaries}/pg_isready`, ['-h', '127.0.0.1', '-p', String(port)]);
         return true;
       },
-      { timeoutMs: 30_000 },
+      { timeoutMs: 60_000 },
     );
   } catch (error) {
     await close();

@@ -3,7 +3,7 @@ import { waitUntil as waitUntilWithin } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
-import { createOperator, type Operator } from '#test/support/operator.ts';
+import { createOperator, isAtRest, type Operator } from '#test/support/operator.ts';
 
 export const off = { power: 'off', runs: 'nothing' };
 
@@ -35,7 +35,7 @@ export interface StepNode {
 }
 
 export const waitUntil = <T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> =>
-  waitUntilWithin(what, async () => look(), { timeoutMs: 30_000, everyMs: 20 });
+  waitUntilWithin(what, async () => look(), { timeoutMs: 60_000, everyMs: 20 });
 
 export const step = (name: string, more: object = {}) => ({ interface: 'deploy', step: name, ...more });
 
@@ -96,10 +96,7 @@ export async function openStepNode({ settings = {}, plainHttp = false }: StepNod
           now === 'available' && state === 'active' ? 'active' : now.startsWith('deploy ') ? 'deleted' : verb;
         if (wanted === 'active') await patch('/instance_info', demoInstance);
         await operator.provision(name, wanted);
-        await waitUntil(
-          'the node to rest',
-          async () => (await operator.node(name))['target_provision_state'] === null || undefined,
-        );
+        await waitUntil('the node to rest', async () => isAtRest(await operator.node(name)) || undefined);
       }
     },
     heal: () => {

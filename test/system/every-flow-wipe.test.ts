@@ -171,7 +171,7 @@ describe('of a site action', () => {
     waitUntil(
       `n1 to be ${String(pattern)}`,
       async () => pattern.test((await operator.actionNodes(id))[0]?.doing ?? '') || undefined,
-      { timeoutMs: 30_000, everyMs: 20 },
+      { timeoutMs: 60_000, everyMs: 20 },
     );
 
   /** The operator says so while the machine is being powered off. @returns the action */
@@ -179,7 +179,7 @@ describe('of a site action', () => {
     machine()?.bmc.freeze();
     const id = await operator.createAction('teardown_server', { target_nodes: ['n1'] });
     await waitUntil('the release to begin', async () => (await node())['provision_state'] === 'deleting' || undefined, {
-      timeoutMs: 30_000,
+      timeoutMs: 60_000,
       everyMs: 20,
     });
     await operator.control(id, verb);
@@ -215,7 +215,7 @@ describe('of a site action', () => {
     const told = notes.find(({ subject }) => subject === 'n1')?.text;
     expect(told).toContain('by hand: the disks of n1 were not touched by this action: `baton provide n1` wipes it');
     await stage.operator.provision('n1', 'provide');
-    await stage.operator.waitForState('n1', 'available', 60_000);
+    await stage.operator.waitForState('n1', 'available');
     expect(wipes()).toBe((before ?? 0) + 1);
     expect(await wipeFaults()).toEqual([]);
   });
