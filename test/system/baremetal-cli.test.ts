@@ -49,8 +49,8 @@ describe('with fake hardware', () => {
       provision_state: 'enroll',
     });
 
-    await baremetal('node', 'manage', name, '--wait', '60');
-    await baremetal('node', 'provide', name, '--wait', '60');
+    await baremetal('node', 'manage', name, '--wait', '120');
+    await baremetal('node', 'provide', name, '--wait', '120');
     expect(await baremetal('node', 'list', '--provision-state', 'available', '-f', 'value')).toContain(uuid);
 
     await baremetal('port', 'delete', String(port['uuid']));
@@ -61,9 +61,9 @@ describe('with fake hardware', () => {
   test('power is switched and read, the boot device set', async () => {
     await createNode();
     await baremetal('node', 'power', 'on', name, '--power-timeout', '30');
-    await expect.poll(async () => (await operator.node(name))['power_state'], { timeout: 20_000 }).toBe('power on');
+    await expect.poll(async () => (await operator.node(name))['power_state']).toBe('power on');
     await baremetal('node', 'power', 'off', name, '--soft');
-    await expect.poll(async () => (await operator.node(name))['power_state'], { timeout: 20_000 }).toBe('power off');
+    await expect.poll(async () => (await operator.node(name))['power_state']).toBe('power off');
     await baremetal('node', 'boot', 'device', 'set', name, 'pxe', '--persistent');
     expect(await baremetalJson('node', 'boot', 'device', 'show', name)).toEqual({
       boot_device: 'pxe',
@@ -101,7 +101,7 @@ test('a machine from nothing to an instance and away again', async () => {
     mac: `52:54:00:bb:00:${count.toString(16).padStart(2, '0')}`,
     inspects: true,
   });
-  const wait = ['--wait', '60'];
+  const wait = ['--wait', '120'];
   const node = (): Promise<Record<string, unknown>> => baremetalJson('node', 'show', name);
   try {
     const info = Object.entries(machine.driverInfo).flatMap(([key, value]) => [

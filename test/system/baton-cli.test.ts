@@ -42,7 +42,7 @@ const baton = (...args: string[]): Promise<RunResult> =>
   run(process.execPath, [main, ...args], {
     env: { BATON_URL: conductor.url },
     okExitCodes: [0, 1, 2, 3],
-    timeoutMs: 120_000,
+    timeoutMs: 300_000,
     cwd: directory,
   });
 /** The same in this process: 0.4 s less each. Answers what it printed. */
@@ -105,7 +105,7 @@ test('the steps of a cleaning come from a file; the RAID of a node too', async (
   await operator.waitForState(name, 'manageable');
   const steps = join(directory, 'steps.json');
   await writeFile(steps, JSON.stringify({ clean_steps: [{ interface: 'deploy', step: 'check' }] }));
-  const cleaned = await baton('clean', name, '--steps', steps, '--wait', '--timeout', '100');
+  const cleaned = await baton('clean', name, '--steps', steps, '--wait', '--timeout', '250');
   expect(cleaned).toMatchObject({ exitCode: 0, stderr: '' });
   expect(cleaned.stdout).toContain('deploy.check');
 

@@ -93,7 +93,7 @@ test('gophercloud: the same in the order of metal3', async () => {
   await run('/usr/lib/go-1.19/bin/go', ['build', '-o', program, join(import.meta.dirname, 'gophercloud/main.go')], {
     // Debian's packages lie in a GOPATH; nothing is downloaded
     env: { GO111MODULE: 'off', GOPATH: '/usr/share/gocode', GOCACHE: join(directory, 'go-cache') },
-    timeoutMs: 300_000,
+    timeoutMs: 600_000,
   });
   const seen = await watch(mac, (machine, onStdoutLine) => {
     const given = { endpoint: conductor.url, user, password, driver_info: machine.driverInfo, mac };

@@ -73,9 +73,7 @@ test('metrics show the deploy', async () => {
 });
 
 test('webhooks hear of it in order, though the first tries failed', async () => {
-  await expect
-    .poll(async () => (await deliveries()).every(({ state }) => state === 'delivered'), { timeout: 15_000 })
-    .toBe(true);
+  await expect.poll(async () => (await deliveries()).every(({ state }) => state === 'delivered')).toBe(true);
   const all = (await deliveries()).toReversed();
   expect(all[0]?.attempts).toBe(3);
   expect(receiver.events.slice(0, 3).map(({ id }) => id)).toEqual(Array.from({ length: 3 }, () => all[0]?.event_id));
@@ -106,9 +104,7 @@ test('a conductor that dies between event and delivery loses none', async () => 
   await operator.provision('one', 'deleted');
   await operator.waitForState('one', 'available');
   expect(conductor.deaths()).toBe(1);
-  await expect
-    .poll(async () => (await deliveries()).every(({ state }) => state === 'delivered'), { timeout: 15_000 })
-    .toBe(true);
+  await expect.poll(async () => (await deliveries()).every(({ state }) => state === 'delivered')).toBe(true);
   const all = (await deliveries()).toReversed();
   const ids = taken().map(({ id }) => id);
   // at least once: the same event may come twice, none is missing, and the first of each come in order

@@ -126,7 +126,7 @@ test('what a ramdisk reported to an inspection before is not taken for this one'
     machine.faults.bootsNothing = true;
     await operator.provision(name, 'inspect');
     const state = async () => (await operator.node(name))['provision_state'];
-    await expect.poll(state, { timeout: 20_000 }).toBe('inspect wait');
+    await expect.poll(state).toBe('inspect wait');
     const interfaces = [{ name: 'eth0', mac_address: machine.mac }];
     const report = { inventory: { interfaces }, error: 'no disk answers' };
     expect(await operator.call('POST', '/v1/continue_inspection', report)).toHaveProperty('config.agent_token');
@@ -146,7 +146,7 @@ test('Debian’s real CLI inspects and waits', async () => {
   await enrol({ inspects: true, switchPort: { ...switchPort, portId: 'Ethernet1/8' } });
   try {
     const login = ['--os-auth-type', 'none', '--os-endpoint', conductor.url];
-    await run('baremetal', [...login, 'node', 'inspect', name, '--wait', '120'], { timeoutMs: 120_000 });
+    await run('baremetal', [...login, 'node', 'inspect', name, '--wait', '120'], { timeoutMs: 180_000 });
     expect((await inventoryOf(name))['plugin_data']).toMatchObject({
       valid_interfaces: { eth0: { pxe_enabled: true } },
     });

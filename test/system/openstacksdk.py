@@ -51,9 +51,9 @@ def enrol():
     tell("ports", [[each.address, each.port_group_id == group.id] for each in ports])
     port = baremetal.update_port(port, extra={"rack": 7})
     tell("port", baremetal.get_port(port.id).extra)
-    node = baremetal.set_node_provision_state(node, "manage", wait=True, timeout=60)
+    node = baremetal.set_node_provision_state(node, "manage", wait=True, timeout=120)
     tell("managed", node.provision_state)
-    node = baremetal.set_node_provision_state(node, "inspect", wait=True, timeout=60)
+    node = baremetal.set_node_provision_state(node, "inspect", wait=True, timeout=120)
     inventory = baremetal.get(f"/nodes/{node.id}/inventory", microversion="1.81").json()
     tell("inspected", [node.provision_state, sorted(inventory), node.properties["cpu_arch"]])
     return node
@@ -70,8 +70,8 @@ def change(node):
     tell("maintenance", [node.is_maintenance, node.maintenance_reason])
     node = baremetal.unset_node_maintenance(node)
     baremetal.set_node_boot_device(node, "pxe", persistent=True)
-    baremetal.set_node_power_state(node, "power on", wait=True, timeout=60)
-    baremetal.set_node_power_state(node, "power off", wait=True, timeout=60)
+    baremetal.set_node_power_state(node, "power on", wait=True, timeout=120)
+    baremetal.set_node_power_state(node, "power off", wait=True, timeout=120)
     node = baremetal.get_node(node.id)
     tell("power", node.power_state)
     validation = baremetal.validate_node(node, required=("boot", "deploy", "power"))
@@ -82,23 +82,23 @@ def change(node):
 
 def deploy(node):
     baremetal.set_node_provision_state(node, "provide")
-    (node,) = baremetal.wait_for_nodes_provision_state([node], "available", timeout=60)
+    (node,) = baremetal.wait_for_nodes_provision_state([node], "available", timeout=120)
     wish = {"resource_class": "sdk-gold", "traits": ["CUSTOM_FAST"], "candidate_nodes": [node.id]}
     allocation = baremetal.create_allocation(name="sdk-web", **wish)
-    allocation = baremetal.wait_for_allocation(allocation, timeout=60)
+    allocation = baremetal.wait_for_allocation(allocation, timeout=120)
     node = baremetal.get_node(node.id)
     same = [allocation.node_id == node.id, node.allocation_id == allocation.id, node.instance_id == allocation.id]
     tell("allocated", [allocation.state, same])
     allocation = baremetal.update_allocation(allocation, extra={"app": "web"})
     tell("allocations", [[each.name, each.extra] for each in baremetal.allocations(fields=["name", "extra"])])
     other = baremetal.create_allocation(resource_class="sdk-gold")
-    tell("no second", refused(lambda: baremetal.wait_for_allocation(other, timeout=60)))
+    tell("no second", refused(lambda: baremetal.wait_for_allocation(other, timeout=120)))
     baremetal.delete_allocation(other)
     drive = {"meta_data": {"hostname": "sdk"}}
-    node = baremetal.set_node_provision_state(node, "active", config_drive=drive, wait=True, timeout=60)
+    node = baremetal.set_node_provision_state(node, "active", config_drive=drive, wait=True, timeout=120)
     tell("deployed", [node.provision_state, node.power_state])
     tell("in use", refused(lambda: baremetal.delete_allocation(allocation)))
-    node = baremetal.set_node_provision_state(node, "deleted", wait=True, timeout=60)
+    node = baremetal.set_node_provision_state(node, "deleted", wait=True, timeout=120)
     tell("undeployed", [node.provision_state, node.allocation_id, node.instance_id])
     tell("released", [each.name for each in baremetal.allocations()])
     return node

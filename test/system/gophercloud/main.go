@@ -103,7 +103,7 @@ func set(path string, value interface{}) nodes.UpdateOperation {
 
 func provision(ironic *gophercloud.ServiceClient, uuid string, options nodes.ProvisionStateOpts, rests nodes.ProvisionState) {
 	must(nodes.ChangeProvisionState(ironic, uuid, options).ExtractErr())
-	for tries := 0; tries < 300; tries++ {
+	for tries := 0; tries < 600; tries++ {
 		node, err := nodes.Get(ironic, uuid).Extract()
 		must(err)
 		if node.TargetProvisionState == "" {
@@ -120,7 +120,7 @@ func provision(ironic *gophercloud.ServiceClient, uuid string, options nodes.Pro
 
 func reboot(ironic *gophercloud.ServiceClient, uuid string) {
 	must(nodes.ChangePowerState(ironic, uuid, nodes.PowerStateOpts{Target: nodes.Rebooting}).ExtractErr())
-	for tries := 0; tries < 100; tries++ {
+	for tries := 0; tries < 600; tries++ {
 		node, err := nodes.Get(ironic, uuid).Extract()
 		must(err)
 		if node.TargetPowerState == "" {
@@ -137,7 +137,7 @@ func allocate(ironic *gophercloud.ServiceClient, uuid string) {
 		Name: "go-web", ResourceClass: "metal3", CandidateNodes: []string{name}, Extra: map[string]string{"app": "web"},
 	}).Extract()
 	must(err)
-	for tries := 0; made.State == string(allocations.Allocating) && tries < 100; tries++ {
+	for tries := 0; made.State == string(allocations.Allocating) && tries < 600; tries++ {
 		time.Sleep(200 * time.Millisecond)
 		made, err = allocations.Get(ironic, made.UUID).Extract()
 		must(err)
