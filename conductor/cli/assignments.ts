@@ -1,5 +1,6 @@
 import { usageError } from '#conductor/cli/command.ts';
 import { readInputFile } from '#conductor/cli/read-input-file.ts';
+import { findSecrets } from '#conductor/secrets/find-secrets.ts';
 
 /** `driver_info.redfish_username=admin`: what an operator writes in place of JSON. */
 export interface Assignment {
@@ -11,15 +12,43 @@ export interface Assignment {
 /** For the help of commands that take them. */
 export const assignmentHelp =
   'FIELD=TEXT, FIELD.KEY=TEXT (driver_info.redfish_username=admin), FIELD:=JSON (properties.cpus:=8),\n' +
-  'FIELD=@FILE for the text of a file (- = standard input), so that no secret stands among the arguments.';
+  'FIELD=@FILE for the text of a file (@- = standard input), so that no secret stands among the arguments.';
 
 const form = /^([a-z_]+(?:\.[^.=:]+)*)(:?=)([\s\S]*)$/;
 
-/** @throws AppError `invalid_argument` naming the operand, without its value, which may be a secret */
-export async function readAssignments(operands: readonly string[]): Promise<Assignment[]> {
+/**
+ * @param tell what is warned of: a secret that is no file's
+ * @throws AppError `invalid_argument` naming the operand, without its value, which may be a secret
+ */
+export async function readAssignments(
+  operands: readonly string[],
+  { tell }: { readonly tell?: (line: string) => void } = {},
+): Promise<Assignment[]> {
   const assignments: Assignment[] = [];
-  for (const operand of operands) assignments.push(await readAssignment(operand));
+  for (const operand of operands) {
+    const assignment = await readAssignment(operand);
+    assignments.push(assignment);
+    if (tell && !isOfFile(operand)) bareSecrets(assignment).forEach((name) => tell(warnOfSecret(name)));
+  }
   return assignments;
+}
+
+function isOfFile(operand: string): boolean {
+  const [, , operator, text = ''] = form.exec(operand) ?? [];
+  return operator === '=' && text.startsWith('@');
+}
+
+/** What the argument itself says, which all processes of the machine may read: `driver_info.redfish_password`. */
+function bareSecrets(assignment: Assignment): string[] {
+  const found = findSecrets(toObject([assignment]));
+  return found.flatMap(({ path, kind }) => (kind === 'secret' ? [path.join('.')] : []));
+}
+
+function warnOfSecret(name: string): string {
+  return (
+    `${name}: it stands among the arguments, where every user of this machine can read it, and in the shell’s history; ` +
+    `${name}=@FILE takes it from a file, ${name}=@- from standard input`
+  );
 }
 
 async function readAssignment(operand: string): Promise<Assignment> {

@@ -25,7 +25,7 @@ async function create(context: CommandContext, input: CommandInput): Promise<voi
     return;
   }
   if (flagOption(input, 'dry-run')) throw usageError('--dry-run: it goes with -f FILE');
-  const body = toObject(await readAssignments(input.operands));
+  const body = toObject(await readAssignments(input.operands, context));
   if (body['driver'] === undefined) throw usageError('node create: driver=… must be given, or -f FILE');
   await createOne(context, input, body);
 }

@@ -22,7 +22,7 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
 }
 
 async function set(context: CommandContext, input: CommandInput): Promise<void> {
-  const body = toObject(await readAssignments(input.operands.slice(1)));
+  const body = toObject(await readAssignments(input.operands.slice(1), context));
   const stored = await context.client.call('PUT', `${path}/${pathOperand(input)}`, body);
   print(context, input, { json: stored, text: `credential ${input.operands[0]} is stored\n` });
 }
@@ -33,7 +33,7 @@ export const credentialCommands: readonly Command[] = [
     operands: ['NAME', 'FIELD=VALUE...'],
     meaning: 'store user and password of BMCs under a name, which documents give: `oob: {credential: NAME}`',
     details:
-      'username=admin password=@FILE (- = standard input): a password among the arguments can be read by others.',
+      'username=admin password=@FILE (@- = standard input): a password among the arguments can be read by others.',
     run: set,
   },
   { words: 'credential list', meaning: 'credentials, without their passwords', run: list },

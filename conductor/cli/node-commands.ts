@@ -41,7 +41,7 @@ async function putRaid(context: CommandContext, input: CommandInput, config: unk
 
 async function change(context: CommandContext, input: CommandInput): Promise<void> {
   const [name = '', ...operands] = input.operands;
-  await patchNode(context, input, name, toPatch(await readAssignments(operands)));
+  await patchNode(context, input, name, toPatch(await readAssignments(operands, context)));
 }
 
 async function unset(context: CommandContext, input: CommandInput): Promise<void> {

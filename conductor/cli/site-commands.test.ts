@@ -37,7 +37,10 @@ afterAll(async () => {
 
 const settings = { url: 'http://api.example', authorization: undefined, authorities: undefined, insecure: false };
 
+const told: string[] = [];
+
 async function baton(...args: string[]): Promise<string> {
+  told.length = 0;
   let output = '';
   const screen = {
     write: (text: string | Uint8Array) => void (output += String(text)),
@@ -45,7 +48,7 @@ async function baton(...args: string[]): Promise<string> {
     size: () => ({ columns: 80, rows: 24 }),
   };
   const connect = () => ({ client: createApiClient(settings), openConsole: () => Promise.reject(new Error('none')) });
-  await runCommand({ screen, clock: systemClock, connect }, args);
+  await runCommand({ screen, clock: systemClock, connect, tell: (line) => void told.push(line) }, args);
   return output;
 }
 const failure = async (...args: string[]) => {
@@ -167,6 +170,10 @@ test('credentials are stored from files, listed without passwords, and deleted',
   expect(await baton('credential', 'set', 'rack', 'username=root', `password=@${file('password')}`)).toBe(
     'credential rack is stored\n',
   );
+  expect(told).toEqual([]);
+  expect(await baton('credential', 'set', 'open', 'username=root', 'password=secret-word')).toContain('is stored');
+  expect(told).toEqual([expect.stringMatching(/^password: it stands among the arguments(?!.*secret-word)/)]);
+  await baton('credential', 'delete', 'open', '--force');
   const listed = await baton('credential', 'list', '-o', 'json');
   expect(JSON.parse(listed)).toMatchObject([{ name: 'rack', username: 'root' }]);
   expect(listed).not.toContain('secret-word');
