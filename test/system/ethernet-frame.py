@@ -1,6 +1,8 @@
-"""Sends or awaits one broadcast Ethernet frame of our own EtherType: `send IFACE [VLAN]`, `listen IFACE`; or says
+"""Sends or awaits one broadcast Ethernet frame of our own EtherType: `send IFACE [VLAN]`, `listen IFACE`, which gives up a moment after
+its input has ended; or says
 by LLDP, twice a second until it is ended, which switch port IFACE is: `lldp IFACE`."""
 
+import select
 import socket
 import sys
 import time
@@ -24,13 +26,14 @@ elif what == "lldp":
         time.sleep(0.5)
 else:
     print("ready", flush=True)
-    end = time.monotonic() + 1.5
-    while (left := end - time.monotonic()) > 0:
-        raw.settimeout(left)
-        try:
-            frame, address = raw.recvfrom(2000)
-        except TimeoutError:
-            break
+    inputs, end = [raw, sys.stdin], None
+    while end is None or time.monotonic() < end:
+        ready, _, _ = select.select(inputs, [], [], None if end is None else max(0, end - time.monotonic()))
+        if sys.stdin in ready:
+            inputs, end = [raw], time.monotonic() + 1.5
+        if raw not in ready:
+            continue
+        frame, address = raw.recvfrom(2000)
         if MARK in frame and address[2] != socket.PACKET_OUTGOING:
             print("heard", flush=True)
             break
