@@ -94,12 +94,14 @@ describe('manual cleaning', () => {
   });
 
   test('abort lets a step end that may not be interrupted, and nothing after it begins', async () => {
-    node.machine.faults.slowStep = { step: 'careful', ms: 700 };
+    const { promise: until, resolve: letItEnd } = Promise.withResolvers<void>();
+    node.machine.faults.slowStep = { step: 'careful', until };
     const disk = node.machine.disk.length;
     await node.operator.provision(node.name, 'clean', { clean_steps: [step('careful'), step('wipe')] });
     await node.runs('careful');
     await node.operator.provision(node.name, 'abort');
     expect((await node.operator.node(node.name))['provision_state']).toBe('clean wait');
+    letItEnd();
     const failed = await node.operator.waitForState(node.name, 'clean failed');
     expect(failed['last_error']).toContain("stopped by the operator's 'abort'");
     expect(node.machine.disk.slice(disk)).toEqual(['careful']);

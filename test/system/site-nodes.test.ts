@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { siteNodes } from '#conductor/db/schema/site.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { putCredential } from '#conductor/sites/credentials/credential-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
@@ -252,17 +253,25 @@ describe('a cleaning that fails', () => {
     const machine = await newMachine({ cleanSteps: [{ step: 'careful', priority: 50 }] });
     const node = documentOf('careful', machine);
     const action = newAction();
-    machine.faults.slowStep = { step: 'careful', ms: 2000 };
+    const { promise: until, resolve: letItEnd } = Promise.withResolvers<void>();
+    machine.faults.slowStep = { step: 'careful', until };
     await waitUntil('the step to run', async () => {
       const outcome = await beat(node, { action, phase: 'prepare' });
       return (outcome.state === 'working' && outcome.doing.startsWith('cleaning: deploy.careful')) || undefined;
     });
     const cancel = 'group g took too long';
-    await beat(node, { action, phase: 'prepare', cancel });
+    // not in the moments in which the conductor is at the node
+    const { uuid } = await operator.node('careful');
+    await waitUntil('the abort to be taken', async () => {
+      await beat(node, { action, phase: 'prepare', cancel });
+      const flow = await findOpenFlow(conductor.context().db, String(uuid));
+      return flow?.abortRequested ?? undefined;
+    });
     expect(await beat(node, { action, phase: 'prepare', cancel })).toMatchObject({
       state: 'working',
       doing: expect.stringContaining('breaking off when it has ended'),
     });
+    letItEnd();
     expect(await run(node, { action, phase: 'prepare', cancel })).toEqual({ state: 'failed', error: cancel });
     expect(await operator.node('careful')).toMatchObject({ provision_state: 'clean failed', maintenance: false });
     expect(machine.state()).toEqual(off);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { change, type FailingDeploys, openFailingDeploys } from '#test/support/failing-deploys.ts';
-import { off, type StepNode, step } from '#test/support/step-node.ts';
+import { off, type StepNode, step, waitUntil } from '#test/support/step-node.ts';
 
 /**
  * What becomes of a flow, and what the operator is told, when a step of each sort (the agent's, the driver's, the
@@ -79,11 +79,14 @@ describe('a step fails', () => {
   });
 
   test('nonsense while a step runs is no reason to stop it', async () => {
-    node.machine.faults.slowStep = { step: 'write_image', ms: 1500 };
+    const { promise: until, resolve: letItEnd } = Promise.withResolvers<void>();
+    node.machine.faults.slowStep = { step: 'write_image', until };
     await deploys.start();
     await node.runs('write_image');
     node.machine.agentFaults.inject({ method: 'GET', path: /commands/, status: 500, body: '<html>' });
     node.machine.agentFaults.inject({ method: 'GET', path: /commands/, body: 'half a js' });
+    await waitUntil('both answers', () => node.machine.agentFaults.left() === 0 || undefined);
+    letItEnd();
     expect(await deploys.isActive()).toBe(true);
   });
 

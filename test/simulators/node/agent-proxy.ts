@@ -12,6 +12,8 @@ export interface AgentProxy {
 export interface AgentFaults {
   /** From the next request that fits. Paths are `/v1/commands/`. */
   inject(fault: Fault): void;
+  /** Requests that are still to be answered so. */
+  left(): number;
   clear(): void;
   take(method: string, path: string): Fault | undefined;
 }

@@ -17,8 +17,8 @@ export interface NodeFaults {
   diesAgain?: boolean;
   /** The version that the hardware manager then has. */
   comesBackAs?: string | (() => string);
-  /** This step takes so long (ms) in place of `stepMs`. */
-  slowStep?: { readonly step: string; readonly ms: number };
+  /** This step takes so long (ms) in place of `stepMs`, or until the test lets it end. */
+  slowStep?: { readonly step: string } & ({ readonly ms: number } | { readonly until: Promise<unknown> });
   /** The version of the hardware manager from the next start of the agent on; default 1. */
   hardwareVersion?: string;
   /** Why the agent can't tell what the machine is made of. */
@@ -81,8 +81,8 @@ function actor(options: SimulatedHardwareOptions, faults: NodeFaults, record: St
       // a dead process tells nobody that its step has failed
       return new Promise<never>(() => undefined);
     }
-    const ms = faults.slowStep?.step === step ? faults.slowStep.ms : (options.stepMs ?? 5);
-    await systemClock.sleep(ms, context.signal);
+    const slow = faults.slowStep?.step === step ? faults.slowStep : { ms: options.stepMs ?? 5 };
+    await ('until' in slow ? orAborted(slow.until, context.signal) : systemClock.sleep(slow.ms, context.signal));
     const failure = faults.failStep;
     if (failure?.step === step) {
       if (failure.once) delete faults.failStep;
@@ -94,6 +94,15 @@ function actor(options: SimulatedHardwareOptions, faults: NodeFaults, record: St
     record.stepTimes.push({ step, startedAt, endedAt: performance.now(), skipList });
     return { kind: 'done', output };
   };
+}
+
+function orAborted(until: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    until.then(() => resolve(), reject);
+  });
 }
 
 function pluginTask(act: Act): OfferedStep['step'] {

@@ -23,6 +23,8 @@ export interface FaultList {
   inject(fault: Fault): void;
   /** The first fault that fits, used up by one. */
   take(method: string, path: string): Fault | undefined;
+  /** Requests that are still to be hit. */
+  left(): number;
   clear(): void;
 }
 
@@ -39,6 +41,7 @@ export function createFaultList(): FaultList {
       if (hit.left <= 0) faults = faults.filter((each) => each !== hit);
       return hit.fault;
     },
+    left: () => faults.reduce((sum, { left }) => sum + left, 0),
     clear: () => {
       faults = [];
     },
