@@ -20,7 +20,7 @@ function withSettings(settings: Readonly<Record<string, string>>): void {
 }
 
 describe('a step takes too long', () => {
-  withSettings({ BATON_STEP_TIMEOUT: '2', BATON_CALLBACK_TIMEOUT: '20' });
+  withSettings({ BATON_STEP_TIMEOUT: '6', BATON_CALLBACK_TIMEOUT: '60' });
 
   test("the agent's: given up on, its logs kept", async () => {
     node.machine.faults.slowStep = { step: 'write_image', ms: 600_000 };
@@ -46,10 +46,10 @@ describe('a step takes too long', () => {
 });
 
 describe('a step takes longer than an agent may be silent', () => {
-  withSettings({ BATON_CALLBACK_TIMEOUT: '4' });
+  withSettings({ BATON_CALLBACK_TIMEOUT: '8' });
 
   test('without limit while its agent beats, though it does not answer', async () => {
-    node.machine.faults.slowStep = { step: 'write_image', ms: 6_000 };
+    node.machine.faults.slowStep = { step: 'write_image', ms: 12_000 };
     await deploys.start();
     await node.runs('write_image');
     node.machine.agentFaults.inject({ path: /commands/, status: 500, body: 'Traceback', times: 2 });
@@ -60,7 +60,7 @@ describe('a step takes longer than an agent may be silent', () => {
 });
 
 describe('nothing is heard any more', () => {
-  withSettings({ BATON_CALLBACK_TIMEOUT: '5' });
+  withSettings({ BATON_CALLBACK_TIMEOUT: '10' });
 
   test("in the agent's step: the agent is lost", async () => {
     node.machine.faults.slowStep = { step: 'write_image', ms: 600_000 };
@@ -99,7 +99,7 @@ describe('nothing is heard any more', () => {
 });
 
 describe('what passes is tried again, for a time', () => {
-  withSettings({ BATON_RETRY_TIMEOUT: '4' });
+  withSettings({ BATON_RETRY_TIMEOUT: '10' });
   // the driver's own tries are quick then
   const away = { status: 503, headers: { 'Retry-After': '0' } };
 
