@@ -60,7 +60,8 @@ describe('a node that is not what it should be', () => {
     await site.run([node], { action: newAction(), phase: 'prepare' });
     const twin = newSiteNode({ ports: node.ports });
     const [outcome] = (await site.run([twin], { action: newAction(), phase: 'prepare' })).values();
-    expect(outcome).toMatchObject({ state: 'failed', error: expect.stringContaining(node.ports[0]?.address ?? '') });
+    const error = `port ${node.ports[0]?.address} of its document belongs to node ${node.name}`;
+    expect(outcome).toEqual({ state: 'failed', error });
   });
 
   test('whose credential nobody has stored fails by name', async () => {

@@ -8,6 +8,7 @@ import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { isBusy, type NodeDecision } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, NodeOutcome, SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import { tellInItsName } from '#conductor/sites/nodes/own-name.ts';
 import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { readCancelled } from '#conductor/sites/nodes/read-standing.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
@@ -64,7 +65,12 @@ export async function advanceNodes(
   const results = await actInTurn(tasks, (each) => actOnce(context, beat, each), { atOnce, budgetMs });
   onActed?.(performance.now() - actingAt);
   for (const [{ task }, outcome] of results) outcomes.set(task.order.node.name, outcome);
-  return outcomes;
+  return new Map(
+    [...outcomes].map(([name, outcome]) => [
+      name,
+      tellInItsName(outcome, { name, uuid: read.get(name)?.facts.node?.uuid }),
+    ]),
+  );
 }
 
 /** A request that is refused because somebody was faster has come to nothing; any other refusal is the node's failure. */

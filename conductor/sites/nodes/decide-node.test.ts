@@ -161,6 +161,13 @@ describe('prepare', () => {
     expect(nameDecision(nodeCase(restingFacts({ provisionState: 'available' }, { allocation })))).toBe(expected);
   });
 
+  test('names the node that its reservation has in its place', () => {
+    const allocation = allocationStanding({ nodeUuid: 'node-2', nodeName: 'n2' });
+    expect(decideNode(nodeCase(restingFacts({ provisionState: 'available' }, { allocation })))).toMatchObject({
+      outcome: { error: expect.stringMatching(/ has node n2$/) },
+    });
+  });
+
   test('tells what was there already from what it has done', () => {
     const reserved = factsOf('available', 'reserved by the site');
     expect(decideNode(nodeCase(reserved))).toEqual({ kind: 'outcome', outcome: { state: 'done' } });

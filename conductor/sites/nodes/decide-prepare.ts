@@ -123,7 +123,9 @@ function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
   // of an earlier action that came to nothing
   if (allocation.nodeUuid === null) return act({ kind: 'forget reservation' }, 'withdrawing an old reservation');
   if (allocation.nodeUuid === node.uuid) return working('waiting for its reservation');
-  return failed(`allocation ${allocation.uuid}, which was made for it, has node ${allocation.nodeUuid}`);
+  return failed(
+    `allocation ${allocation.uuid}, which was made for it, has node ${allocation.nodeName ?? allocation.nodeUuid}`,
+  );
 }
 
 /** What may not be changed of a node that has an instance. */

@@ -64,6 +64,8 @@ export interface AllocationStanding {
   readonly uuid: string;
   readonly state: AllocationState;
   readonly nodeUuid: string | null;
+  /** For people. */
+  readonly nodeName: string | null;
   /** The site action that made it. */
   readonly actionId: string | null;
   readonly lastError: string | null;

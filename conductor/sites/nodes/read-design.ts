@@ -1,3 +1,4 @@
+import { eq } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
 import { isAmong } from '#conductor/db/is-among.ts';
 import type { Queryable } from '#conductor/db/open.ts';
@@ -57,7 +58,7 @@ export async function readDesigns(
       ports: known.portsOf(row.uuid, node),
       traits: known.traits.get(row.uuid) ?? [],
     });
-    const impossible = whyImpossible(node, changes, credentials);
+    const impossible = whyImpossible(node, changes, { credentials, nameOf: known.nameOf });
     const design: NodeDesign = {
       row,
       changes,
@@ -80,7 +81,11 @@ async function readSurroundings(
   const asksBios = wanted.some((node) => (node.biosSettings ?? []).length > 0);
   const [ownPorts, sameAddresses, traits, vifRows, settingRows] = await Promise.all([
     db.select().from(ports).where(isAmong(ports.nodeUuid, uuids)),
-    db.select().from(ports).where(isAmong(ports.address, addresses)),
+    db
+      .select({ port: ports, name: nodes.name })
+      .from(ports)
+      .innerJoin(nodes, eq(nodes.uuid, ports.nodeUuid))
+      .where(isAmong(ports.address, addresses)),
     listTraits(db, uuids),
     db
       .select({ nodeUuid: nodeVifs.nodeUuid, vifId: nodeVifs.vifId })
@@ -94,13 +99,15 @@ async function readSurroundings(
       : [],
   ]);
   const portsByNode = Map.groupBy(ownPorts, ({ nodeUuid }) => nodeUuid);
-  const portsByAddress = new Map(sameAddresses.map((port) => [port.address, port]));
+  const portsByAddress = new Map(sameAddresses.map(({ port }) => [port.address, port]));
+  const owners = new Map(sameAddresses.map(({ port, name }) => [port.nodeUuid, name]));
   const settingsByNode = Map.groupBy(settingRows, ({ nodeUuid }) => nodeUuid);
   const vifs = Map.groupBy(vifRows, ({ nodeUuid }) => nodeUuid);
   return {
     traits,
     vifs: new Map([...vifs].map(([uuid, each]) => [uuid, each.map(({ vifId }) => vifId)])),
     settings: (uuid: string) => new Map((settingsByNode.get(uuid) ?? []).map(({ name, value }) => [name, value])),
+    nameOf: (uuid: string): string => owners.get(uuid) ?? uuid,
     /** Its own, and those of others with an address of its document. */
     portsOf: (uuid: string, node: SiteNode): PortRow[] => [
       ...(portsByNode.get(uuid) ?? []),
@@ -134,9 +141,12 @@ export function whyNoLogin(node: SiteNode, credentials: ReadonlyMap<string, Cred
 function whyImpossible(
   node: SiteNode,
   { taken }: NodeChanges,
-  credentials: ReadonlyMap<string, Credential>,
+  {
+    credentials,
+    nameOf,
+  }: { readonly credentials: ReadonlyMap<string, Credential>; readonly nameOf: (uuid: string) => string },
 ): string | undefined {
   const [port] = taken;
-  if (port) return `port ${port.address} of its document belongs to node ${port.nodeUuid}`;
+  if (port) return `port ${port.address} of its document belongs to node ${nameOf(port.nodeUuid)}`;
   return whyNoLogin(node, credentials);
 }

@@ -184,11 +184,13 @@ export async function readReservations(
       uuid: allocations.uuid,
       state: allocations.state,
       nodeUuid: allocations.nodeUuid,
+      nodeName: nodes.name,
       actionId: allocations.actionId,
       lastError: allocations.lastError,
       waitingFor: allocations.waitingFor,
     })
     .from(allocations)
+    .leftJoin(nodes, eq(nodes.uuid, allocations.nodeUuid))
     .where(and(isNotNull(allocations.actionId), isAmong(wantedNode, nodeUuids)))
     // of several the newest, and before all the one that has its node
     .orderBy(sql`${allocations.nodeUuid} is not null`, allocations.id);

@@ -5,6 +5,7 @@ import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import { inItsName } from '#conductor/sites/nodes/own-name.ts';
 import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -66,7 +67,9 @@ async function relabelNode(
       findings.push(...what.map((field) => `changed ${field}`));
     } catch (error) {
       if (errorCode(error) === 'database_error') throw error;
-      errors.push(`change ${what.join(', ')}: ${errorChain(error)}`);
+      errors.push(
+        `change ${what.join(', ')}: ${inItsName(errorChain(error), { name: row.name ?? row.uuid, uuid: row.uuid })}`,
+      );
     }
   }
   if (errors.length > 0) return { state: 'failed', error: errors.join('; '), findings };

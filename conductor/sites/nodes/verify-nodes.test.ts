@@ -45,6 +45,18 @@ test('what differs is found by one and, as far as it is labels, changed by the o
   expect((await relabel()).get(node.name)).toMatchObject({ remark: 'it was so already' });
 });
 
+test('what can’t be changed of a deployed node is told with its name, not its UUID', async () => {
+  const node = newSiteNode();
+  const deploying = newAction();
+  for (const phase of ['prepare', 'deploy'] as const) await site.run([node], { action: deploying, phase });
+  const changed = siteOf([{ ...node, resourceClass: 'small' }]);
+  const reports = await relabelNodes(site.context(), { action, site: changed, names: [node.name] });
+  expect(reports.get(node.name)).toMatchObject({
+    state: 'failed',
+    error: expect.stringMatching(`^change resource_class: Node ${node.name} can not have resource_class changed`),
+  });
+});
+
 test('a BMC that does not answer is a fault', async () => {
   await putCredential(site.context(), 'bmc', { username: 'a', password: 'b' }, undefined);
   const driverInfo = { redfish_address: 'http://127.0.0.1:9' };

@@ -67,6 +67,7 @@ export const allocationStanding = (more: Partial<AllocationStanding> = {}): Allo
   uuid: instance,
   state: 'active',
   nodeUuid: 'node-1',
+  nodeName: 'n1',
   actionId: thisAction,
   lastError: null,
   waitingFor: null,
