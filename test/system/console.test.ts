@@ -30,20 +30,21 @@ afterAll(async () => {
   if (!isStopped) await conductor.close();
 });
 
-/** A node in a deploy whose step `tune_image` takes `stepMs`. */
-async function deployingNode(mac: string, stepMs: number): Promise<{ name: string; simulated: SimulatedNode }> {
+/** A node in a deploy amid the step `write_image`, which goes on until it is told to end. */
+async function deployingNode(mac: string): Promise<{ name: string; endStep: () => void }> {
   const simulated = await startSimulatedNode({
     conductorUrl: () => conductor.url,
     mac,
-    stepMs,
     deploySteps: { tune_image: 70 },
     openTerminal: createShellOpener('/bin/sh', environment),
   });
   nodes.push(simulated);
+  const { promise: until, resolve: endStep } = Promise.withResolvers<void>();
+  simulated.faults.slowStep = { step: 'write_image', until };
   const name = await enrolSimulatedNode(operator, simulated, `console-${mac.slice(-2)}`);
   await operator.provision(name, 'active');
   await runningStep(name, 'write_image');
-  return { name, simulated };
+  return { name, endStep };
 }
 
 async function runningStep(name: string, step: string): Promise<void> {
@@ -54,7 +55,7 @@ async function runningStep(name: string, step: string): Promise<void> {
       const steps = flow['steps'] as { step: string; state: string; in_band: boolean }[];
       return steps.some((each) => each.step === step && each.in_band && each.state !== 'pending') || undefined;
     },
-    { timeoutMs: 30_000, everyMs: 50 },
+    { timeoutMs: 60_000, everyMs: 50 },
   );
 }
 
@@ -79,7 +80,7 @@ async function consoleHistory(name: string): Promise<string[]> {
 describe('a shell in the ramdisk', () => {
   let name: string;
   beforeAll(async () => {
-    ({ name } = await deployingNode('52:54:00:c0:00:01', 300_000));
+    ({ name } = await deployingNode('52:54:00:c0:00:01'));
   });
   const open: ReturnType<typeof sit>[] = [];
   afterEach(async () => {
@@ -120,7 +121,7 @@ describe('a shell in the ramdisk', () => {
     expect(await seat.ended).toMatchObject({ code: 'command_failed', message: 'the shell ended with 3' });
     expect(seat.isRaw()).toBe(false);
     await waitUntil('the end to be recorded', async () => (await consoleHistory(name)).length === 2 || undefined, {
-      timeoutMs: 5000,
+      timeoutMs: 60_000,
       everyMs: 50,
     });
     expect(await consoleHistory(name)).toEqual([
@@ -147,7 +148,7 @@ describe('a shell in the ramdisk', () => {
     seat.type('\r~.');
     expect(await seat.ended).toBeUndefined();
     await waitUntil('the background job to be gone', () => Promise.resolve(isGone(pid) || undefined), {
-      timeoutMs: 10_000,
+      timeoutMs: 60_000,
       everyMs: 50,
     });
   });
@@ -163,14 +164,15 @@ describe('a shell in the ramdisk', () => {
 });
 
 test('it is closed when the flow moves on', async () => {
-  const { name } = await deployingNode('52:54:00:c0:00:02', 4000);
+  const { name, endStep } = await deployingNode('52:54:00:c0:00:02');
   const seat = sit(name);
   await seat.sees(/[#$] /);
+  endStep();
   expect(await seat.ended).toMatchObject({
     code: 'aborted',
     message: expect.stringMatching(/^the console was closed: step deploy\.\w+ (begins|has ended)$/) as unknown,
   });
-  await operator.waitForState(name, 'active', 60_000);
+  await operator.waitForState(name, 'active');
   const again = await sit(name).ended;
   expect(again).toMatchObject({ message: 'the node is not in the ramdisk: no agent has called in' });
 });
@@ -215,7 +217,7 @@ test.each([
 });
 
 test('it is closed, with the reason, when the conductor stops', async () => {
-  const { name } = await deployingNode('52:54:00:c0:00:03', 300_000);
+  const { name } = await deployingNode('52:54:00:c0:00:03');
   const seat = sit(name);
   await seat.sees(/[#$] /);
   isStopped = true;
