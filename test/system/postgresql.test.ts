@@ -5,7 +5,7 @@ import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
-import { createOperator, type Operator } from '#test/support/operator.ts';
+import { createOperator, isAtRest, type Operator } from '#test/support/operator.ts';
 import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
 import { openSilenceableWay } from '#test/support/silenceable-way.ts';
 
@@ -56,6 +56,8 @@ test('nodes deploy side by side with two conductors on one database', async () =
 test('operators who change one node at once, beside conductors at work, wait for each other and never lock up', async () => {
   await operator.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'pg-busy', automated_clean: false });
   let asked = 0;
+  // 409 is tried again, as clients do: a conductor is at the node for moments, and some are long on a busy machine
+  const until = performance.now() + 120_000;
   const ask = async (method: string, path: string, body?: unknown): Promise<number> => {
     // each by turns through one of the two conductors
     const answer = await fetch(`${(asked += 1) % 2 === 0 ? first.url : second.url}/v1/nodes/pg-busy${path}`, {
@@ -63,7 +65,8 @@ test('operators who change one node at once, beside conductors at work, wait for
       headers: { 'X-OpenStack-Ironic-API-Version': '1.96', 'Content-Type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return answer.status;
+    await answer.text();
+    return answer.status === 409 && performance.now() < until ? ask(method, path, body) : answer.status;
   };
   const statuses: number[] = [];
   for (let round = 0; round < 8; round += 1) {
@@ -79,10 +82,14 @@ test('operators who change one node at once, beside conductors at work, wait for
       ])),
     );
   }
-  // a deadlock would be a 500; a state that forbids it, a 400; a conductor at work, a 409
-  expect([...new Set(statuses)].filter((status) => ![200, 202, 204, 400, 409].includes(status))).toEqual([]);
+  // a deadlock would be a 500; a state that forbids it, a 400
+  expect([...new Set(statuses)].filter((status) => ![200, 202, 204, 400].includes(status))).toEqual([]);
   expect(`${first.log()}${second.log()}`).not.toContain('deadlock');
   expect(statuses.filter((status) => status < 300).length).toBeGreaterThan(statuses.length / 2);
+  await operator.call('DELETE', '/v1/nodes/pg-busy/maintenance');
+  await waitUntil('the node to rest', async () => isAtRest(await operator.node('pg-busy')) || undefined, {
+    timeoutMs: 60_000,
+  });
 });
 
 test('a deploy whose conductor is killed goes on with the other within the lease', async () => {
@@ -94,8 +101,14 @@ test('a deploy whose conductor is killed goes on with the other within the lease
   const name = await enrolSimulatedNode(operator, machine, 'pg-heir');
   await first.kill('SIGTERM');
   await first.start({ BATON_CRASH_AT_CHECKPOINT: '2' });
-  await createOperator(first.url).provision(name, 'active');
-  expect(await first.exited()).toBe(137);
+  // or it might be the other that takes up the deploy, and not the one that is to die of it
+  process.kill(second.pid(), 'SIGSTOP');
+  try {
+    await createOperator(first.url).provision(name, 'active');
+    expect(await first.exited()).toBe(137);
+  } finally {
+    process.kill(second.pid(), 'SIGCONT');
+  }
 
   await operator.waitForState(name, 'active', 60_000);
 
@@ -104,7 +117,7 @@ test('a deploy whose conductor is killed goes on with the other within the lease
 
 test('a server that is suddenly silent keeps no connection of the pool', async () => {
   const way = await openSilenceableWay(server.url);
-  const database = await openDatabase({ url: way.url, dataDirectory: '', answerSeconds: 1 });
+  const database = await openDatabase({ url: way.url, dataDirectory: '', answerSeconds: 6 });
   try {
     const ask = () => database.db.execute(sql`select 1`);
     await Promise.all(Array.from({ length: 10 }, ask));
