@@ -71,7 +71,7 @@ export async function bootBareMachine(
   const post = commandPoster(port, dispatcher);
   const up = conductor.requests(/^\/v1\/heartbeat\//, 1).then(() => 'up');
   const ended = qemu.exited.then((code) => `QEMU ended with ${code}: ${errors}`);
-  const silent = waitUntil('the agent', () => undefined, { timeoutMs: 300_000 }).catch(() => lastLines());
+  const silent = waitUntil('the agent', () => undefined, { timeoutMs: 12 * 60_000 }).catch(() => lastLines());
   const outcome = await Promise.race([up, ended, silent]);
   if (outcome !== 'up') {
     await kill();
@@ -116,7 +116,7 @@ function commandPoster(
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ name, params }),
       dispatcher,
-      signal: AbortSignal.timeout(280_000),
+      signal: AbortSignal.timeout(12 * 60_000),
     });
     return (await answer.json()) as Answer;
   };

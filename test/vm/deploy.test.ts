@@ -56,7 +56,7 @@ test('an undeployed machine is off, without its partition table, and available a
   await lab.api.call('PATCH', `/v1/nodes/${node.name}`, [{ op: 'replace', path: '/automated_clean', value: true }]);
   await provision(lab, node, 'deleted');
   try {
-    const view = await waitForState(lab, node, 'available', 300_000);
+    const view = await waitForState(lab, node, 'available', 14 * 60_000);
     expect(view.instance_uuid).toBeNull();
   } catch (error) {
     say(labDiagnostics(lab, 60));

@@ -34,7 +34,7 @@ test('is inspected: inventory, properties, and the switch port that it is at', a
     await waitForState(running, node, 'manageable');
 
     await provision(running, node, 'inspect');
-    await waitForState(running, node, 'manageable', 8 * 60_000);
+    await waitForState(running, node, 'manageable', 14 * 60_000);
   } catch (error) {
     process.stdout.write(`${labDiagnostics(running, 60)}\n`);
     throw error;

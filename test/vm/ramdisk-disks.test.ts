@@ -17,7 +17,7 @@ const machines: readonly (LabNodeOptions & { readonly name: string; readonly dis
   },
   { name: 'node1', firmware: 'bios', bmc: 'ipmi', memoryMib: 768, disks: [{ bus: 'sata', gib: 2 }], disk: 'sda 2G' },
 ];
-const bootLimitMs = 6 * 60_000;
+const bootLimitMs = 14 * 60_000;
 
 let lab: Lab | undefined;
 

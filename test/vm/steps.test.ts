@@ -23,7 +23,7 @@ import { say } from '#test/support/say.ts';
 /** A machine whose deploy fails at a step, and which is then deployed with a step that asks for a reboot. */
 const words = 'the firmware of the left fan is too old';
 const instanceUuid = randomUUID();
-const failLimitMs = 8 * 60_000;
+const failLimitMs = 14 * 60_000;
 const scriptStep = (step: string, priority: number, args = {}) => ({ interface: 'deploy', step, priority, args });
 
 let lab: Lab | undefined;
