@@ -26,7 +26,7 @@ beforeAll(async () => {
   operator = createSiteOperator(conductor.url);
   await clusters.commit(conductor.url, plainStrategy);
   await end(await operator.createAction('deploy_site'));
-}, 120_000);
+});
 afterAll(async () => {
   await conductor?.close();
   await clusters?.close();
@@ -41,7 +41,7 @@ const untilDoing = (id: string, pattern: RegExp) =>
   waitUntil(
     `${name} to be ${pattern}`,
     async () => pattern.test((await operator.actionNodes(id))[0]?.doing ?? '') || undefined,
-    { timeoutMs: 60_000, everyMs: 20 },
+    { timeoutMs: 120_000, everyMs: 20 },
   );
 
 /** A redeploy that rests between the decommission of its node and the release. */
@@ -71,7 +71,7 @@ test('nothing in between, it leaves its clusters once', async () => {
   const id = await operator.createAction('redeploy_server', parameters);
   await end(id);
   expect(await flowsOf(id)).toEqual(once);
-}, 120_000);
+});
 
 test('put back while the action is paused, it is drained once more before it is released', async () => {
   const id = await redeployUntilDecommissioned();
@@ -82,7 +82,7 @@ test('put back while the action is paused, it is drained once more before it is 
   expect(await flowsOf(id)).toEqual(['decommission', ...once]);
   expect(evictions()).toBe(sofar + 1);
   expect(clusters.members()).toEqual(['elsewhere']);
-}, 120_000);
+});
 
 test('left as it was, with its kubelet stopped, it goes on after a pause', async () => {
   const id = await redeployUntilDecommissioned();
@@ -91,7 +91,7 @@ test('left as it was, with its kubelet stopped, it goes on after a pause', async
   await end(id);
   expect(await flowsOf(id)).toEqual(['decommission', ...once]);
   expect(clusters.small.node(name)).toBeUndefined();
-}, 120_000);
+});
 
 test('removed from the cluster by hand meanwhile, it goes on after a pause', async () => {
   const id = await redeployUntilDecommissioned();
@@ -100,7 +100,7 @@ test('removed from the cluster by hand meanwhile, it goes on after a pause', asy
   await operator.control(id, 'unpause');
   await end(id);
   expect(await flowsOf(id)).toEqual(['decommission', ...once]);
-}, 120_000);
+});
 
 test('stopped after that pause it is kept as it is, and drained by the next action once it was put back', async () => {
   const first = await redeployUntilDecommissioned();
@@ -114,4 +114,4 @@ test('stopped after that pause it is kept as it is, and drained by the next acti
   await end(id);
   expect(await flowsOf(id)).toEqual(once);
   expect(evictions()).toBe(sofar + 1);
-}, 120_000);
+});

@@ -156,10 +156,10 @@ async function storeCredential(): Promise<void> {
   expect(await ask('PUT', path, { username: 'admin', password: words.credential })).toBe(200);
 }
 
-const waitFor = (state: string) => operator.waitForState('redfish', state, 20_000);
+const waitFor = (state: string) => operator.waitForState('redfish', state);
 
 describe('words that nobody may see', () => {
-  test('are used, and repeated by BMCs and agents that fail', { timeout: 60_000 }, async () => {
+  test('are used, and repeated by BMCs and agents that fail', async () => {
     await enrolAll();
     await storeCredential();
     const steps = [biosStep(words.bios), tellingStep];
@@ -186,7 +186,7 @@ describe('words that nobody may see', () => {
     // with the template's argument it works; the rescuer's password is a hash from then on
     await ask('PUT', '/v1/nodes/redfish/states/provision', { target: 'rebuild' });
     await waitUntil('the agent', async () => (machine.state().runs === 'ramdisk' ? true : undefined), {
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       everyMs: 20,
     });
     dumps.push(...(await dumpDatabase(conductor.context().db)));
@@ -200,7 +200,7 @@ describe('words that nobody may see', () => {
       const echo = { error: { message: `login with ${words.otherBmc} failed` } };
       machine.bmc.inject({ method: 'POST', path: /Sessions/, status: 401, body: echo, times: 9 });
       await ask('PUT', `/v1/nodes/${name}/states/provision`, { target: 'manage' });
-      const node = await operator.waitForState(name, 'enroll', 20_000);
+      const node = await operator.waitForState(name, 'enroll');
       expect(node['last_error']).toMatch(/\*{6}/);
       await ask('PUT', `/v1/nodes/${name}/states/power`, { target: 'power on' });
       await ask('GET', `/v1/nodes/${name}/management/boot_device`);
@@ -230,7 +230,7 @@ describe('words that nobody may see', () => {
     expect(found(answers)).toEqual([]);
   });
 
-  test('no answer has one', { timeout: 30_000 }, async () => {
+  test('no answer has one', async () => {
     await askEverything();
     expect(answers.length).toBeGreaterThan(100);
     expect(answers.filter((answer) => answer.includes('******')).length).toBeGreaterThan(10);
@@ -311,7 +311,9 @@ describe('rows of an earlier Baton, and of an older key', () => {
     expect(answers.at(-1)).toContain(`${place} is sealed with key `);
     expect(await ask('PUT', '/v1/nodes/ipmi/states/power', { target: 'power on' })).toBe(400);
     expect(answers.at(-1)).toContain('which is not among the conductor');
+    const before = lines.length;
     await sealStoredSecrets({ ...conductor.context(), secrets: testSecrets });
-    expect(lines.at(-1)).toMatch(/"level":40.*secrets without their key/);
+    // among what the conductor itself logs
+    expect(lines.slice(before)).toContainEqual(expect.stringMatching(/"level":40.*secrets without their key/));
   });
 });
