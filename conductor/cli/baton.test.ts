@@ -17,5 +17,8 @@ test('by a link to a link the launcher finds its own Node.js and the sources', a
   for (const name of ['baton', 'other']) {
     const { stdout } = await run(join(folder, name), ['site', 'tag', '--help'], { timeoutMs: 60_000 });
     expect(stdout).toContain('usage: baton site tag REVISION TAG');
+    // run ends badly for any exit code but 0
+    const version = await run(join(folder, name), ['--version'], { cwd: '/', timeoutMs: 60_000 });
+    expect(version.stdout).toMatch(/^baton \d+\.\d+\.\d+\n$/);
   }
 });

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { beforeEach, expect, test } from 'vitest';
 import { commands, usage } from '#conductor/cli/commands.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
@@ -87,6 +88,13 @@ test('every command explains itself, and groups list their commands', async () =
   expect(usageLine(commands.find(({ words }) => words === 'etcd-health') ?? commands[0]!)).toBe(
     'baton etcd-health --design REVISION',
   );
+});
+
+test('--version is that of package.json, without a conductor', async () => {
+  const manifest = JSON.parse(await readFile('package.json', 'utf8')) as { readonly version: string };
+  await seat.run('--version');
+  expect(seat.output).toBe(`baton ${manifest.version}\n`);
+  expect(seat.calls).toEqual([]);
 });
 
 test('bad usage is answered with what would be right', async () => {

@@ -28,6 +28,7 @@ import { stateCommands } from '#conductor/cli/state-commands.ts';
 import { teardownCommands } from '#conductor/cli/teardown-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
 import { tokenCommands } from '#conductor/cli/token-commands.ts';
+import { versionCommand } from '#conductor/cli/version-command.ts';
 import { webhookCommands } from '#conductor/cli/webhook-commands.ts';
 import { wrapPieces, wrapRows } from '#conductor/cli/wrap-text.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -82,6 +83,7 @@ export const commands: readonly Command[] = [
   ...webhookCommands,
   settings,
   completion,
+  versionCommand,
 ];
 
 /** All commands, or those that begin with these words, for a screen of so many columns. */
