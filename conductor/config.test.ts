@@ -70,5 +70,8 @@ test('reads the priorities of cleaning steps; a step may take as long as its age
 
 test('what the command line and nobody else reads is left alone; a misspelt setting is not', () => {
   expect(readConfig({ BATON_URL: 'http://127.0.0.1:6385', BATON_TOKEN_FILE: '/x' }).port).toBe(6385);
-  expect(() => readConfig({ BATON_AGENT_NETWROKS: '10.0.0.0/8' })).toThrow('BATON_AGENT_NETWROKS: no such setting');
+  expect(() => readConfig({ BATON_AGENT_NETWROKS: '10.0.0.0/8' })).toThrow(
+    'BATON_AGENT_NETWROKS: no such setting; did you mean BATON_AGENT_NETWORKS?',
+  );
+  expect(() => readConfig({ BATON_COLOUR: 'red' })).toThrow(/BATON_COLOUR: no such setting$/);
 });

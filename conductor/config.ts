@@ -23,6 +23,7 @@ import { Environment } from '#conductor/environment.ts';
 import { keyFileProblems } from '#conductor/secrets/key-file.ts';
 import { readWebhookConfig, type WebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { didYouMean } from '#shared/nearest-word.ts';
 
 export interface ConductorConfig extends ConductorSettings {
   readonly host: string;
@@ -102,7 +103,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     .filter((name) => name.startsWith('BATON_') && !clientSettings.has(name) && !(name in Environment.shape));
   const problems = [
     ...describeSettingProblems(parsed.error?.issues ?? [], Environment.shape, environment),
-    ...unknown.map((name) => `${name}: no such setting`),
+    ...unknown.map((name) => `${name}: no such setting${didYouMean(name, Object.keys(Environment.shape))}`),
     ...(parsed.success
       ? [
           ...publicUrlProblems(parsed.data),

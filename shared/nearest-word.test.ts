@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nearestWord } from '#shared/nearest-word.ts';
+import { didYouMean, nearestWord } from '#shared/nearest-word.ts';
 
 test.each([
   ['contorl-nodes', 'control-nodes'],
@@ -18,4 +18,9 @@ test('dashes and underscores are one', () => {
 
 test('of two, the nearer', () => {
   expect(nearestWord('rack-11', ['rack-1x2', 'rack-1'])).toBe('rack-1');
+});
+
+test('what refuses a word asks for the one that was meant, if any', () => {
+  expect(didYouMean('nmae', ['name', 'uuid'])).toBe('; did you mean name?');
+  expect(didYouMean('colour', ['name', 'uuid'])).toBe('');
 });

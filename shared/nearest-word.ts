@@ -12,6 +12,12 @@ export function nearestWord(given: string, words: Iterable<string>): string | un
   return nearest;
 }
 
+/** `; did you mean X?`, behind what refuses a word; empty where none is near. Pure. */
+export function didYouMean(given: string, words: Iterable<string>): string {
+  const meant = nearestWord(given, words);
+  return meant === undefined ? '' : `; did you mean ${meant}?`;
+}
+
 /** Letters to put in, take away, replace or swap with their neighbour (optimal string alignment). */
 export function editDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];

@@ -207,3 +207,11 @@ describe('other verbs', () => {
     await expect(seat.run('site', 'groups', '--format', 'png')).rejects.toThrow('text, dot, mermaid');
   });
 });
+
+test('a group that the action has not is told, with the one that was meant; one without nodes is empty', async () => {
+  const seat = createRecordingSeat((request) => (request.includes('/nodes') ? { nodes: [] } : json(ntpFailed)));
+  await expect(seat.run('action', 'nodes', id, '--group', 'ntp-nod')).rejects.toThrow(
+    '--group: the action has no group ntp-nod; did you mean ntp-node?; it has monitoring-nodes, ntp-node, control-nodes',
+  );
+  expect(await seat.run('action', 'nodes', id, '--group', 'ntp-node')).toMatch(/^name +status/);
+});

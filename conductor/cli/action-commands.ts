@@ -17,6 +17,9 @@ import { renderAction } from '#conductor/cli/render-action.ts';
 import { renderActionReport } from '#conductor/cli/render-action-report.ts';
 import { actionsPath, getAction, listActionNodes } from '#conductor/cli/watch-action.ts';
 import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/name-some.ts';
+import { didYouMean } from '#shared/nearest-word.ts';
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
   const limit = numberOption(input, 'limit');
@@ -66,6 +69,8 @@ async function nodes(context: CommandContext, input: CommandInput): Promise<void
   });
   const query = [...wishes, ...(flagOption(input, 'working') ? ['working=true'] : [])].join('&');
   const rows = await listActionNodes(context.client, id, query === '' ? '' : `?${query}`);
+  const group = textOption(input, 'group');
+  if (rows.length === 0 && group !== undefined) await requireGroup(context, id, group);
   const cells = rows.map((row) => [
     row.name,
     standingOf(row),
@@ -77,6 +82,15 @@ async function nodes(context: CommandContext, input: CommandInput): Promise<void
     json: rows,
     text: tableFor(context.screen, [['name', 'status', 'phase', 'group', 'doing, or why'], ...cells]),
   });
+}
+
+/** To the API a group that is none has no nodes. */
+async function requireGroup({ client }: CommandContext, id: string, group: string): Promise<void> {
+  const { groups = [] } = await getAction(client, id, 0);
+  const names = groups.map(({ name }) => name);
+  if (names.includes(group)) return;
+  const there = names.length === 0 ? 'it has none' : `it has ${nameSome(names, 10)}`;
+  throw new AppError('not_found', `--group: the action has no group ${group}${didYouMean(group, names)}; ${there}`);
 }
 
 async function watch(context: CommandContext, input: CommandInput): Promise<void> {

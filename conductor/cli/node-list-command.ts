@@ -9,7 +9,10 @@ import {
 } from '#conductor/cli/command.ts';
 import { listAll } from '#conductor/cli/list-all.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
-import { isNodeField, type NodeField } from '#conductor/nodes/node-fields.ts';
+import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
+import { didYouMean, nearestWord } from '#shared/nearest-word.ts';
+
+const nodeFields = Object.keys(nodeFieldVersions);
 
 const byDefault: readonly NodeField[] = [
   'uuid',
@@ -39,7 +42,9 @@ function readColumns(input: CommandInput): NodeField[] {
   const text = textOption(input, 'columns');
   const names = text === undefined ? [...byDefault] : text.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !isNodeField(name));
-  if (unknown.length > 0) throw usageError(`--columns: a node has no field ${unknown.join(', ')}`);
+  if (unknown[0] !== undefined) {
+    throw usageError(`--columns: a node has no field ${unknown.join(', ')}${didYouMean(unknown[0], nodeFields)}`);
+  }
   return names.filter(isNodeField);
 }
 
@@ -49,13 +54,18 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
   if (sort && (sort.length > 2 || !['asc', 'desc', undefined].includes(sort[1]))) {
     throw usageError('--sort: it must be FIELD, FIELD:asc or FIELD:desc');
   }
+  const [key] = sort ?? [];
+  // what else the conductor sorts by it knows itself; this is a slip of the hand
+  if (key !== undefined && !isNodeField(key) && nearestWord(key, nodeFields) !== undefined) {
+    throw usageError(`--sort: a node has no field ${key}${didYouMean(key, nodeFields)}`);
+  }
   const query: Record<string, string | undefined> = {
     // pages go on behind the last one's uuid
     fields: [...new Set(['uuid', ...columns])].join(','),
-    sort_key: sort?.[0],
+    sort_key: key,
     sort_dir: sort?.[1],
   };
-  for (const [name, { query: key }] of Object.entries(filters)) query[key] = textOption(input, name);
+  for (const [name, { query: filter }] of Object.entries(filters)) query[filter] = textOption(input, name);
   const most = numberOption(input, 'limit');
   const nodes = await listAll(context.client, { path: '/v1/nodes', key: 'nodes' }, query, most);
   const rows = nodes.map((node) => columns.map((name) => cell(node[name])));

@@ -35,6 +35,9 @@ test('node list filters, sorts, chooses columns and goes through all pages', asy
   expect(seat.calls.at(-1)?.[0]).toContain('limit=5');
   await expect(seat.run('node', 'list', '--columns', 'colour')).rejects.toThrow('a node has no field colour');
   await expect(seat.run('node', 'list', '--sort', 'name:up')).rejects.toThrow('it must be FIELD');
+  const slip = 'a node has no field provision_stat; did you mean provision_state?';
+  await expect(seat.run('node', 'list', '--sort', 'provision_stat:desc')).rejects.toThrow(`--sort: ${slip}`);
+  await expect(seat.run('node', 'list', '--columns', 'name,provision_stat')).rejects.toThrow(`--columns: ${slip}`);
 });
 
 test('documents come as JSON or YAML', async () => {
