@@ -30,8 +30,15 @@ afterAll(async () => {
   if (!isStopped) await conductor.close();
 });
 
-/** A node in a deploy amid the step `write_image`, which goes on until it is told to end. */
-async function deployingNode(mac: string): Promise<{ name: string; endStep: () => void }> {
+interface DeployingNode {
+  readonly name: string;
+  /** `write_image` ends; `tune_image` begins. */
+  readonly endWriting: () => void;
+  readonly endTuning: () => void;
+}
+
+/** A node in a deploy amid the step `write_image`; it and the next go on until they are told to end. */
+async function deployingNode(mac: string): Promise<DeployingNode> {
   const simulated = await startSimulatedNode({
     conductorUrl: () => conductor.url,
     mac,
@@ -39,12 +46,16 @@ async function deployingNode(mac: string): Promise<{ name: string; endStep: () =
     openTerminal: createShellOpener('/bin/sh', environment),
   });
   nodes.push(simulated);
-  const { promise: until, resolve: endStep } = Promise.withResolvers<void>();
-  simulated.faults.slowStep = { step: 'write_image', until };
+  const { promise: written, resolve: endWriting } = Promise.withResolvers<void>();
+  const { promise: tuned, resolve: endTuning } = Promise.withResolvers<void>();
+  const tuneNext = (): void => {
+    simulated.faults.slowStep = { step: 'tune_image', until: tuned };
+  };
+  simulated.faults.slowStep = { step: 'write_image', until: written.then(tuneNext) };
   const name = await enrolSimulatedNode(operator, simulated, `console-${mac.slice(-2)}`);
   await operator.provision(name, 'active');
   await runningStep(name, 'write_image');
-  return { name, endStep };
+  return { name, endWriting, endTuning };
 }
 
 async function runningStep(name: string, step: string): Promise<void> {
@@ -164,14 +175,15 @@ describe('a shell in the ramdisk', () => {
 });
 
 test('it is closed when the flow moves on', async () => {
-  const { name, endStep } = await deployingNode('52:54:00:c0:00:02');
+  const { name, endWriting, endTuning } = await deployingNode('52:54:00:c0:00:02');
   const seat = sit(name);
   await seat.sees(/[#$] /);
-  endStep();
+  endWriting();
   expect(await seat.ended).toMatchObject({
     code: 'aborted',
     message: expect.stringMatching(/^the console was closed: step deploy\.\w+ (begins|has ended)$/) as unknown,
   });
+  endTuning();
   await operator.waitForState(name, 'active');
   const again = await sit(name).ended;
   expect(again).toMatchObject({ message: 'the node is not in the ramdisk: no agent has called in' });
