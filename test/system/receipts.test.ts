@@ -63,7 +63,12 @@ async function deploy(): Promise<void> {
 
 /** As a program of its own, which no setting leads to a conductor. */
 const baton = (args: readonly string[], url = 'http://127.0.0.1:9') =>
-  run(process.execPath, [main, ...args], { env: { BATON_URL: url }, cwd: directory, okExitCodes: [0, 1, 2] });
+  run(process.execPath, [main, ...args], {
+    env: { BATON_URL: url },
+    cwd: directory,
+    okExitCodes: [0, 1, 2],
+    timeoutMs: 300_000,
+  });
 
 test('a wipe is signed once, though the conductor dies at every third checkpoint', async () => {
   await deploy();
@@ -94,7 +99,7 @@ test('a wipe without proof has no receipt, and its node is not available', async
   await waitUntil(
     'the wipe to fail',
     async () => (await operator.node(name))['provision_state'] === 'clean failed' || undefined,
-    { timeoutMs: 60_000, everyMs: 100 },
+    { timeoutMs: 120_000, everyMs: 100 },
   );
   delete machine.faults.provesNoErase;
   expect(await receipts()).toHaveLength(before);
@@ -128,7 +133,10 @@ test('receipts outlive their node, and are verified by baton and by openssl, off
   });
 
   const text = await readFile(join(directory, 'receipt.json'), 'utf8');
-  await writeFile(join(directory, 'receipt.json'), text.replace(/"payload":"(.{200})./, '"payload":"$1A'));
+  await writeFile(
+    join(directory, 'receipt.json'),
+    text.replace(/("payload":".{200})(.)/, (_, head: string, at: string) => `${head}${at === 'A' ? 'B' : 'A'}`),
+  );
   const changed = await baton(['receipt', 'verify', 'receipt.json', '--key', 'key.pem']);
   expect([changed.exitCode, changed.stdout, changed.stderr]).toEqual([1, '', expect.stringContaining('NOT verified')]);
   await expect(run('sh', ['-eu', '-c', openssl], { cwd: directory })).rejects.toThrow('exited with');
