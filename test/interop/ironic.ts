@@ -65,7 +65,7 @@ export async function startIronic(site: LabSite, tree: string): Promise<Ironic> 
       await page.body.dump();
       return drivers.length > 0 && page.statusCode === 200 ? 'serves' : undefined;
     },
-    { timeoutMs: 90_000, signal: site.closing },
+    { timeoutMs: 300_000, signal: site.closing },
   ).then((outcome) => {
     if (outcome === 'ended') throw new AppError('command_failed', `Ironic ended at its start, see ${ironic.logFile}`);
   });

@@ -55,9 +55,9 @@ test('a direct deploy with a config drive boots', async () => {
         meta_data: { uuid: instanceUuid, instance_uuid: instanceUuid, hostname: hostName, name: hostName },
       },
     });
-    await rest('active', 480_000);
+    await rest('active', 14 * 60_000);
     say(`active after ${seconds(started)}`);
-    const beacon = await waitForBeacon(site, node, 240_000);
+    const beacon = await waitForBeacon(site, node, 8 * 60_000);
     say(`its own system answers after ${seconds(started)}`);
     expect(beacon).toMatchObject({ hostname: hostName, instanceUuid });
   } catch (error) {
@@ -80,9 +80,9 @@ async function enrol(instanceInfo: object): Promise<void> {
   });
   await ironic.api.call('POST', '/v1/ports', { node_uuid: created.uuid, address: node.machine.mac });
   await provision('manage');
-  await rest('manageable', 60_000);
+  await rest('manageable', 180_000);
   await provision('provide');
-  await rest('available', 60_000);
+  await rest('available', 180_000);
 }
 
 function plugInto(vlan: number): Promise<string> {

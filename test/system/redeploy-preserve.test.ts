@@ -32,7 +32,7 @@ afterAll(async () => {
 
 async function act(name: ActionName, parameters: Record<string, unknown> = {}): Promise<string> {
   const id = await operator.createAction(name, parameters);
-  return (await operator.waitForEnd(id, 120_000)).action_lifecycle;
+  return (await operator.waitForEnd(id, 300_000)).action_lifecycle;
 }
 
 const machine = () => {
@@ -70,7 +70,7 @@ test('a preserving redeploy fails to deploy, update_site tears that down and dep
   expect(wipes()).toHaveLength(1);
   expect(wipes()[0]).not.toContain('DATA-1');
   expect(await ironic.node('n1')).toMatchObject({ provision_state: 'active' });
-}, 240_000);
+});
 
 test('redeployed without preserving, all of it is wiped', async () => {
   expect(await act('redeploy_server', { target_nodes: ['n1'] })).toBe('Complete');
@@ -78,4 +78,4 @@ test('redeployed without preserving, all of it is wiped', async () => {
   // no other cleaning between the wipe and the deploy
   const last = machine().stepTimes.findLastIndex(({ step }) => step === 'erase_devices');
   expect(writersSince(last).map(([step]) => step)).not.toContain('erase_devices_metadata');
-}, 240_000);
+});

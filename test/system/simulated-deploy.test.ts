@@ -131,7 +131,7 @@ test('an operator’s undeploy while a deploy waits ends it', async () => {
   machine.faults.bootsNothing = true;
   await operator.provision(name, 'active');
   await expect
-    .poll(async () => (await operator.node(name))['provision_state'], { timeout: 20_000 })
+    .poll(async () => (await operator.node(name))['provision_state'], { timeout: 60_000 })
     .toBe('wait call-back');
   const waiting = (await steps()).find((step) => step.state === 'waiting');
   expect(waiting).toMatchObject({ step: 'deploy', waiting_for: 'first heartbeat of the ramdisk' });
@@ -146,7 +146,7 @@ test('an operator’s abort ends in deploy failed, machine off', async () => {
   machine.faults.bootsNothing = true;
   await operator.provision(name, 'active');
   await expect
-    .poll(async () => (await operator.node(name))['provision_state'], { timeout: 20_000 })
+    .poll(async () => (await operator.node(name))['provision_state'], { timeout: 60_000 })
     .toBe('wait call-back');
 
   await operator.provision(name, 'abort');

@@ -20,7 +20,7 @@ import { startWebhookReceiver } from '#test/support/webhook-receiver.ts';
 
 const perNode = 10;
 
-test('each event is delivered by one of two conductors, those of a node in order', { timeout: 120_000 }, async () => {
+test('each event is delivered by one of two conductors, those of a node in order', async () => {
   const server = await startPostgresql();
   const receiver = await startWebhookReceiver();
   const secrets = createSecrets([randomBytes(32)]);
@@ -60,7 +60,7 @@ test('each event is delivered by one of two conductors, those of a node in order
     await first.db.transaction((tx) => tellWebhooksOfAllocations(tx, uuids));
 
     const all = uuids.length * perNode;
-    await expect.poll(() => receiver.events.length, { timeout: 30_000 }).toBeGreaterThanOrEqual(all);
+    await expect.poll(() => receiver.events.length, { timeout: 120_000 }).toBeGreaterThanOrEqual(all);
     expect(receiver.events).toHaveLength(all);
     for (const uuid of uuids) {
       const numbers = receiver.events.filter(({ node }) => node?.uuid === uuid).map(({ data }) => data['number']);
@@ -68,7 +68,7 @@ test('each event is delivered by one of two conductors, those of a node in order
     }
     const delivered = () =>
       listDeliveries(first.db, webhook.uuid, { state: 'delivered', before: undefined, limit: 999 });
-    await expect.poll(async () => (await delivered()).length).toBe(all);
+    await expect.poll(async () => (await delivered()).length, { timeout: 60_000 }).toBe(all);
 
     const [one, two] = await Promise.all([first, second].map(async (each) => parseMetrics(await scrape(each))));
     const count = (samples: typeof one) => samples?.get('baton_webhook_deliveries_total{outcome="delivered"}') ?? 0;

@@ -77,7 +77,7 @@ test('what a wipe has preserved outlives a deploy that fails, and the cleaning a
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
   await operator.provision(name, 'active');
   await operator.waitForState(name, 'active', 60_000);
-}, 180_000);
+});
 
 test('a wipe that has failed never ends in available: providing the node wipes it', async () => {
   machine.faults.provesNoErase = true;
