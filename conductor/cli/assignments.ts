@@ -46,7 +46,7 @@ function bareSecrets(assignment: Assignment): string[] {
 
 function warnOfSecret(name: string): string {
   return (
-    `${name}: it stands among the arguments, where every user of this machine can read it, and in the shell’s history; ` +
+    `${name}: it stands among the arguments, where every user of this machine can read it, and in the shell's history; ` +
     `${name}=@FILE takes it from a file, ${name}=@- from standard input`
   );
 }
