@@ -61,4 +61,4 @@ async function main(): Promise<void> {
   process.exit();
 }
 
-await main();
+void main();

@@ -5,9 +5,8 @@ import { paths } from '#image-build/paths.ts';
 import { customManagersPlugin } from '#image-build/ramdisk/custom-managers.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** CommonJS packages in an ES module bundle call `require` for Node's own modules. */
-const banner =
-  "import { createRequire as batonCreateRequire } from 'node:module'; const require = batonCreateRequire(import.meta.url);";
+/** What Node itself puts around a CommonJS module, for `start-agent.cjs`, which runs it from bytecode. */
+const wrapper = { start: '(function (exports, require, module, __filename, __dirname) {', end: '})' };
 
 export interface AgentBundle {
   readonly code: Uint8Array;
@@ -17,7 +16,8 @@ export interface AgentBundle {
 }
 
 /**
- * The agent with all it imports as one ES module; a native addon is no part of it and must lie beside it.
+ * The agent with all it imports as one CommonJS module, as an expression that is its function; a native addon is no part of
+ * it and must lie beside it. (For ES modules there is no bytecode, and Node links all of its own modules that they import.)
  * @param customManagers absolute paths of modules of hardware managers
  * @throws AppError `internal` when it can't be bundled, for instance for a native addon, which no single file can hold
  */
@@ -28,7 +28,7 @@ export async function bundleAgent(entry: string, customManagers: readonly string
       absWorkingDir: paths.repository,
       bundle: true,
       write: false,
-      format: 'esm',
+      format: 'cjs',
       platform: 'node',
       target: 'node24',
       minify: true,
@@ -37,7 +37,8 @@ export async function bundleAgent(entry: string, customManagers: readonly string
       metafile: true,
       nodePaths: [join(paths.repository, 'node_modules')],
       plugins: [customManagersPlugin(customManagers)],
-      banner: { js: banner },
+      banner: { js: wrapper.start },
+      footer: { js: wrapper.end },
       logLevel: 'silent',
     });
     const [output] = result.outputFiles;

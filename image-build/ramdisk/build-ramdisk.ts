@@ -103,7 +103,7 @@ async function collectInputs(context: BuildContext, tree: PackageTree, agent: Ag
 async function baseKey(inputs: ManifestInputs): Promise<string> {
   const recipe = await sourceHash(
     import.meta.dirname,
-    /^overlay\/|^agent-bundle|^build-ramdisk|^custom-managers|^licenses|^stage-agent/,
+    /^overlay\/|^agent-bundle|^build-ramdisk|^compile-agent|^custom-managers|^licenses|^stage-agent/,
   );
   const { packages, host_packages: host, node_sha256: node } = inputs;
   return hashOf({ packages, host, node, recipe });
@@ -144,7 +144,7 @@ async function agentLayer(
   { output, extra }: { readonly output: string; readonly extra: readonly string[] },
 ): Promise<Layer> {
   const stage = join(paths.cache, `agent-${basename(output)}`);
-  await stageAgent(agent, stage, extra);
+  await stageAgent(context, agent, stage, extra);
   const layer = await packLayer(context, stage, `${stage}.cpio.zst`);
   await rm(stage, { recursive: true });
   return layer;

@@ -2,8 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { paths } from '#image-build/paths.ts';
 import { bundleAgent } from '#image-build/ramdisk/agent-bundle.ts';
 import { listCustomManagers } from '#image-build/ramdisk/custom-managers.ts';
+import { stageAgent } from '#image-build/ramdisk/stage-agent.ts';
 import { run } from '#shared/process/run.ts';
 
 /** Outside the repository, as an operator's own directory is. */
@@ -29,8 +31,8 @@ const entry = `
 import { customModules } from '#agent/custom/custom-modules.ts';
 import { loadCustomHardware } from '#agent/custom/load-custom-hardware.ts';
 const run = () => Promise.reject(new Error('no programs'));
-const { managers, problems } = await loadCustomHardware({ modules: customModules, scriptDirectory: '/none', taken: [], run });
-console.log(JSON.stringify({ managers: managers.map(({ className }) => className), problems }));`;
+void loadCustomHardware({ modules: customModules, scriptDirectory: '/none', taken: [], run }).then(({ managers, problems }) =>
+  console.log(JSON.stringify({ managers: managers.map(({ className }) => className), problems })));`;
 
 test('hardware managers of a directory are in the bundle, with the agent’s own copy of what they import', async () => {
   await writeFile(join(directory, 'outside.ts'), manager);
@@ -39,9 +41,10 @@ test('hardware managers of a directory are in the bundle, with the agent’s own
   await writeFile(join(directory, 'entry.js'), entry);
   const modules = await listCustomManagers([directory]);
   expect(modules).toEqual([join(directory, 'outside.ts'), join(directory, 'throws.mjs')]);
-  const { code } = await bundleAgent(join(directory, 'entry.js'), modules);
-  await writeFile(join(directory, 'bundle.mjs'), code);
-  const { stdout } = await run(process.execPath, [join(directory, 'bundle.mjs')]);
+  const stage = join(directory, 'stage');
+  await stageAgent({ run }, await bundleAgent(join(directory, 'entry.js'), modules), stage, []);
+  // nothing else on the line: the bytecode was taken
+  const { stdout } = await run(paths.nodeBinary, [join(stage, 'usr/lib/baton/start-agent.cjs')]);
   expect(JSON.parse(stdout)).toEqual({
     managers: ['OutsideManager'],
     problems: ['hardware manager throws.mjs could not be loaded: at import'],

@@ -14,6 +14,7 @@ const authoritiesFile = 'ca.pem';
 
 /** Lays out what changes often: the scripts that start the agent, the agent, its native addon, script steps, CAs. */
 export async function stageAgent(
+  context: Pick<BuildContext, 'run'>,
   agent: AgentBundle,
   stage: string,
   extraDirectories: readonly string[],
@@ -21,7 +22,15 @@ export async function stageAgent(
   await rm(stage, { recursive: true, force: true });
   await cp(join(import.meta.dirname, 'overlay'), stage, { recursive: true, verbatimSymlinks: true });
   const home = join(stage, 'usr/lib/baton');
-  await writeFile(join(home, 'agent.mjs'), agent.code);
+  const bundle = join(home, 'agent.cjs');
+  await writeFile(bundle, agent.code);
+  const compile = [
+    '--hash-seed=1',
+    join(import.meta.dirname, 'compile-agent.ts'),
+    bundle,
+    join(home, 'agent.bytecode'),
+  ];
+  await context.run(paths.nodeBinary, compile);
   // where the bundle's `require` looks for it
   const addon = join(home, 'node_modules', paths.terminalAddon.name);
   await mkdir(addon, { recursive: true });
