@@ -48,8 +48,8 @@ export interface DeployHooks {
   readonly report?: (line: string) => void;
 }
 
-const deployLimitMs = 14 * 60_000;
-const bootLimitMs = 8 * 60_000;
+const deployLimitMs = 25 * 60_000;
+const bootLimitMs = 15 * 60_000;
 
 /**
  * Enrolls the machine, deploys the image on it as an operator does, and proves the result by looking at disk, switch

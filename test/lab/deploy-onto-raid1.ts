@@ -20,7 +20,7 @@ export const raid1Disks = [
 export const customSteps = 'agent/custom/example';
 
 const motd = 'Deployed onto RAID 1 by Baton.';
-const bootLimitMs = 8 * 60_000;
+const bootLimitMs = 15 * 60_000;
 
 const raidStep: RequestedDeployStep = {
   interface: 'raid',

@@ -115,7 +115,7 @@ async function startSwitch(lab: LabDirectory, cleanUp: AsyncDisposableStack): Pr
   const common = { namespace: lab.namespace, directory: lab.path, env: { OVS_RUNDIR: lab.sockets } };
   const quiet = ['-vconsole:warn', '-vsyslog:off', '-vfile:off'];
   const vsctl: LabNetwork['vsctl'] = async (...args) =>
-    (await run('ovs-vsctl', [`--db=unix:${socket}`, '--timeout=20', ...args])).stdout;
+    (await run('ovs-vsctl', [`--db=unix:${socket}`, '--timeout=60', ...args])).stdout;
 
   await run('ovsdb-tool', ['create', database, '/usr/share/openvswitch/vswitch.ovsschema']);
   const control = (name: string): string => `--unixctl=${join(lab.sockets, name)}`;
@@ -125,7 +125,7 @@ async function startSwitch(lab: LabDirectory, cleanUp: AsyncDisposableStack): Pr
     { ...common, name: 'ovsdb-server' },
   );
   cleanUp.defer(() => server.stop());
-  await waitUntil('the switch database', async () => (await vsctl('--no-wait', 'init'), true), { timeoutMs: 20_000 });
+  await waitUntil('the switch database', async () => (await vsctl('--no-wait', 'init'), true), { timeoutMs: 60_000 });
   const daemon = startLabProcess(
     'ovs-vswitchd',
     [`unix:${socket}`, control('vswitchd.ctl'), '--disable-system', ...quiet],

@@ -58,7 +58,7 @@ export async function readDemoRootImage(rootGb: number, directory = 'build/os-im
   };
 }
 
-const inspectLimitMs = 8 * 60_000;
+const inspectLimitMs = 14 * 60_000;
 
 /** Enrolls a machine and takes it to `available`: node, port, manage, inspect if asked for, provide. */
 export async function enrollNode(
@@ -156,7 +156,7 @@ export async function getFlow(lab: Lab, node: LabNode): Promise<FlowView | undef
 }
 
 /** @throws AppError `timeout`, or `agent_error` with the node's `last_error` as soon as it has failed. */
-export async function waitForState(lab: Lab, node: LabNode, state: string, timeoutMs = 120_000): Promise<NodeView> {
+export async function waitForState(lab: Lab, node: LabNode, state: string, timeoutMs = 300_000): Promise<NodeView> {
   const view = await waitUntil(
     `${node.name} to become ${state}`,
     async () => {

@@ -75,7 +75,7 @@ export async function startConductor(
         await response.body.dump();
         return response.statusCode === 200 ? 'answers' : undefined;
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     ).then((outcome) => {
       if (outcome === 'answers') return;
       throw new AppError('command_failed', `the conductor ended at its start, see ${started.logFile}`);

@@ -19,7 +19,7 @@ beforeAll(async () => {
     say(labDiagnostics(running, 60));
     throw error;
   }
-}, 25 * 60_000);
+}, 50 * 60_000);
 
 afterAll(() => lab?.close());
 

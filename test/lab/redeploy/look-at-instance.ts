@@ -11,7 +11,7 @@ export interface SeenInstance {
   readonly storage: StorageAnswer;
 }
 
-const bootLimitMs = 8 * 60_000;
+const bootLimitMs = 15 * 60_000;
 
 /**
  * Waits until the system that was deployed tells of itself.

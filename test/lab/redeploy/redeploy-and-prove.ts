@@ -24,7 +24,7 @@ import { actionCommand, runAction } from '#test/lab/site/site-action.ts';
 
 const here = import.meta.dirname;
 const machineName = 'worker1';
-const actionLimitMs = 20 * 60_000;
+const actionLimitMs = 30 * 60_000;
 
 /** One machine with an OS disk and two data disks, and the clusters that its node is part of. */
 export function redeployLab(machine: Pick<LabNodeOptions, 'firmware' | 'bmc'>) {

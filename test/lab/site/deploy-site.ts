@@ -62,8 +62,8 @@ export interface SiteHooks extends CommandHooks {
   readonly onTerminal?: boolean;
 }
 
-const actionLimitMs = 25 * 60_000;
-const bootLimitMs = 8 * 60_000;
+const actionLimitMs = 35 * 60_000;
+const bootLimitMs = 15 * 60_000;
 
 /**
  * Uploads the site, commits it and deploys it with the command line, then proves what came of it; then `update_site`,
