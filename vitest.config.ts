@@ -4,6 +4,9 @@ import { LongestFirstSequencer } from './test/set-up/longest-first.ts';
 /** As long as a machine may take that has other work to do as well; what comes true at once is seen at once. */
 const poll = { timeout: 60_000 };
 
+/** Of a test of machines, three of which may run beside others on a machine that is three times slower than on a good day. */
+const patienceMs = 50 * 60_000;
+
 /** One more than cores: a test of machines waits for its BMCs and conductors, one of conductors for heartbeats. */
 const maxWorkers = 3;
 
@@ -32,9 +35,9 @@ export default defineConfig({
           name: 'system',
           globalSetup: 'test/set-up/memory-database.ts',
           include: ['test/{system,vm}/**/*.test.ts'],
-          testTimeout: 900_000,
+          testTimeout: patienceMs,
           expect: { poll },
-          hookTimeout: 900_000,
+          hookTimeout: patienceMs,
           maxWorkers,
         },
       },
@@ -43,9 +46,9 @@ export default defineConfig({
           name: 'interop',
           globalSetup: 'test/set-up/memory-database.ts',
           include: ['test/interop/**/*.test.ts'],
-          testTimeout: 900_000,
+          testTimeout: patienceMs,
           expect: { poll },
-          hookTimeout: 900_000,
+          hookTimeout: patienceMs,
           maxWorkers,
         },
       },

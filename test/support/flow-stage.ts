@@ -54,9 +54,6 @@ export interface FlowStage {
   readonly close: () => Promise<void>;
 }
 
-/** For a flow begun thirty times over, which takes minutes on a machine that is busy otherwise. */
-export const overAndOver = { timeout: 3_600_000 };
-
 /** What a failed flow says of its cause. */
 export const struckBy = 'struck by the test';
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Queryable } from '#conductor/db/open.ts';
 import { flows } from '#conductor/db/schema/flow.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
-import { type FlowStage, openFlowStage, overAndOver, struckBy } from '#test/support/flow-stage.ts';
+import { type FlowStage, openFlowStage, struckBy } from '#test/support/flow-stage.ts';
 import { bmcCredential, type SimulatedSite, startSimulatedSite } from '#test/support/simulated-site.ts';
 import { createSiteOperator, type SiteOperator } from '#test/support/site-operator.ts';
 import { off } from '#test/support/step-node.ts';
@@ -102,55 +102,47 @@ describe('asked for by an operator', () => {
     return db.select().from(flows).where(isOne).orderBy(asc(flows.startedAt));
   }
 
-  test(
-    'a conductor that dies at any checkpoint: the node is wiped once, and available with its receipt',
-    overAndOver,
-    async () => {
-      const deaths = await stage.dieAtEach({ prepare, start }, async (node, checkpoint) => {
-        const ran = await flowsSince();
-        const [receipt] = await receiptsOf(name);
-        const end = {
-          node,
-          flows: ran.map(({ kind, state }) => `${kind} ${state}`),
-          machine: stage.machine.state(),
-          disk: stage.machine.disk.slice(sofar),
-          receipt,
-          faults: await wipeFaults(),
-        };
-        expect(end, `died at checkpoint ${checkpoint}`).toMatchObject({
-          node: { provision_state: 'available', reservation: null, last_error: null },
-          flows: ['teardown succeeded', 'wipe succeeded'],
-          machine: off,
-          disk: [`erase_devices disk-of-${stage.machine.mac}`],
-          receipt: { flow: ran.at(-1)?.uuid, disks_wiped: 1 },
-          faults: [],
-        });
-        expect(node['driver_internal_info']).not.toHaveProperty('baton_owed_wipe');
+  test('a conductor that dies at any checkpoint: the node is wiped once, and available with its receipt', async () => {
+    const deaths = await stage.dieAtEach({ prepare, start }, async (node, checkpoint) => {
+      const ran = await flowsSince();
+      const [receipt] = await receiptsOf(name);
+      const end = {
+        node,
+        flows: ran.map(({ kind, state }) => `${kind} ${state}`),
+        machine: stage.machine.state(),
+        disk: stage.machine.disk.slice(sofar),
+        receipt,
+        faults: await wipeFaults(),
+      };
+      expect(end, `died at checkpoint ${checkpoint}`).toMatchObject({
+        node: { provision_state: 'available', reservation: null, last_error: null },
+        flows: ['teardown succeeded', 'wipe succeeded'],
+        machine: off,
+        disk: [`erase_devices disk-of-${stage.machine.mac}`],
+        receipt: { flow: ran.at(-1)?.uuid, disks_wiped: 1 },
+        faults: [],
       });
-      // four steps and five, each of which is started, acts, and is recorded
-      expect(deaths).toBeGreaterThanOrEqual(27);
-    },
-  );
+      expect(node['driver_internal_info']).not.toHaveProperty('baton_owed_wipe');
+    });
+    // four steps and five, each of which is started, acts, and is recorded
+    expect(deaths).toBeGreaterThanOrEqual(27);
+  });
 
-  test(
-    'a failure of any step: the wipe is owed still, and the next way to `available` pays it',
-    overAndOver,
-    async () => {
-      const ends: unknown[] = [];
-      const failures = await stage.failEach({ prepare, start }, async (node, action) => {
-        expect(node, `action ${action}`).toMatchObject({
-          reservation: null,
-          last_error: expect.stringContaining(struckBy) as unknown,
-          driver_internal_info: { baton_owed_wipe: wipe },
-        });
-        expect(stage.machine.state(), `action ${action}`).toEqual(off);
-        ends.push(node['provision_state']);
+  test('a failure of any step: the wipe is owed still, and the next way to `available` pays it', async () => {
+    const ends: unknown[] = [];
+    const failures = await stage.failEach({ prepare, start }, async (node, action) => {
+      expect(node, `action ${action}`).toMatchObject({
+        reservation: null,
+        last_error: expect.stringContaining(struckBy) as unknown,
+        driver_internal_info: { baton_owed_wipe: wipe },
       });
-      expect(ends).toEqual([...Array<string>(4).fill('error'), ...Array<string>(failures - 4).fill('clean failed')]);
-      expect(failures).toBeGreaterThanOrEqual(9);
-      expect(await wipeFaults()).toEqual([]);
-    },
-  );
+      expect(stage.machine.state(), `action ${action}`).toEqual(off);
+      ends.push(node['provision_state']);
+    });
+    expect(ends).toEqual([...Array<string>(4).fill('error'), ...Array<string>(failures - 4).fill('clean failed')]);
+    expect(failures).toBeGreaterThanOrEqual(9);
+    expect(await wipeFaults()).toEqual([]);
+  });
 });
 
 describe('of a site action', () => {

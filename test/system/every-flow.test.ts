@@ -3,7 +3,7 @@ import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { type ClustersOfNode, startClustersOfNode } from '#test/support/clusters-of-node.ts';
 import { type FlowScenario, flowScenarios } from '#test/support/flow-scenarios.ts';
-import { type FlowStage, openFlowStage, overAndOver, struckBy } from '#test/support/flow-stage.ts';
+import { type FlowStage, openFlowStage, struckBy } from '#test/support/flow-stage.ts';
 import { off } from '#test/support/step-node.ts';
 
 /**
@@ -43,7 +43,7 @@ function scenarioOf(kind: FlowKindName): FlowScenario {
 }
 
 describe.each(kinds)('%s', (kind) => {
-  test('a conductor that dies at any checkpoint ends in the same state', overAndOver, async () => {
+  test('a conductor that dies at any checkpoint ends in the same state', async () => {
     const scenario = scenarioOf(kind);
     const { machine } = stage;
     const { prepare, start, steps = 3 } = scenario;
@@ -73,7 +73,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(deaths).toBeGreaterThanOrEqual(3 * steps);
   });
 
-  test('a failure of any step ends in the failed state, the machine made safe', overAndOver, async () => {
+  test('a failure of any step ends in the failed state, the machine made safe', async () => {
     const scenario = scenarioOf(kind);
     const { steps = 3, machineAfterFailure = off, advice = '`ba' } = scenario;
     const failures = await stage.failEach(scenario, async (node, action) => {

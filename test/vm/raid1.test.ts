@@ -22,7 +22,7 @@ beforeAll(async () => {
   const running = lab;
   outcomes = await deployOnEach(running, (node, telling) => deployOntoRaid1(running, node, image, telling), say);
   // four systems boot one after the other on each machine
-}, 50 * 60_000);
+});
 
 afterAll(() => lab?.close());
 

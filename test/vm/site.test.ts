@@ -19,7 +19,7 @@ beforeAll(async () => {
     say(labDiagnostics(running, 60));
     throw error;
   }
-}, 50 * 60_000);
+});
 
 afterAll(() => lab?.close());
 
