@@ -45,7 +45,7 @@ function nothingDeployed({
 }: ActionAnswer): string[] {
   if (state !== 'Complete' || !counts || steps.every(({ id }) => id !== 'baremetal_nodes')) return [];
   const nodes = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  return [tellNothingToDeploy({ groups: groups.length, nodes }) ?? []].flat();
+  return tellNothingToDeploy({ groups: groups.length, nodes });
 }
 
 /** Of nodes that were torn down half way: what was done, and what a person has to do. */

@@ -48,20 +48,14 @@ export const conclusions: Readonly<Record<SiteReport['outcome'], string>> = {
   failure: 'failed due to critical group failed',
 };
 
-/** Of a run that has no node at all: its success says nothing of a site. `undefined` = it has some. Pure. */
-export function tellNothingToDeploy({
-  groups,
-  nodes,
-}: {
-  readonly groups: number;
-  readonly nodes: number;
-}): string | undefined {
-  if (nodes > 0) return undefined;
+/** Of a run that has no node at all: its success says nothing of a site. Nothing of one that has some. Pure. */
+export function tellNothingToDeploy({ groups, nodes }: { readonly groups: number; readonly nodes: number }): string[] {
+  if (nodes > 0) return [];
   const why =
     groups === 0
       ? 'the strategy of the documents has no groups'
       : 'no group of the strategy has a node of the documents (baton site groups shows them)';
-  return `Warning there was nothing to deploy: ${why}`;
+  return [`Warning there was nothing to deploy: ${why}`];
 }
 
 /** What a run comes to: any critical group that failed, by a dependency too, fails the whole. */

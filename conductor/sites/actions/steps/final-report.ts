@@ -16,7 +16,7 @@ export async function finalReport({ context, action }: ActionWork): Promise<Step
   const isTeardown = actionTable[action.name].teardown !== undefined;
   const torn = isTeardown ? await reportTeardown(context.db, action.id, run.nodes) : [];
   const outdated = tellAllOutdated([...run.nodes].map(([name, node]) => ({ name, ...node })));
-  const nothing = tellNothingToDeploy({ groups: run.groups.length, nodes: run.nodes.size }) ?? [];
+  const nothing = tellNothingToDeploy({ groups: run.groups.length, nodes: run.nodes.size });
   return {
     state: 'done',
     notes: [
