@@ -21,7 +21,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          globalSetup: 'test/set-up/memory-database.ts',
+          globalSetup: 'test/set-up/test-database.ts',
           include: ['{shared,agent,conductor,image-build,test}/**/*.test.ts'],
           exclude: ['test/{system,vm,interop}/**', '**/node_modules/**'],
           testTimeout: 30_000,
@@ -33,7 +33,7 @@ export default defineConfig({
       {
         test: {
           name: 'system',
-          globalSetup: 'test/set-up/memory-database.ts',
+          globalSetup: 'test/set-up/test-database.ts',
           include: ['test/{system,vm}/**/*.test.ts'],
           testTimeout: patienceMs,
           expect: { poll },
@@ -44,7 +44,7 @@ export default defineConfig({
       {
         test: {
           name: 'interop',
-          globalSetup: 'test/set-up/memory-database.ts',
+          globalSetup: 'test/set-up/test-database.ts',
           include: ['test/interop/**/*.test.ts'],
           testTimeout: patienceMs,
           expect: { poll },

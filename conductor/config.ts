@@ -33,7 +33,9 @@ export interface ConductorConfig extends ConductorSettings {
   readonly apiUrl: string | undefined;
   readonly dataDirectory: string;
   readonly databaseUrl: string | undefined;
-  /** With PostgreSQL never `undefined`. */
+  readonly postgresqlUser: string | undefined;
+  readonly postgresqlBinDirectory: string | undefined;
+  /** With `databaseUrl` never `undefined`. */
   readonly secretKeyFile: string | undefined;
   readonly ramdiskDirectory: string;
   readonly imagesDirectory: string;
@@ -128,6 +130,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     apiUrl: env.BATON_PUBLIC_URL === undefined ? undefined : publicUrl,
     dataDirectory: env.BATON_DATA_DIR,
     databaseUrl: env.DATABASE_URL,
+    postgresqlUser: env.BATON_POSTGRESQL_USER,
+    postgresqlBinDirectory: env.BATON_POSTGRESQL_BIN_DIR,
     secretKeyFile: env.BATON_SECRET_KEY_FILE,
     ramdiskDirectory: env.BATON_RAMDISK_DIR,
     imagesDirectory: env.BATON_IMAGES_DIR,

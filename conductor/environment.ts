@@ -26,12 +26,30 @@ export const Environment = z.object({
       'URL under which nodes reach this conductor, and with which the addresses in answers begin (links, `next`, ' +
         '`Location`); default from host and port, and for answers as the client wrote it',
     ),
-  BATON_DATA_DIR: z.string().default('/var/lib/baton').describe('directory of the embedded database'),
+  BATON_DATA_DIR: z
+    .string()
+    .default('/var/lib/baton')
+    .describe('directory of the private PostgreSQL server and the key of its secrets'),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL')
     .optional()
-    .describe('PostgreSQL to use in place of the embedded database'),
+    .describe('PostgreSQL to use in place of a private server'),
+  BATON_POSTGRESQL_USER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'user as whom a conductor that root starts runs its private server; default `baton` or `postgres`, whichever is ' +
+        'there, and `baton` is made where neither is',
+    ),
+  BATON_POSTGRESQL_BIN_DIR: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'directory of `initdb` and `postgres` for the private server; default those of the newest postgresql package of Debian, else of npm',
+    ),
   BATON_SECRET_KEY_FILE: z
     .string()
     .optional()

@@ -57,7 +57,14 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   const { log } = options;
   const networks = await readNetworks(config.networksFile);
   const database =
-    options.database ?? (await openDatabase({ url: config.databaseUrl, dataDirectory: config.dataDirectory }));
+    options.database ??
+    (await openDatabase({
+      url: config.databaseUrl,
+      dataDirectory: config.dataDirectory,
+      user: config.postgresqlUser,
+      binDirectory: config.postgresqlBinDirectory,
+      log,
+    }));
   const closeDatabase = async (error: unknown): Promise<never> => {
     if (!options.database) await database.close();
     throw error;

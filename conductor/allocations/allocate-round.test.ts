@@ -1,5 +1,5 @@
-import type { PGlite } from '@electric-sql/pglite';
-import { drizzle } from 'drizzle-orm/pglite';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { allocateRound, type RoundOptions } from '#conductor/allocations/allocate-round.ts';
 import { deleteUnmatched, getAllocation, listAllocations } from '#conductor/allocations/allocation-store.ts';
@@ -161,7 +161,7 @@ test('leases are locked before the nodes are read', async () => {
   await insert();
   const sent: string[] = [];
   const logger = { logQuery: (query: string) => void sent.push(query) };
-  const { $client: client } = api.context.db as unknown as { readonly $client: PGlite };
+  const { $client: client } = api.context.db as unknown as { readonly $client: Pool };
   const db = drizzle({ client, casing: 'snake_case', logger }) as unknown as typeof api.context.db;
   await allocateRound({ ...api.context, db }, roundOptions());
   expect(sent.flatMap((query) => /.*from "(\w+)".* for update/s.exec(query)?.[1] ?? [])).toEqual([

@@ -103,12 +103,16 @@ describe('waiting', () => {
   });
 
   test('is told only of nodes that may fit now', async () => {
-    const heard: number[] = [];
-    await api.context.database.listen(capacityChannel, () => void heard.push(1));
+    const heard: string[] = [];
+    const { database } = api.context;
+    await database.listen(capacityChannel, (payload) => void heard.push(payload));
     const change = async (node: string, path: string, value: unknown) => {
       const { status } = await api.call('PATCH', `/v1/nodes/${node}`, [{ op: 'add', path, value }]);
       expect(status).toBe(200);
-      return heard.splice(0).length;
+      // what was sent before it has come by the time it comes
+      await database.notify(capacityChannel, 'last');
+      await expect.poll(() => heard).toContain('last');
+      return heard.splice(0).length - 1;
     };
     await addNode('kept', { maintenance: true });
     await addNode('free', { resourceClass: 'other' });

@@ -171,8 +171,7 @@ export function authProblems(
 
 /** From settings without problems. */
 export function readAuthConfig(env: AuthEnvironment & { readonly BATON_DATA_DIR: string }): AuthConfig {
-  const isInMemory = env.BATON_DATA_DIR.startsWith('memory://');
-  const fallback = env.BATON_AUTH === 'token' && !isInMemory ? join(env.BATON_DATA_DIR, 'admin-token') : undefined;
+  const fallback = env.BATON_AUTH === 'token' ? join(env.BATON_DATA_DIR, 'admin-token') : undefined;
   return {
     method: env.BATON_AUTH,
     allowUnauthenticated: env.BATON_ALLOW_UNAUTHENTICATED,

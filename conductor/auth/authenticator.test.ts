@@ -11,12 +11,12 @@ import { openAuthenticator, readCredentials } from '#conductor/auth/authenticato
 import type { Database } from '#conductor/db/open.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;
 let directory: string;
 beforeAll(async () => {
-  database = await openMemoryDatabase();
+  database = await openTestDatabase();
   directory = await mkdtemp(join(tmpdir(), 'baton-auth-'));
 });
 beforeEach(() => database.db.execute(sql`truncate api_tokens`));

@@ -7,13 +7,13 @@ import type { SessionLock } from '#conductor/db/session-lock.ts';
 import { createMetrics } from '#conductor/metrics/metrics.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;
 const open: Register[] = [];
 
 beforeAll(async () => {
-  database = await openMemoryDatabase();
+  database = await openTestDatabase();
 });
 afterAll(() => database.close());
 beforeEach(async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isAmong, manyValues } from '#conductor/db/is-among.ts';
 import type { Database } from '#conductor/db/open.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
 const kept = ['plain', 'quoted "x", y', "an apostrophe's", '{a,b}', 'back\\slash', 'Grün'];
 const rows = kept.map((name) => ({
@@ -17,7 +17,7 @@ const uuids = rows.map(({ uuid }) => uuid);
 
 let database: Database;
 beforeAll(async () => {
-  database = await openMemoryDatabase();
+  database = await openTestDatabase();
   await database.db.insert(nodes).values(rows);
 });
 afterAll(() => database.close());

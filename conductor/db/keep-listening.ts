@@ -1,4 +1,5 @@
-import postgres from 'postgres';
+import { escapeIdentifier } from 'pg';
+import { openSession } from '#conductor/db/session.ts';
 import { systemClock } from '#shared/clock.ts';
 
 const retryEveryMs = 1_000;
@@ -8,34 +9,26 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/**
- * `LISTEN` on a connection of its own, again and again whenever that is lost. postgres.js' own `listen` comes back after
- * a broken connection, but gives up for ever when the server is down just then.
- */
+/** `LISTEN` on a connection of its own, again and again whenever that is lost. */
 export function keepListening(url: string): Listener {
   const closing = new AbortController();
   const channels = new Map<string, (payload: string) => void>();
-  let attempt: Promise<void> | undefined;
-  const settings = {
-    max: 1,
-    max_lifetime: null,
-    fetch_types: false,
-    onclose: () => {
-      attempt ??= listenAgain().finally(() => {
-        attempt = undefined;
+  const state: { attempt?: Promise<void> | undefined } = {};
+  const session = openSession(url, {
+    onOpen: async (client) => {
+      client.on('notification', ({ channel, payload }) => channels.get(channel)?.(payload ?? ''));
+      for (const channel of channels.keys()) await client.query(`listen ${escapeIdentifier(channel)}`);
+    },
+    onLost: () => {
+      state.attempt ??= listenAgain().finally(() => {
+        state.attempt = undefined;
       });
     },
-    // what postgres.js' `listen` hands to itself; not in its types
-    onnotify: (channel: string, payload: string) => channels.get(channel)?.(payload),
-  };
-  const client = postgres(url, settings);
-  const listen = async (channel: string): Promise<void> => {
-    await client`listen ${client(channel)}`;
-  };
+  });
   const listenAgain = async (): Promise<void> => {
     while (!closing.signal.aborted) {
       try {
-        for (const channel of channels.keys()) await listen(channel);
+        await session.client();
         return;
       } catch {
         // what is wrong with the database, every other query says
@@ -45,13 +38,14 @@ export function keepListening(url: string): Listener {
   };
   return {
     listen: async (channel, onPayload) => {
-      await listen(channel);
+      const client = await session.client();
       channels.set(channel, onPayload);
+      await client.query(`listen ${escapeIdentifier(channel)}`);
     },
     close: async () => {
       closing.abort();
-      await client.end({ timeout: 1 });
-      await attempt;
+      await session.close();
+      await state.attempt;
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The rows of `db.execute`: PGlite answers an object with them, PostgreSQL's client the rows themselves. */
+/** The rows of `db.execute`, whose type drizzle leaves open. */
 export function rowsOf(answer: unknown): unknown {
-  return typeof answer === 'object' && answer !== null && 'rows' in answer ? answer.rows : answer;
+  return (answer as { readonly rows: unknown }).rows;
 }

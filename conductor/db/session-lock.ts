@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import { openSession } from '#conductor/db/session.ts';
 
 /** A lock that ends with the process that holds it, whatever becomes of that: PostgreSQL's, bound to a connection. */
 export interface SessionLock {
@@ -10,33 +10,33 @@ export interface SessionLock {
 }
 
 /** A computer that is gone says nothing: the server asks, and frees its locks after a minute. */
-const keepalives = { tcp_keepalives_idle: 30, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
+const keepalives = `select set_config(name, value, false) from (values
+  ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')) as settings (name, value)`;
 
 export function createSessionLock(url: string, name: string): SessionLock {
-  let isHeld = false;
-  const client = postgres(url, {
-    max: 1,
+  const state = { isHeld: false };
+  const session = openSession(url, {
+    onOpen: async (client) => void (await client.query(keepalives)),
     // the lock goes with the connection
-    max_lifetime: null,
-    fetch_types: false,
-    connection: keepalives,
-    onnotice: () => undefined,
-    onclose: () => {
-      isHeld = false;
+    onLost: () => {
+      state.isHeld = false;
     },
   });
-  const key = client`hashtextextended(${`baton ${name}`}, 0)`;
+  const key = `hashtextextended($1, 0)`;
+  const values = [`baton ${name}`];
   return {
     take: async () => {
-      if (isHeld) return true;
-      const [row] = await client`select pg_try_advisory_lock(${key}) as taken`;
-      isHeld = row?.['taken'] === true;
-      return isHeld;
+      if (state.isHeld) return true;
+      const client = await session.client();
+      const { rows } = await client.query<{ taken: boolean }>(`select pg_try_advisory_lock(${key}) as taken`, values);
+      state.isHeld = rows[0]?.taken === true;
+      return state.isHeld;
     },
     wait: async () => {
-      await client`select pg_advisory_lock(${key})`;
-      isHeld = true;
+      const client = await session.client();
+      await client.query(`select pg_advisory_lock(${key})`, values);
+      state.isHeld = true;
     },
-    release: () => client.end({ timeout: 5 }),
+    release: () => session.close(),
   };
 }

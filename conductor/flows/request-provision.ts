@@ -78,7 +78,7 @@ export async function requestProvision(
   checkFetched('configdrive', given, context.config.outbound.images);
   const configDrive =
     given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });
-  // thousands of rounds, through which nobody should wait for the node's row, or for the embedded database
+  // thousands of rounds, through which nobody should wait for the node's row
   const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
   await changeUnlocked(context, node.uuid, async (tx, current) => {
     if (request.isUnowned) refuseOwned(current);

@@ -35,8 +35,10 @@ const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
   internal: 500,
 };
 
-/** No connection, one that was cut (by the server: 57; after a pause: 25), one too many, or a deadlock (40): all pass. */
-const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', '25', '40', '53', '57']);
+/** No connection, one that was cut (by the server: 57; after a pause: 25), or a deadlock (40): all pass. */
+const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', '25', '40', '57']);
+/** A full disk (53100) and one that fails (58030): they last until somebody sees to it. */
+const storageFaults: ReadonlySet<string> = new Set(['53', '58']);
 
 /** The one place where a request's errors become answers. Unexpected ones are logged whole and told without detail. */
 export function answerError({
@@ -56,7 +58,12 @@ export function answerError({
       log.debug({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the client hung up');
       return applicationFault(c, 400, 'The request ended before all of it was sent.');
     }
-    if (passingDatabaseFaults.has(databaseFaultClass(error) ?? '')) {
+    const faultClass = databaseFaultClass(error) ?? '';
+    if (storageFaults.has(faultClass)) {
+      log.error({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the database refuses to write');
+      return applicationFault(c, 503, 'The database refuses to write; `GET /readyz` says why.', { retry: true });
+    }
+    if (passingDatabaseFaults.has(faultClass)) {
       log.error({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the database does not answer');
       return applicationFault(c, 503, 'The database does not answer; please retry.', { retry: true });
     }

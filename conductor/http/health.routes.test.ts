@@ -21,12 +21,21 @@ test('a conductor that stops, or has lost its database, is not ready but lives',
   const lost = { execute: () => Promise.reject(new Error('connection lost')) } as unknown as TestApi['context']['db'];
   const ask = async (context: TestApi['context'], path: string) => {
     const answer = await healthRoutes(context).request(path);
-    return [answer.status, ((await answer.json()) as { checks: unknown }).checks];
+    const { checks, causes } = (await answer.json()) as { checks: unknown; causes?: unknown };
+    return [answer.status, checks, ...(causes === undefined ? [] : [causes])];
   };
   const stopping = { ...api.context, stopping: AbortSignal.abort() };
-  expect(await ask(stopping, '/readyz')).toEqual([503, { database: 'ok', migrations: 'ok', not_stopping: 'failed' }]);
+  expect(await ask(stopping, '/readyz')).toEqual([
+    503,
+    { database: 'ok', migrations: 'ok', not_stopping: 'failed' },
+    { not_stopping: 'the conductor is stopping' },
+  ]);
   const away = { ...api.context, db: lost };
-  expect(await ask(away, '/readyz')).toEqual([503, { database: 'failed', migrations: 'ok', not_stopping: 'ok' }]);
+  expect(await ask(away, '/readyz')).toEqual([
+    503,
+    { database: 'failed', migrations: 'ok', not_stopping: 'ok' },
+    { database: 'connection lost' },
+  ]);
   expect(await ask(away, '/healthz')).toEqual([200, { process: 'ok' }]);
 });
 

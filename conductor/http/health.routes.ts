@@ -40,23 +40,35 @@ const rememberMs = 500;
 
 type Check = 'ok' | 'failed';
 
+/** What a check found: nothing, or the cause in words. */
+type Finding = string | undefined;
+
 /** `/healthz`, `/readyz` and `/metrics`. */
 export function healthRoutes(context: ConductorContext): ApiApp {
   const app = newApiApp();
-  const checkDatabase = remembering(() => pingDatabase(context));
+  const findDatabaseFault = remembering(() => checkDatabase(context));
   const scrapeOnce = sharing(() => scrape(context));
 
   app.openapi(health, (c) => c.json({ status: 'ok', checks: { process: 'ok' } }));
 
   app.openapi(ready, async (c) => {
     // the conductor listens only once the database is migrated
-    const checks: Record<string, Check> = {
-      database: await checkDatabase(),
-      migrations: 'ok',
-      not_stopping: context.stopping.aborted ? 'failed' : 'ok',
+    const findings: Record<string, Finding> = {
+      database: await findDatabaseFault(),
+      migrations: undefined,
+      not_stopping: context.stopping.aborted ? 'the conductor is stopping' : undefined,
     };
-    const isReady = Object.values(checks).every((check) => check === 'ok');
-    return c.json({ status: isReady ? 'ok' : 'not ready', checks }, isReady ? 200 : 503);
+    const check = (finding: Finding): Check => (finding === undefined ? 'ok' : 'failed');
+    const failed = Object.entries(findings).filter(([, finding]) => finding !== undefined);
+    const isReady = failed.length === 0;
+    return c.json(
+      {
+        status: isReady ? 'ok' : 'not ready',
+        checks: Object.fromEntries(Object.entries(findings).map(([name, finding]) => [name, check(finding)])),
+        ...(isReady ? {} : { causes: Object.fromEntries(failed) }),
+      },
+      isReady ? 200 : 503,
+    );
   });
 
   app.openapi(metrics, async (c) => {
@@ -68,14 +80,30 @@ export function healthRoutes(context: ConductorContext): ApiApp {
   return app;
 }
 
-async function pingDatabase({ db, log }: Pick<ConductorContext, 'db' | 'log'>): Promise<Check> {
+async function checkDatabase({
+  db,
+  database,
+  log,
+}: Pick<ConductorContext, 'db' | 'database' | 'log'>): Promise<Finding> {
+  const late = { code: 'timeout', message: `the database gave no answer within ${pingTimeoutMs / 1000} s` } as const;
   try {
-    await inTime(db.execute(sql`select 1`), pingTimeoutMs, { code: 'timeout', message: 'ask the database' });
-    return 'ok';
+    const fault = await inTime(database.fault(), pingTimeoutMs, late);
+    if (fault !== undefined) {
+      log.warn({ fault }, 'not ready: the database is at fault');
+      return fault;
+    }
+    await inTime(db.execute(sql`select 1`), pingTimeoutMs, late);
+    return undefined;
   } catch (error) {
     log.warn({ err: error, outcome: errorCode(error) }, 'not ready: the database does not answer');
-    return 'failed';
+    return firstCause(error);
   }
+}
+
+/** What the database or the network said; drizzle wraps it in the statement. */
+function firstCause(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : firstCause(error.cause);
 }
 
 /**

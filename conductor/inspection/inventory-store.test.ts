@@ -2,9 +2,9 @@ import { afterAll, expect, test } from 'vitest';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { latestInventory, recordInspected, refreshInventory } from '#conductor/inspection/inventory-store.ts';
 import { availableNode } from '#test/support/available-node.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
-const database = await openMemoryDatabase();
+const database = await openTestDatabase();
 const { db } = database;
 afterAll(() => database.close());
 

@@ -7,13 +7,13 @@ const withCode = (code: string, cause?: unknown) => Object.assign(new Error('boo
 
 test.each([
   ['a deadlock, wrapped by drizzle', new Error('Failed query', { cause: withCode('40P01') }), '40'],
-  ['a lost connection', withCode('CONNECTION_CLOSED'), 'connection'],
+  ['a lost connection', withCode('CONNECTION_LOST'), 'connection'],
   ['no server', new AppError('database_error', 'use the database', { cause: withCode('ECONNREFUSED') }), 'connection'],
   ['one that says nothing', new AppError('database_error', 'use the database'), 'other'],
   ["a duplicate, which is the client's", new AppError('conflict', 'exists', { cause: withCode('23505') }), undefined],
   ['a BMC that is away', new AppError('unavailable', 'read power', { cause: withCode('ECONNREFUSED') }), undefined],
   ['a connection lost under a query', new DrizzleQueryError('select', [], withCode('ECONNRESET')), 'connection'],
-  ['one lost as a transaction began', Object.assign(withCode('ECONNRESET'), { query: 'begin' }), 'connection'],
+  ['one lost as a transaction began', withCode('CONNECTION_LOST', withCode('ECONNRESET')), 'connection'],
   ['a client that hangs up in the middle of its request', withCode('ECONNRESET'), undefined],
   ['a bug', new TypeError('undefined is not a function'), undefined],
   ['no error at all', 'text', undefined],

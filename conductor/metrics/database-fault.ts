@@ -25,12 +25,12 @@ export function databaseFaultClass(error: unknown): string | undefined {
 }
 
 /**
- * Other connections are lost with the same codes, a client's in the middle of its request above all. What opens a transaction
- * drizzle does not wrap, but postgres.js leaves the query in its errors.
+ * Other connections are lost with the codes of sockets, a client's in the middle of its request above all; the database's
+ * are `CONNECTION_LOST` (`db/connections.ts`).
  */
 function isConnectionFault(code: string, cause: Error, isOurs: boolean): boolean {
   if (code.startsWith('CONNECT')) return true;
-  const isOfQuery = isOurs || 'query' in cause || ('syscall' in cause && cause.syscall === 'connect');
+  const isOfQuery = isOurs || ('syscall' in cause && cause.syscall === 'connect');
   return isOfQuery && /^(ECONN|EPIPE|ENOTFOUND)/.test(code);
 }
 

@@ -16,7 +16,7 @@ const tryMs = 100;
 /**
  * An operator's change of a node, in one transaction that keeps every conductor off until it ends. `change` gets the
  * row as it then is, and runs again from the start when the node was locked. It must use nothing but its transaction:
- * the embedded database has one connection.
+ * what asks for a second connection while it holds one may wait for ever, once all do so.
  * @throws AppError `node_locked` when it still is after two seconds, `not_found`, whatever `change` throws.
  */
 export async function changeUnlocked<Result>(

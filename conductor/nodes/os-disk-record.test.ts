@@ -6,9 +6,9 @@ import { nodes } from '#conductor/db/schema/node.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
 import { availableNode } from '#test/support/available-node.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
-const database = await openMemoryDatabase();
+const database = await openTestDatabase();
 const { db } = database;
 afterAll(() => database.close());
 

@@ -17,10 +17,10 @@ import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-k
 import { erasedDisk } from '#conductor/receipts/testing/example-facts.ts';
 import { verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
 import { availableNode } from '#test/support/available-node.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets as secrets } from '#test/support/test-secrets.ts';
 
-const database = await openMemoryDatabase();
+const database = await openTestDatabase();
 const { db } = database;
 afterAll(() => database.close());
 

@@ -7,10 +7,10 @@ import { ensureSigningKey, listReceiptKeys, rotateSigningKey } from '#conductor/
 import { sealStoredSecrets } from '#conductor/secrets/seal-stored.ts';
 import { createSecrets } from '#conductor/secrets/secrets.ts';
 import { silentLog } from '#shared/log.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets as secrets } from '#test/support/test-secrets.ts';
 
-const database = await openMemoryDatabase();
+const database = await openTestDatabase();
 const { db } = database;
 beforeEach(() => db.delete(receiptKeys));
 afterAll(() => database.close());

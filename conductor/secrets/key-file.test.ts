@@ -33,7 +33,7 @@ test('the first line seals, all open', async () => {
   expect(sealed.startsWith(rotated.prefix)).toBe(false);
 });
 
-test('the embedded database gets a key of its own, once, for its owner alone', async () => {
+test('a private database gets a key of its own, once, for its owner alone', async () => {
   const config = { secretKeyFile: undefined, dataDirectory: join(folder, 'data') };
   const sealed = (await loadSecrets(config)).seal('x', 'p');
   expect((await loadSecrets(config)).open(sealed, 'p')).toBe('x');
@@ -55,7 +55,7 @@ test.each([
 test('a file that others can read is not used', async () => {
   const file = join(folder, 'open');
   await writeFile(file, base64(), { mode: 0o644 });
-  const config = { secretKeyFile: file, dataDirectory: 'memory://' };
+  const config = { secretKeyFile: file, dataDirectory: '/nowhere' };
   await expect(loadSecrets(config)).rejects.toMatchObject({
     message: expect.stringContaining('BATON_SECRET_KEY_FILE') as string,
     cause: { message: expect.stringContaining(`chmod 600 ${file}`) as string },
@@ -63,7 +63,7 @@ test('a file that others can read is not used', async () => {
 });
 
 test('a file that is not there, or has no key, is named', async () => {
-  const config = { secretKeyFile: join(folder, 'none'), dataDirectory: 'memory://' };
+  const config = { secretKeyFile: join(folder, 'none'), dataDirectory: '/nowhere' };
   await expect(loadSecrets(config)).rejects.toThrow(/BATON_SECRET_KEY_FILE: read .*none/);
   expect(() => parseKeys('# none\n', 'f')).toThrow(/^f has no key; `openssl/);
 });

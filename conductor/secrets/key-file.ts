@@ -21,7 +21,7 @@ export function keyFileProblems(settings: {
 }
 
 /**
- * The keys of the configuration: those of the file that it names, else the embedded database's own, made at its first
+ * The keys of the configuration: those of the file that it names, else the private server's own, made at its first
  * start. Only who has locked the data directory may call it.
  * @throws AppError `invalid_argument` naming file and line.
  */
@@ -30,10 +30,9 @@ export async function loadSecrets(config: {
   readonly dataDirectory: string;
 }): Promise<Secrets> {
   if (config.secretKeyFile !== undefined) return readKeyFile(config.secretKeyFile, 'BATON_SECRET_KEY_FILE');
-  if (config.dataDirectory.startsWith('memory://')) return createSecrets([randomBytes(keyBytes)]);
   const file = join(config.dataDirectory, 'secret.key');
   try {
-    return await readKeyFile(file, 'the key of the embedded database');
+    return await readKeyFile(file, 'the key of the private database');
   } catch (error) {
     const { cause } = error as Error;
     if ((cause as NodeJS.ErrnoException | undefined)?.code !== 'ENOENT') throw error;
@@ -52,7 +51,7 @@ export async function loadSecrets(config: {
   } finally {
     await folder.close();
   }
-  return readKeyFile(file, 'the key of the embedded database');
+  return readKeyFile(file, 'the key of the private database');
 }
 
 async function readKeyFile(file: string, what: string): Promise<Secrets> {

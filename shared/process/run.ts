@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { open } from 'node:fs/promises';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
@@ -113,6 +114,37 @@ export function start(
       child.kill(signal);
     },
   };
+}
+
+/**
+ * Starts a program that may outlive this process, with a session of its own, so that Ctrl-C does not reach it.
+ * @param options.logFile gets what it writes, appended
+ * @returns its process number
+ * @throws AppError `command_failed` when it could not be started.
+ */
+export async function startDetached(
+  [command, ...args]: readonly [command: string, ...args: string[]],
+  options: { readonly cwd: string; readonly logFile: string; readonly env?: Readonly<Record<string, string>> },
+): Promise<number> {
+  const log = await open(options.logFile, 'a');
+  try {
+    const child = spawn(command, args, {
+      stdio: ['ignore', log.fd, log.fd],
+      cwd: options.cwd,
+      detached: true,
+      ...(options.env ? { env: { ...options.env } } : {}),
+    });
+    child.unref();
+    await new Promise((resolve, reject) => {
+      child.once('spawn', resolve);
+      child.once('error', (cause) => {
+        reject(new AppError('command_failed', `${describe(command, args)} could not be started`, { cause }));
+      });
+    });
+    return child.pid as number;
+  } finally {
+    await log.close();
+  }
 }
 
 /**

@@ -13,7 +13,7 @@ export interface LabDirectory {
   readonly namespace: string;
   /** Disks, logs, configurations: `build/lab/<id>`. */
   readonly path: string;
-  /** Unix sockets: `/run/baton-lab/<id>`; a clone's own path may be too long for one (107 bytes). */
+  /** Unix sockets, and what has one: `/run/baton-lab/<id>`; a clone's own path may be too long for one (107 bytes). */
   readonly sockets: string;
 }
 
@@ -33,7 +33,9 @@ export function createLabDirectory(root = 'build/lab'): LabDirectory {
     sockets: join(registry, id),
   };
   mkdirSync(directory.path, { recursive: true });
-  mkdirSync(directory.sockets, { recursive: true, mode: 0o700 });
+  mkdirSync(registry, { recursive: true });
+  // entered, but not listed, by the user as whom the conductor's PostgreSQL runs
+  mkdirSync(directory.sockets, { mode: 0o711 });
   const owner = { pid: process.pid, startTime: processStartTime(process.pid), ...directory };
   writeFileSync(join(directory.sockets, 'owner.json'), JSON.stringify(owner));
   return directory;

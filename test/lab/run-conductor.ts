@@ -14,7 +14,7 @@ export interface ConductorOptions {
   readonly networksFile: string;
   readonly ramdiskDirectory?: string;
   readonly imagesDirectory?: string;
-  /** PostgreSQL in place of the embedded database. */
+  /** PostgreSQL in place of a private server. */
   readonly databaseUrl?: string;
   readonly name?: string;
   /** More settings of the conductor, such as `BATON_CRASH_AT_CHECKPOINT`. */
@@ -40,7 +40,8 @@ export async function startConductor(
   options: ConductorOptions,
 ): Promise<ConductorProcess> {
   const name = options.name ?? 'conductor';
-  const dataDirectory = join(lab.path, `${name}-data`);
+  // with its PostgreSQL's socket, and open to the user as whom that runs; the directory of a clone may be neither
+  const dataDirectory = join(lab.sockets, `${name}-data`);
   mkdirSync(dataDirectory, { recursive: true });
   const keyFile = join(lab.path, 'secret.key');
   writeFileSync(keyFile, testKeyFile, { mode: 0o600 });

@@ -22,8 +22,7 @@ node_major=$(node --print 'process.versions.node.split(".")[0]')
 
 install_npm_packages() {
   local stamp=node_modules/.baton-lock-hash wanted
-  # npm ci patches packages, too
-  wanted=$(sha256sum package-lock.json conductor/db/patches/*.patch)
+  wanted=$(sha256sum package-lock.json)
   [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && return
   say "npm packages (npm ci)"
   npm ci --no-progress >&2

@@ -5,7 +5,7 @@ import { listen } from '#conductor/http/listen.ts';
 import { openContext } from '#conductor/open-context.ts';
 import { systemClock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 /** A conductor in this process whose lives follow each other on one database and one port. */
@@ -29,7 +29,7 @@ export async function startConductorInProcess(options: {
   readonly log: Log;
   readonly settings?: Readonly<Record<string, string>>;
 }): Promise<ConductorInProcess> {
-  const database = await openMemoryDatabase();
+  const database = await openTestDatabase();
   const config = readConfig({ BATON_CONDUCTOR_NAME: 'in-process', ...options.settings });
   let strike: Parameters<ConductorInProcess['atCheckpoints']>[0] = () => 'go on';
   let passed = 0;

@@ -1,16 +1,17 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RunningProcess, run, start } from '#shared/process/run.ts';
+import { type RunningProcess, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
-import { templateFile } from '#test/support/memory-database.ts';
+import { endLeftServer } from '#test/support/left-server.ts';
+import { makeTestDatabase } from '#test/support/test-database.ts';
 import { testKeyFile } from '#test/support/test-secrets.ts';
 
 /** A conductor in its own process on loopback, that can be killed and started again on the same database and port. */
 export interface ConductorProcess {
   readonly url: string;
-  /** Where its embedded database is. */
+  /** Where its private server is, if it has one. */
   readonly dataDirectory: string;
   /** @throws Error when it does not run */
   pid(): number;
@@ -31,11 +32,12 @@ const main = new URL('../../conductor/main.ts', import.meta.url).pathname;
 
 export async function prepareConductor(settings: Readonly<Record<string, string>> = {}): Promise<ConductorProcess> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-conductor-'));
+  await chmod(directory, 0o711); // for the user as whom PostgreSQL runs
   const keyFile = join(directory, 'secret.key');
   await writeFile(keyFile, testKeyFile, { mode: 0o600 });
   const database = settings['BATON_DATA_DIR'] ?? join(directory, 'db');
   const named = settings['DATABASE_URL'] ?? settings['BATON_DATA_DIR'];
-  if (named === undefined && underVitest) await layDownTemplate(join(database, 'postgres'));
+  const ownDatabase = named === undefined && underVitest ? await makeTestDatabase() : undefined;
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   let running: RunningProcess | undefined;
@@ -62,6 +64,7 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
           BATON_SECRET_KEY_FILE: keyFile,
           BATON_LOG_LEVEL: 'info',
           BATON_RECONCILE_INTERVAL: '1',
+          ...(ownDatabase ? { DATABASE_URL: ownDatabase.url } : {}),
           ...settings,
           ...more,
         },
@@ -92,16 +95,15 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
     },
     close: async () => {
       await kill('SIGTERM');
+      await ownDatabase?.drop();
+      await endLeftServer(database);
       await rm(directory, { recursive: true, force: true });
     },
   };
 }
 
-/** Its set-up makes the template; benchmarks measure conductors that have made their own database. */
+/**
+ * Tests share a server, whose databases are made in moments; those of the private server name its directory. Benchmarks
+ * measure conductors as they ship.
+ */
 const underVitest = process.env['VITEST'] !== undefined;
-
-/** A database as a first start makes it, which costs each conductor three seconds of CPU. Those of the lab make their own. */
-async function layDownTemplate(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  await run('tar', ['--extract', '--directory', directory, '--file', templateFile()]);
-}

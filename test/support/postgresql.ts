@@ -1,6 +1,11 @@
-import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'pg';
+import { asAccount } from '#conductor/db/private-server/as-account.ts';
+import { makeCluster, superuser } from '#conductor/db/private-server/make-cluster.ts';
+import { chooseAccount } from '#conductor/db/private-server/server-account.ts';
+import { findPrograms, reachablePrograms } from '#conductor/db/private-server/server-programs.ts';
 import { run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
@@ -14,27 +19,41 @@ export interface PostgresServer {
   close(): Promise<void>;
 }
 
-const binaries = '/usr/lib/postgresql/15/bin';
-
-/** A PostgreSQL server of our own on loopback, with a database in a temporary directory; it refuses to run as root. */
-export async function startPostgresql(): Promise<PostgresServer> {
+/**
+ * A PostgreSQL server of our own on loopback, with a database in a temporary directory. It ends with this process,
+ * however that ends.
+ * @param options.durable as a server that keeps what it is given, for benchmarks; else without fsync
+ */
+export async function startPostgresql(options: { readonly durable?: boolean } = {}): Promise<PostgresServer> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-postgresql-'));
-  const asPostgres = ['-u', 'postgres', '--'];
-  const uid = Number((await run('id', ['-u', 'postgres'])).stdout);
-  await chown(directory, uid, -1);
+  const owner = await chooseAccount(undefined, { run });
+  const account = asAccount(owner, run);
+  if (owner) await chown(directory, owner.uid, owner.gid);
+  await chmod(directory, 0o711);
+  const found = await findPrograms({ majorVersion: undefined, directory: undefined }, run);
+  const programs = await reachablePrograms(found, directory, account);
   const data = join(directory, 'data');
-  await run('runuser', [...asPostgres, `${binaries}/initdb`, '--auth=trust', '--encoding=UTF8', '-D', data], {
-    cwd: directory,
-  });
+  await makeCluster(data, programs, account, ['--no-sync']);
   const port = await freePort();
-  const settings = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', directory];
-  // runuser would stand between us and the server: setpriv becomes it
+  const settings = ['max_connections=300', 'log_min_messages=panic', ...(options.durable ? [] : fragile)];
   const server = start(
     'setpriv',
-    ['--reuid=postgres', '--regid=postgres', '--clear-groups', `${binaries}/postgres`, ...settings],
-    {
-      cwd: directory,
-    },
+    [
+      ...(owner ? [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups'] : []),
+      '--pdeathsig=KILL',
+      '--',
+      join(programs.directory, 'postgres'),
+      '-D',
+      data,
+      '-p',
+      String(port),
+      '-h',
+      '127.0.0.1',
+      '-k',
+      directory,
+      ...settings.flatMap((setting) => ['-c', setting]),
+    ],
+    { cwd: '/' },
   );
   server.stderr.resume();
   const close = async (): Promise<void> => {
@@ -42,21 +61,39 @@ export async function startPostgresql(): Promise<PostgresServer> {
     await server.exited;
     await rm(directory, { recursive: true, force: true });
   };
+  const url = `postgres://${superuser}@127.0.0.1:${port}/postgres`;
   try {
-    await waitUntil(
-      'PostgreSQL to accept connections',
-      async () => {
-        await run(`${binaries}/pg_isready`, ['-h', '127.0.0.1', '-p', String(port)]);
-        return true;
-      },
-      { timeoutMs: 60_000 },
-    );
+    await waitUntil('PostgreSQL to accept connections', async () => (await asksWell(url)) || undefined, {
+      timeoutMs: 60_000,
+      everyMs: 50,
+    });
   } catch (error) {
     await close();
     throw error;
   }
   const keyFile = join(directory, 'secret.key');
   await writeFile(keyFile, testKeyFile, { mode: 0o600 });
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   return { url, settings: { DATABASE_URL: url, BATON_SECRET_KEY_FILE: keyFile }, close };
+}
+
+/** A power cut would cost its data, which nobody wants. */
+const fragile = ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'];
+
+/** Asks one statement of a server or one of its databases. */
+export async function askPostgresql(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined); // the statement fails, too
+  try {
+    await client.connect();
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function asksWell(url: string): Promise<boolean> {
+  return askPostgresql(url, 'select 1').then(
+    () => true,
+    () => false,
+  );
 }

@@ -1,3 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import { createAllocator } from '#conductor/allocations/allocator.ts';
@@ -17,7 +21,7 @@ import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 type Json = Record<string, unknown>;
@@ -60,8 +64,9 @@ export async function openTestApi(
     readonly settings?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<TestApi> {
-  const config = readConfig({ BATON_DATA_DIR: 'memory://', BATON_CONDUCTOR_NAME: 'test-host', ...options.settings });
-  const database = await openMemoryDatabase();
+  const dataDirectory = join(tmpdir(), `baton-test-${randomUUID()}`);
+  const config = readConfig({ BATON_DATA_DIR: dataDirectory, BATON_CONDUCTOR_NAME: 'test-host', ...options.settings });
+  const database = await openTestDatabase();
   const nudged: string[] = [];
   const networks = options.networks ?? { switches: [], networks: [], defaults: undefined };
   const metrics = createMetrics();
@@ -125,6 +130,7 @@ export async function openTestApi(
       await allocator.stop();
       await conductors.close();
       await database.close();
+      await rm(dataDirectory, { recursive: true, force: true });
     },
   };
 }

@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import { Pool } from 'pg';
 import { afterAll, beforeAll, expect, onTestFailed, onTestFinished, test } from 'vitest';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -17,7 +17,8 @@ const leaseSeconds = 2;
 const deployed = ['prepare_disks', 'write_image demo.raw', 'tune_image'];
 
 let server: PostgresServer;
-let sql: postgres.Sql;
+let database: Pool;
+const ask = (statement: string, values?: unknown[]) => database.query<Record<string, unknown>>(statement, values);
 let conductors: Record<Name, ConductorProcess>;
 let balancer: LoadBalancer;
 /** Through the balancer. */
@@ -26,7 +27,7 @@ let machines: SimulatedNode[];
 
 beforeAll(async () => {
   server = await startPostgresql();
-  sql = postgres(server.url, { max: 2, onnotice: () => undefined, connection: { application_name: 'test' } });
+  database = new Pool({ connectionString: server.url, application_name: 'test' });
   const port = await freePort();
   const settings = {
     DATABASE_URL: server.url,
@@ -61,7 +62,7 @@ afterAll(async () => {
   await Promise.all((machines ?? []).map((machine) => machine.close()));
   await balancer?.close();
   await Promise.all(names.map((name) => conductors?.[name].close()));
-  await sql?.end();
+  await database?.end();
   await server?.close();
 });
 
@@ -95,7 +96,7 @@ async function deployAll(): Promise<number[]> {
 const writtenSince = (before: readonly number[]) => machines.map((machine, index) => machine.disk.slice(before[index]));
 const eachDeployedOnce = () => machines.map(() => deployed);
 const heldBy = async (name: Name): Promise<string[]> => {
-  const rows = await sql`select node_uuid from node_leases where holder = ${name}`;
+  const { rows } = await ask('select node_uuid from node_leases where holder = $1', [name]);
   return rows.map((row) => String(row['node_uuid']));
 };
 /** As the conductor itself counts them. */
@@ -134,7 +135,7 @@ test('any conductor answers any request, and all share the work', async () => {
   const before = await deployAll();
   await waitForAll('active');
   expect(writtenSince(before)).toEqual(eachDeployedOnce());
-  const workers = await sql`select distinct conductor from flow_events order by conductor`;
+  const { rows: workers } = await ask('select distinct conductor from flow_events order by conductor');
   expect(workers.map((row) => row['conductor'])).toEqual(['one', 'three', 'two']);
   for (const name of names) {
     const own = createOperator(conductors[name].url);
@@ -179,7 +180,7 @@ test('a conductor that was paused past its leases wakes up fenced: it does nothi
   await waitForAll('active', viaOne);
   await waitForAlive(['one', 'three'], viaOne);
   const boots = machines.map((machine) => machine.boots());
-  const done = async () => sql`select count(*)::int from flow_events where conductor = 'two'`;
+  const done = async () => (await ask("select count(*)::int from flow_events where conductor = 'two'")).rows;
   const recorded = await done();
 
   process.kill(two.pid(), 'SIGCONT');
@@ -252,16 +253,16 @@ test('each conductor works on the nodes of its own group', async () => {
   await operator.waitForState('lefty', 'manageable');
   // whoever is asked hears of the new one with its sign of life
   await expect.poll(() => operator.node('lefty')).toMatchObject({ conductor: 'three', conductor_group: 'left' });
-  const workers = await sql`
+  const { rows: workers } = await ask(`
     select distinct e.conductor from flow_events e join flows f on f.uuid = e.flow_uuid
-    join nodes n on n.uuid = f.node_uuid where n.name = 'lefty'`;
+    join nodes n on n.uuid = f.node_uuid where n.name = 'lefty'`);
   expect(workers.map((row) => row['conductor'])).toEqual(['three']);
 });
 
 test('a database that cuts all connections is found again, by those who listen too', async () => {
   showLogs();
   const listening = async () => {
-    const rows = await sql`select pid from pg_stat_activity where query ilike 'listen %'`;
+    const { rows } = await ask("select pid from pg_stat_activity where query ilike 'listen %'");
     return rows.map((row) => Number(row['pid']));
   };
   // the session of a conductor that has just been restarted ends a moment after it
@@ -273,8 +274,8 @@ test('a database that cuts all connections is found again, by those who listen t
     },
     { timeoutMs: 60_000 },
   );
-  await sql`select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and application_name <> 'test'`;
+  await ask(`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name <> 'test'`);
   await waitUntil(
     'all to listen again',
     async () => (await listening()).filter((pid) => !pids.includes(pid)).length === names.length || undefined,
@@ -292,7 +293,7 @@ test('a database that cuts all connections is found again, by those who listen t
   const locks = await waitUntil(
     'each to have its name',
     async () => {
-      const rows = await sql`select count(*)::int from pg_locks where locktype = 'advisory' and granted`;
+      const { rows } = await ask("select count(*)::int from pg_locks where locktype = 'advisory' and granted");
       return rows[0]?.['count'] === names.length ? rows : undefined;
     },
     { timeoutMs: 60_000 },
@@ -303,6 +304,6 @@ test('a database that cuts all connections is found again, by those who listen t
 test('an older conductor does not start on the database of a newer one', async () => {
   const { one } = conductors;
   await one.kill('SIGTERM');
-  await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 4102444800000)`;
+  await ask("insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 4102444800000)");
   await expect(one.start()).rejects.toThrow(/migrated by a newer Baton \(its schema is of 2100-01-01 00:00/);
 });

@@ -4,7 +4,7 @@ import { type ConductorProcess, prepareConductor } from '#test/support/conductor
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
-/** A conductor process with PGlite, Redfish BMCs and real agents over real HTTP; only the disks are pretended. */
+/** A conductor process, Redfish BMCs and real agents over real HTTP; only the disks are pretended. */
 
 let conductor: ConductorProcess;
 let operator: Operator;

@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, onTestFailed, test } from 'vitest';
 import type { ActionAnswer } from '#conductor/sites/actions/action-answer.ts';
 import type { GroupStage } from '#conductor/sites/strategy/site-run.ts';
@@ -20,7 +20,8 @@ const prepared = ['erase_devices_metadata'];
 const deployed = [...prepared, 'prepare_disks', 'write_image demo.raw with config drive', 'tune_image'];
 
 let server: PostgresServer;
-let sql: postgres.Sql;
+let database: Pool;
+const ask = (statement: string, values?: unknown[]) => database.query<Record<string, unknown>>(statement, values);
 let conductors: Record<Name, ConductorProcess>;
 let balancer: LoadBalancer;
 let operator: SiteOperator;
@@ -30,7 +31,7 @@ let machinesSoFar = 0;
 
 beforeAll(async () => {
   server = await startPostgresql();
-  sql = postgres(server.url, { max: 2, onnotice: () => undefined });
+  database = new Pool({ connectionString: server.url });
   const port = await freePort();
   const settings = {
     ...server.settings,
@@ -62,7 +63,7 @@ afterEach(async () => {
 afterAll(async () => {
   await balancer?.close();
   await Promise.all(names.map((name) => conductors?.[name].close()));
-  await sql?.end();
+  await database?.end();
   await server?.close();
 });
 
@@ -104,7 +105,8 @@ const stagesOf = (action: ActionAnswer) =>
   Object.fromEntries((action.groups ?? []).map((group) => [group.name, group.stage]));
 const stateOf = async (name: string) => (await ironic.node(name))['provision_state'];
 const holder = async (id: string): Promise<Name | undefined> => {
-  const [row] = await sql`select holder from site_actions where id = ${id} and expires_at > now()`;
+  const { rows } = await ask('select holder from site_actions where id = $1 and expires_at > now()', [id]);
+  const [row] = rows;
   return names.find((name) => name === row?.['holder']);
 };
 const until = <T>(what: string, look: () => Promise<T | undefined>) =>

@@ -27,7 +27,7 @@ let databases: Database[];
 let api: TestApi;
 beforeAll(async () => {
   server = await startPostgresql();
-  const open = () => openDatabase({ url: server.url, dataDirectory: 'memory://' });
+  const open = () => openDatabase({ url: server.url, dataDirectory: '' });
   databases = [await open(), await open(), await open()];
   const settings = { BATON_SITE_BEAT_INTERVAL: '0.02', BATON_RECONCILE_INTERVAL: '0.05', BATON_LEASE_SECONDS: '60' };
   api = await openTestApi({ settings });

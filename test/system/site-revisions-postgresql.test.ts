@@ -18,7 +18,7 @@ let server: PostgresServer;
 let conductors: Database[];
 beforeAll(async () => {
   server = await startPostgresql();
-  const open = () => openDatabase({ url: server.url, dataDirectory: 'memory://' });
+  const open = () => openDatabase({ url: server.url, dataDirectory: '' });
   conductors = [await open(), await open()];
 }, 60_000);
 afterAll(async () => {

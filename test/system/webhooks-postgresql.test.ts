@@ -24,7 +24,7 @@ test('each event is delivered by one of two conductors, those of a node in order
   const server = await startPostgresql();
   const receiver = await startWebhookReceiver();
   const secrets = createSecrets([randomBytes(32)]);
-  const config = readConfig({ BATON_DATA_DIR: 'memory://', BATON_CONDUCTOR_NAME: 'one' });
+  const config = readConfig({ BATON_CONDUCTOR_NAME: 'one' });
   const contextOn = (database: Database) => ({
     db: database.db,
     database,

@@ -5,11 +5,11 @@ import { flowEvents, flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
 import { siteActionCommands, siteActions } from '#conductor/db/schema/site-action.ts';
 import { readPerhapsBack, readSucceeded } from '#conductor/sites/nodes/read-standing.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;
 beforeAll(async () => {
-  database = await openMemoryDatabase();
+  database = await openTestDatabase();
 });
 afterAll(() => database.close());
 

@@ -3,11 +3,11 @@ import { contentHash } from '#conductor/sites/plugins/plugin-content.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
 import { deletePlugin } from '#conductor/sites/plugins/plugin-store.ts';
 import { uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
-let database: Awaited<ReturnType<typeof openMemoryDatabase>>;
+let database: Awaited<ReturnType<typeof openTestDatabase>>;
 beforeAll(async () => {
-  database = await openMemoryDatabase();
+  database = await openTestDatabase();
 });
 afterAll(() => database.close());
 

@@ -6,11 +6,11 @@ import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;
 beforeAll(async () => {
-  database = await openMemoryDatabase();
+  database = await openTestDatabase();
 });
 afterAll(() => database.close());
 

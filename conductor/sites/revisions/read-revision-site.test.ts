@@ -3,11 +3,11 @@ import type { Database } from '#conductor/db/open.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;
 beforeAll(async () => {
-  database = await openMemoryDatabase();
+  database = await openTestDatabase();
 });
 afterAll(() => database.close());
 

@@ -13,13 +13,13 @@ import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
-import { openMemoryDatabase } from '#test/support/memory-database.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
 /** airship.md §5 in a few lines of plain lists, against the database, over any sequence of what operators do. */
 
 let database: Database;
 beforeAll(async () => {
-  database = await openMemoryDatabase();
+  database = await openTestDatabase();
 });
 afterAll(() => database.close());
 

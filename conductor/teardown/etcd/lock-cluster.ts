@@ -2,9 +2,6 @@ import type { Database } from '#conductor/db/open.ts';
 
 type Locks = Pick<Database, 'lock'>;
 
-/** An embedded database's locks are between processes; within the only one this is. */
-const heldHere = new WeakMap<Locks, Set<string>>();
-
 /**
  * Does the work unless somebody, here or in another conductor, does so for the same cluster: two removals that were
  * decided on the same look would together take what neither may.
@@ -15,15 +12,10 @@ export async function aloneWithCluster<Result>(
   cluster: string,
   work: () => Promise<Result>,
 ): Promise<Result | undefined> {
-  const held = heldHere.get(database) ?? new Set();
-  heldHere.set(database, held);
-  if (held.has(cluster)) return undefined;
-  held.add(cluster);
   const lock = database.lock(`etcd cluster ${cluster}`);
   try {
     return (await lock.take()) ? await work() : undefined;
   } finally {
-    held.delete(cluster);
     await lock.release();
   }
 }

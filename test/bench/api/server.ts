@@ -3,14 +3,14 @@ import { type ConductorProcess, prepareConductor } from '#test/support/conductor
 import { createOperator, type Operator } from '#test/support/operator.ts';
 import { startPostgresql } from '#test/support/postgresql.ts';
 
-export type Engine = 'pglite' | 'pg';
+export type Engine = 'embedded' | 'pg';
 
 /** A conductor as it ships, in a process of its own, on either database. */
 export interface MeasuredServer {
   readonly engine: Engine;
   readonly conductor: ConductorProcess;
   readonly operator: Operator;
-  /** `undefined` with the embedded database. */
+  /** `undefined` with a private server. */
   readonly databaseUrl: string | undefined;
   /** Says beside what comes of it what the conductor's CPU took, and how busy the machine was with others. */
   readonly timed: <T>(what: string, count: (result: T) => number, act: () => Promise<T>) => Promise<T>;
@@ -18,7 +18,7 @@ export interface MeasuredServer {
 }
 
 export async function startServer(engine: Engine, say: (line: string) => void): Promise<MeasuredServer> {
-  const database = engine === 'pg' ? await startPostgresql() : undefined;
+  const database = engine === 'pg' ? await startPostgresql({ durable: true }) : undefined;
   const conductor = await prepareConductor({
     ...(database ? { DATABASE_URL: database.url } : {}),
     BATON_LOG_LEVEL: 'warn',

@@ -18,7 +18,7 @@ const nodesInDeathRuns = 60;
 export const apiArea: Area = {
   name: 'api',
   measure: async (context) => ({
-    ...(await measureEngine(context, 'pglite')),
+    ...(await measureEngine(context, 'embedded')),
     ...(await measureEngine(context, 'pg')),
     ...(await measureDoubles(context)),
   }),
@@ -63,7 +63,7 @@ function named(figures: Readonly<Record<string, Figure>>, suffix: string): Recor
 
 /** Two conductors on one PostgreSQL, one of which is killed amid each run. */
 async function measureDoubles({ say }: BenchContext): Promise<Record<string, Figure>> {
-  const database = await startPostgresql();
+  const database = await startPostgresql({ durable: true });
   const prepare = (name: string) =>
     prepareConductor({
       DATABASE_URL: database.url,

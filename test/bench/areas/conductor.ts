@@ -5,7 +5,7 @@ import { prepareConductor } from '#test/support/conductor.ts';
 
 const settledSamples = 5;
 
-/** Memory of a conductor on PGlite that has nothing to do, once it no longer changes. */
+/** Memory of a conductor with its private server that has nothing to do, once it no longer changes. */
 export const conductorArea: Area = {
   name: 'conductor',
   measure: async ({ say }) => {

@@ -18,7 +18,7 @@ const enrolAtOnce = 25;
 export const deploysArea: Area = {
   name: 'deploys',
   measure: async (context) => {
-    const database = await startPostgresql();
+    const database = await startPostgresql({ durable: true });
     const conductor = await prepareConductor({ DATABASE_URL: database.url, BATON_LOG_LEVEL: 'warn' });
     const machines: SimulatedNode[] = [];
     try {

@@ -22,7 +22,7 @@ const settings = {
  * the cores with the conductor.
  */
 export async function measureSiteDeploy(context: BenchContext): Promise<Record<string, Figure>> {
-  const database = await startPostgresql();
+  const database = await startPostgresql({ durable: true });
   const conductor = await prepareConductor({ ...settings, DATABASE_URL: database.url });
   let site: SimulatedSite | undefined;
   try {

@@ -19,7 +19,7 @@ export async function measureSiteLook(): Promise<Record<string, Figure>> {
 }
 
 async function lookMs(count: number): Promise<number> {
-  const server = await startPostgresql();
+  const server = await startPostgresql({ durable: true });
   try {
     const database = await openDatabase({ url: server.url, dataDirectory: '' });
     try {

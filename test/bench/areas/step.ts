@@ -9,7 +9,7 @@ const deploys = 4;
 
 /**
  * From the end of one in-band step to the start of the next, as the agent sees it: heartbeat, the conductor's look at
- * the command list, its log, the next command; HTTPS between processes, PGlite on disk. The first deploy warms up.
+ * the command list, its log, the next command; HTTPS between processes, its private server on disk. The first deploy warms up.
  */
 export const stepArea: Area = {
   name: 'step',

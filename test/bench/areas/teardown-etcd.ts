@@ -10,6 +10,7 @@ import { type BenchContext, type Figure, median, percentile, round } from '#test
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';
 import { startEtcdWriter } from '#test/support/etcd-writer.ts';
+import { startPostgresql } from '#test/support/postgresql.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 const removals = 50;
@@ -41,7 +42,8 @@ function createDraw(seed: number): <Choice>(choices: readonly Choice[]) => Choic
 export async function measureEtcdRemovals({ say }: BenchContext): Promise<Record<string, Figure>> {
   const seed = Date.now() >>> 0;
   const draw = createDraw(seed);
-  const database = await openDatabase({ dataDirectory: 'memory://' });
+  const server = await startPostgresql();
+  const database = await openDatabase({ url: server.url, dataDirectory: '' });
   const cluster = await startEtcd(names, { heartbeatMs: 30 });
   const writer = startEtcdWriter(cluster);
   const watch = watchQuorum(cluster);
@@ -94,6 +96,7 @@ export async function measureEtcdRemovals({ say }: BenchContext): Promise<Record
     await Promise.all([watch.stop(), writer.end()]);
     await cluster.close();
     await database.close();
+    await server.close();
   }
 }
 

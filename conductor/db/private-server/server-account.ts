@@ -1,0 +1,57 @@
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/** Whom PostgreSQL runs as: it refuses to run as root. */
+export interface ServerAccount {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const ownAccount = 'baton';
+/** Debian's, where a server of Debian's is installed. */
+const debianAccount = 'postgres';
+
+/**
+ * The account for a server that root starts: `wanted`, or else the first of `baton` and `postgres` that exists; a system
+ * account `baton` is made where neither does. `undefined` for anybody else: the server runs as its conductor does.
+ * @throws AppError `invalid_argument` when `wanted` does not exist or is root, `unavailable` when none can be made.
+ */
+export async function chooseAccount(
+  wanted: string | undefined,
+  { run, uid = process.getuid?.() ?? 0 }: { readonly run: Run; readonly uid?: number },
+): Promise<ServerAccount | undefined> {
+  if (uid !== 0) return undefined;
+  if (wanted !== undefined) {
+    const account = await findAccount(wanted, run);
+    if (account && account.uid !== 0) return account;
+    const why = account ? 'PostgreSQL refuses to run as root' : 'there is no such user on this machine';
+    throw new AppError(
+      'invalid_argument',
+      `BATON_POSTGRESQL_USER: ${wanted}: ${why}; \`useradd --system baton\` makes one`,
+    );
+  }
+  return (await findAccount(ownAccount, run)) ?? (await findAccount(debianAccount, run)) ?? (await makeAccount(run));
+}
+
+async function findAccount(name: string, run: Run): Promise<ServerAccount | undefined> {
+  const { stdout, exitCode } = await run('getent', ['passwd', '--', name], { okExitCodes: [0, 2] });
+  const [found = '', , uid, gid] = stdout.trim().split(':');
+  return exitCode === 0 ? { name: found, uid: Number(uid), gid: Number(gid) } : undefined;
+}
+
+async function makeAccount(run: Run): Promise<ServerAccount> {
+  try {
+    await run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', ownAccount]);
+  } catch (cause) {
+    throw new AppError(
+      'unavailable',
+      'PostgreSQL refuses to run as root, and no user for it could be made: run `useradd --system baton`, ' +
+        'or name one with BATON_POSTGRESQL_USER',
+      { cause },
+    );
+  }
+  const made = await findAccount(ownAccount, run);
+  if (!made) throw new AppError('unavailable', `useradd made the user ${ownAccount}, but it can't be found`);
+  return made;
+}
