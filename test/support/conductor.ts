@@ -5,6 +5,7 @@ import { type RunningProcess, run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
 import { templateFile } from '#test/support/memory-database.ts';
+import { conductorProgram } from '#test/support/programs.ts';
 import { testKeyFile } from '#test/support/test-secrets.ts';
 
 /** A conductor in its own process on loopback, that can be killed and started again on the same database and port. */
@@ -26,8 +27,6 @@ export interface ConductorProcess {
   /** Stops it and deletes its database. */
   close(): Promise<void>;
 }
-
-const main = new URL('../../conductor/main.ts', import.meta.url).pathname;
 
 export async function prepareConductor(settings: Readonly<Record<string, string>> = {}): Promise<ConductorProcess> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-conductor-'));
@@ -54,7 +53,7 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
     },
     log: () => log,
     start: async (more = {}) => {
-      const child = start(process.execPath, [main], {
+      const child = start(conductorProgram, [], {
         env: {
           BATON_PORT: String(port),
           BATON_DATA_DIR: database,

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from '#shared/process/run.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { conductorProgram } from '#test/support/programs.ts';
 
 /** A conductor that can't start says why, ends, and harms nobody. */
 
-const main = new URL('../../conductor/main.ts', import.meta.url).pathname;
 let conductor: ConductorProcess;
 
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => conductor.close());
 
 const startAnother = (settings: Readonly<Record<string, string>>) =>
-  run(process.execPath, [main], { env: settings, okExitCodes: [1], timeoutMs: 120_000 });
+  run(conductorProgram, [], { env: settings, okExitCodes: [1], timeoutMs: 120_000 });
 
 test('not on a database that another conductor has open, which goes on', async () => {
   const second = await startAnother({ BATON_DATA_DIR: conductor.dataDirectory, BATON_PORT: String(await freePort()) });
