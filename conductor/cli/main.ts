@@ -2,7 +2,6 @@
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import { type CommandSeat, runCommand } from '#conductor/cli/commands.ts';
-import { openConsole } from '#conductor/cli/console.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { waitForLock } from '#conductor/cli/wait-for-lock.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -35,7 +34,13 @@ const seat: CommandSeat = {
     const settings = readClientSettings(process.env, choice);
     const client = waitForLock(createApiClient(settings), { clock: systemClock, tell });
     const terminal = { input: process.stdin, output: process.stdout, term: process.env['TERM'] };
-    return { client, openConsole: (ident) => openConsole({ client, settings }, ident, terminal) };
+    return {
+      client,
+      openConsole: async (ident) => {
+        const { openConsole } = await import('#conductor/cli/console.ts');
+        await openConsole({ client, settings }, ident, terminal);
+      },
+    };
   },
 };
 
