@@ -102,8 +102,4 @@ function reportFailure(log: Log, error: unknown): void {
   process.exitCode = 1;
 }
 
-try {
-  await main();
-} catch (error) {
-  reportFailure(createLog({ component: 'conductor' }), error);
-}
+main().catch((error: unknown) => reportFailure(createLog({ component: 'conductor' }), error));

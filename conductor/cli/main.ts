@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 import { createApiClient } from '#conductor/cli/api-client.ts';
 import { readClientSettings } from '#conductor/cli/client-settings.ts';
-import { runCommand } from '#conductor/cli/commands.ts';
-import { openConsole } from '#conductor/cli/console.ts';
+import { type CommandSeat, runCommand } from '#conductor/cli/commands.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { waitForLock } from '#conductor/cli/wait-for-lock.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -22,27 +21,30 @@ const screen = {
   size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
 };
 
-try {
-  await runCommand(
-    {
-      screen,
-      clock: systemClock,
-      tell,
-      onInterrupt: () => {
-        const controller = new AbortController();
-        process.once('SIGINT', () => controller.abort());
-        return controller.signal;
+const seat: CommandSeat = {
+  screen,
+  clock: systemClock,
+  tell,
+  onInterrupt: () => {
+    const controller = new AbortController();
+    process.once('SIGINT', () => controller.abort());
+    return controller.signal;
+  },
+  connect: (choice) => {
+    const settings = readClientSettings(process.env, choice);
+    const client = waitForLock(createApiClient(settings), { clock: systemClock, tell });
+    const terminal = { input: process.stdin, output: process.stdout, term: process.env['TERM'] };
+    return {
+      client,
+      openConsole: async (ident) => {
+        const { openConsole } = await import('#conductor/cli/console.ts');
+        await openConsole({ client, settings }, ident, terminal);
       },
-      connect: (choice) => {
-        const settings = readClientSettings(process.env, choice);
-        const client = waitForLock(createApiClient(settings), { clock: systemClock, tell });
-        const seat = { input: process.stdin, output: process.stdout, term: process.env['TERM'] };
-        return { client, openConsole: (ident) => openConsole({ client, settings }, ident, seat) };
-      },
-    },
-    process.argv.slice(2),
-  );
-} catch (error) {
+    };
+  },
+};
+
+runCommand(seat, process.argv.slice(2)).catch((error: unknown) => {
   process.stderr.write(`baton: ${errorChain(error)}\n`);
   process.exitCode = exitCodeOf(error);
-}
+});

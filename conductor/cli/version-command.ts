@@ -1,9 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { z } from 'zod';
 import type { Command } from '#conductor/cli/command.ts';
 import { print } from '#conductor/cli/print.ts';
-
-const Manifest = z.object({ version: z.string() });
 
 /** Written as programs have it; of the clone that the command line runs from, whatever the conductor is. */
 export const versionCommand: Command = {
@@ -12,7 +9,7 @@ export const versionCommand: Command = {
   offline: true,
   run: async (context, input) => {
     const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
-    const { version } = Manifest.parse(JSON.parse(text));
+    const { version } = JSON.parse(text) as { readonly version: string };
     print(context, input, { json: { version }, text: `baton ${version}\n` });
   },
 };

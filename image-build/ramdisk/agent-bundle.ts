@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { paths } from '#image-build/paths.ts';
 import { customManagersPlugin } from '#image-build/ramdisk/custom-managers.ts';
+import { bundleOptions } from '#shared/bundle-options.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What Node itself puts around a CommonJS module, for `start-agent.cjs`, which runs it from bytecode. */
@@ -24,22 +25,15 @@ export interface AgentBundle {
 export async function bundleAgent(entry: string, customManagers: readonly string[] = []): Promise<AgentBundle> {
   try {
     const result = await build({
+      ...bundleOptions,
       entryPoints: [entry],
       absWorkingDir: paths.repository,
-      bundle: true,
-      write: false,
-      format: 'cjs',
-      platform: 'node',
-      target: 'node24',
       minify: true,
       keepNames: true,
-      legalComments: 'none', // the texts are in licenses.txt
-      metafile: true,
       nodePaths: [join(paths.repository, 'node_modules')],
       plugins: [customManagersPlugin(customManagers)],
       banner: { js: wrapper.start },
       footer: { js: wrapper.end },
-      logLevel: 'silent',
     });
     const [output] = result.outputFiles;
     if (output === undefined) throw new AppError('internal', 'esbuild wrote no file');

@@ -16,7 +16,7 @@ export interface BenchContext {
 /** A part of Baton that is measured alone: `npm run bench -- write_image`. */
 export interface Area {
   readonly name: string;
-  /** Figures by name; printed as `area.name`. Cleans up after itself, whatever happens. */
+  /** Figures by name; printed as `area.name`, or as they stand with a dot in them. Cleans up after itself, whatever happens. */
   measure(context: BenchContext): Promise<Readonly<Record<string, Figure>>>;
 }
 

@@ -15,7 +15,9 @@ async function main(names: readonly string[]): Promise<void> {
   const figures: Record<string, Figure> = {};
   for (const area of areas.filter(({ name }) => names.length === 0 || names.includes(name))) {
     const context: BenchContext = { folder, say: (line) => process.stderr.write(`${area.name}: ${line}\n`) };
-    for (const [name, figure] of Object.entries(await area.measure(context))) figures[`${area.name}.${name}`] = figure;
+    for (const [name, figure] of Object.entries(await area.measure(context))) {
+      figures[name.includes('.') ? name : `${area.name}.${name}`] = figure;
+    }
   }
   process.stdout.write(`${JSON.stringify(figures, undefined, 2)}\n`);
 }

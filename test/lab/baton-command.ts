@@ -1,6 +1,6 @@
-import { resolve } from 'node:path';
 import { type RunResult, run, runOnTerminal } from '#shared/process/run.ts';
 import type { Lab } from '#test/lab/lab.ts';
+import { batonProgram } from '#test/support/programs.ts';
 
 export interface BatonOptions {
   /** Gets what it prints line by line, as it comes; the result has none then. */
@@ -32,8 +32,7 @@ export function batonOnTerminal(lab: Lab, args: readonly string[]): Promise<numb
 }
 
 function batonArguments(lab: Lab, args: readonly string[]): string[] {
-  const command = [process.execPath, resolve('conductor/cli/main.ts')];
-  return ['netns', 'exec', lab.directory.namespace, ...command, ...args];
+  return ['netns', 'exec', lab.directory.namespace, batonProgram, ...args];
 }
 
 function surroundings(lab: Lab) {

@@ -6,6 +6,7 @@ import { type LabProcess, startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
 import { labAddresses } from '#test/lab/network.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
+import { conductorProgram } from '#test/support/programs.ts';
 import { testKeyFile } from '#test/support/test-secrets.ts';
 
 export const conductorUrl = `http://${labAddresses.provisioning.address}:6385`;
@@ -33,7 +34,7 @@ export interface ConductorProcess {
   restart(settings?: Readonly<Record<string, string>>): Promise<void>;
 }
 
-/** Starts `node conductor/main.ts` on the provisioning network and waits until `GET /` answers. */
+/** Starts the conductor on the provisioning network and waits until `GET /` answers. */
 export async function startConductor(
   lab: LabDirectory,
   gate: Dispatcher,
@@ -62,7 +63,7 @@ export async function startConductor(
     ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl, BATON_SECRET_KEY_FILE: keyFile }),
   };
   const start = async (settings?: Readonly<Record<string, string>>): Promise<LabProcess> => {
-    const started = startLabProcess(process.execPath, [resolve('conductor/main.ts')], {
+    const started = startLabProcess(conductorProgram, [], {
       namespace: lab.namespace,
       directory: lab.path,
       name,

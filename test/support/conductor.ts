@@ -5,6 +5,7 @@ import { type RunningProcess, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
 import { endLeftServer } from '#test/support/left-server.ts';
+import { conductorProgram } from '#test/support/programs.ts';
 import { makeTestDatabase } from '#test/support/test-database.ts';
 import { testKeyFile } from '#test/support/test-secrets.ts';
 
@@ -27,8 +28,6 @@ export interface ConductorProcess {
   /** Stops it and deletes its database. */
   close(): Promise<void>;
 }
-
-const main = new URL('../../conductor/main.ts', import.meta.url).pathname;
 
 export async function prepareConductor(settings: Readonly<Record<string, string>> = {}): Promise<ConductorProcess> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-conductor-'));
@@ -56,7 +55,7 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
     },
     log: () => log,
     start: async (more = {}) => {
-      const child = start(process.execPath, [main], {
+      const child = start(conductorProgram, [], {
         env: {
           BATON_PORT: String(port),
           BATON_DATA_DIR: database,

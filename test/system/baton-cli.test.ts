@@ -12,11 +12,11 @@ import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/si
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator } from '#test/support/operator.ts';
+import { batonProgram } from '#test/support/programs.ts';
 
 /** The real `baton` process, on a conductor with a simulated machine. */
 
 const cli = new URL('../../conductor/cli/', import.meta.url).pathname;
-const main = join(cli, 'main.ts');
 const name = 'by-baton';
 let conductor: ConductorInProcess;
 let machine: SimulatedNode;
@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 const baton = (...args: string[]): Promise<RunResult> =>
-  run(process.execPath, [main, ...args], {
+  run(batonProgram, args, {
     env: { BATON_URL: conductor.url },
     okExitCodes: [0, 1, 2, 3],
     timeoutMs: 300_000,
@@ -222,7 +222,7 @@ test('fields, ports, traits and allocations are changed, listed and taken back',
 
 test('bad usage and an absent conductor have exit codes of their own', async () => {
   expect(await baton('node', 'list', '--sort', 'name:up')).toMatchObject({ exitCode: 2, stderr: containing('--sort') });
-  const nowhere = await run(process.execPath, [main, 'node', 'list'], {
+  const nowhere = await run(batonProgram, ['node', 'list'], {
     env: { BATON_URL: 'http://127.0.0.1:1' },
     okExitCodes: [3],
   });

@@ -9,6 +9,7 @@ import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/si
 import { createBaremetal } from '#test/support/baremetal.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance } from '#test/support/enrol.ts';
+import { batonProgram } from '#test/support/programs.ts';
 
 /** Debian's real client libraries, openstacksdk and gophercloud, and how clients log in by HTTP basic, as with standalone Ironic. */
 
@@ -139,9 +140,8 @@ test('both command lines log in; a reader only reads', async () => {
     for (const client of [admin, stranger, reader]) await client.close();
   }
 
-  const main = new URL('../../conductor/cli/main.ts', import.meta.url).pathname;
   const baton = (environment: Record<string, string>, ...args: string[]) =>
-    run(process.execPath, [main, ...args], {
+    run(batonProgram, args, {
       env: { BATON_URL: conductor.url, ...environment },
       okExitCodes: [0, 1],
     });

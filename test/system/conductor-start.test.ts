@@ -1,24 +1,30 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from '#shared/process/run.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { conductorProgram } from '#test/support/programs.ts';
 
 /** A conductor that can't start says why, ends, and harms nobody. */
 
-const main = new URL('../../conductor/main.ts', import.meta.url).pathname;
 let conductor: ConductorProcess;
+let directory: string;
 
 beforeAll(async () => {
-  conductor = await prepareConductor();
+  directory = await mkdtemp(join(tmpdir(), 'baton-start-'));
+  await chmod(directory, 0o711); // for the user as whom PostgreSQL runs
+  conductor = await prepareConductor({ BATON_DATA_DIR: join(directory, 'data') });
   await conductor.start();
 });
-afterAll(() => conductor.close());
+afterAll(async () => {
+  await conductor.close();
+  await rm(directory, { recursive: true, force: true });
+});
 
 const startAnother = (settings: Readonly<Record<string, string>>) =>
-  run(process.execPath, [main], { env: settings, okExitCodes: [1], timeoutMs: 120_000 });
+  run(conductorProgram, [], { env: settings, okExitCodes: [1], timeoutMs: 120_000 });
 
 test('not on a database that another conductor has open, which goes on', async () => {
   const second = await startAnother({ BATON_DATA_DIR: conductor.dataDirectory, BATON_PORT: String(await freePort()) });

@@ -6,10 +6,10 @@ import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/si
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
+import { batonProgram } from '#test/support/programs.ts';
 
 /** What a plan says of disks, over HTTP and by the real `baton`: inventories come from inspections. */
 
-const main = new URL('../../conductor/cli/main.ts', import.meta.url).pathname;
 const mac = '52:54:00:00:05:11';
 const name = 'planned';
 const gib = 1024 ** 3;
@@ -170,7 +170,7 @@ test('RAID and BIOS steps: members, the volume as root disk, one reset more', as
 
 test('`baton plan` prints disks with serial number, size and contents', async () => {
   await patch('/properties/root_device', { name: '/dev/sda' });
-  const { stdout } = await run(process.execPath, [main, 'plan', name], {
+  const { stdout } = await run(batonProgram, ['plan', name], {
     env: { BATON_URL: conductor.url },
     timeoutMs: 60_000,
   });

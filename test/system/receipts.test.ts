@@ -13,12 +13,12 @@ import { type ConductorInProcess, startConductorInProcess } from '#test/support/
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 import { startPostgresql } from '#test/support/postgresql.ts';
+import { batonProgram } from '#test/support/programs.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 /** A wipe leaves a receipt that people without a conductor can verify, by `baton` and without it. */
 
 const name = 'n1';
-const main = new URL('../../conductor/cli/main.ts', import.meta.url).pathname;
 const readme = new URL('../../conductor/receipts/README.md', import.meta.url).pathname;
 let conductor: ConductorInProcess;
 let operator: Operator;
@@ -63,7 +63,7 @@ async function deploy(): Promise<void> {
 
 /** As a program of its own, which no setting leads to a conductor. */
 const baton = (args: readonly string[], url = 'http://127.0.0.1:9') =>
-  run(process.execPath, [main, ...args], {
+  run(batonProgram, args, {
     env: { BATON_URL: url },
     cwd: directory,
     okExitCodes: [0, 1, 2],

@@ -10,6 +10,7 @@ import { stopSeconds } from '#test/simulators/kubernetes/world.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
+import { batonProgram } from '#test/support/programs.ts';
 import { bmcCredential, type SimulatedSite, siteDocument, startSimulatedSite } from '#test/support/simulated-site.ts';
 import { createSiteOperator, type SiteOperator } from '#test/support/site-operator.ts';
 
@@ -18,7 +19,6 @@ import { createSiteOperator, type SiteOperator } from '#test/support/site-operat
  * Kubernetes. n1 and n2 are the site's, n3 is not.
  */
 
-const cli = new URL('../../conductor/cli/main.ts', import.meta.url).pathname;
 const etcdNames = ['n1', 'n2', 'n3'];
 let etcd: EtcdTestCluster;
 let small: SmallCluster;
@@ -231,7 +231,7 @@ test('killed in every phase, with the API server away meanwhile, it is redeploye
 });
 
 const baton = (...args: string[]): Promise<RunResult> =>
-  run(process.execPath, [cli, ...args], { env: { BATON_URL: conductor.url }, okExitCodes: [0, 1], timeoutMs: 300_000 });
+  run(batonProgram, args, { env: { BATON_URL: conductor.url }, okExitCodes: [0, 1], timeoutMs: 300_000 });
 
 test('stopped while it is wiped, a node is never available, and its operator is told', async () => {
   const machine = site.machines.get('n2');

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { silentLog } from '#shared/log.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { batonProgram } from '#test/support/programs.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
 
 /** The real `baton` process deploys a site of machines in memory. */
@@ -23,7 +24,7 @@ afterAll(async () => {
 });
 
 const baton = (...args: string[]): Promise<RunResult> =>
-  run(process.execPath, [join(cli, 'main.ts'), ...args], {
+  run(batonProgram, args, {
     env: { BATON_URL: conductor.url },
     okExitCodes: [0, 1],
     timeoutMs: 300_000,

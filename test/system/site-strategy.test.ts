@@ -7,6 +7,7 @@ import { run } from '#shared/process/run.ts';
 import type { NodeFaults } from '#test/simulators/node/simulated-hardware.ts';
 import { prepareConductor } from '#test/support/conductor.ts';
 import { createOperator } from '#test/support/operator.ts';
+import { batonProgram } from '#test/support/programs.ts';
 import {
   bmcCredential,
   type SimulatedSite,
@@ -78,7 +79,7 @@ async function deploySite(faults: Readonly<Record<string, NodeFaults>>): Promise
   const printed: string[] = [];
   onTestFailed(() => console.error(printed.join('\n')));
   const baton = (args: readonly string[], okExitCodes = [0]) =>
-    run(globalThis.process.execPath, ['conductor/cli/main.ts', ...args], {
+    run(batonProgram, args, {
       env: { BATON_URL: process.url },
       input: account.password,
       okExitCodes,

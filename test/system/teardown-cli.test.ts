@@ -7,12 +7,12 @@ import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernete
 import { stopSeconds } from '#test/simulators/kubernetes/world.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { batonProgram } from '#test/support/programs.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { createSiteOperator } from '#test/support/site-operator.ts';
 
 /** `baton drain` and its siblings as programs, against a conductor as it ships and the simulated Kubernetes. */
 
-const main = new URL('../../conductor/cli/main.ts', import.meta.url).pathname;
 let small: SmallCluster;
 let conductor: ConductorProcess;
 
@@ -32,7 +32,7 @@ const waiting = /^[a-z-]+ of n1: waiting for its end, until [^\n]* at the latest
 const perhapsWaiting = new RegExp(`^$|${waiting.source}`);
 
 const baton = (...args: string[]) =>
-  run(process.execPath, [main, ...args], {
+  run(batonProgram, args, {
     env: { BATON_URL: conductor.url },
     okExitCodes: [0, 1, 2],
     timeoutMs: 300_000,
@@ -42,7 +42,7 @@ test('a drain is interrupted, says what stands as it is, and goes on with the sa
   await small.addSet('web', 3, { [stopSeconds]: '1' });
   small.addPod({ name: 'slow', node: 'n1', annotations: { [stopSeconds]: '15' } });
   await small.settle();
-  const child = start(process.execPath, [main, 'drain', 'n1', '--timeout', '120', '--grace-period', '20'], {
+  const child = start(batonProgram, ['drain', 'n1', '--timeout', '120', '--grace-period', '20'], {
     env: { BATON_URL: conductor.url },
   });
   let told = '';
@@ -76,7 +76,7 @@ test("without a kubeconfig it is refused, with the setting's name and nothing of
   const bare = await startConductorInProcess({ log: silentLog });
   const env = { BATON_URL: bare.url };
   for (const verb of ['drain', 'remove-from-cluster']) {
-    const refused = await run(process.execPath, [main, verb, 'n1'], { env, okExitCodes: [1] });
+    const refused = await run(batonProgram, [verb, 'n1'], { env, okExitCodes: [1] });
     const why = 'this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file';
     // a machine that takes longer than a second for it says first that it waits
     expect([refused.stdout, refused.stderr.split('\n').slice(-2)]).toEqual(['', [`baton: teardown of n1: ${why}`, '']]);

@@ -7,10 +7,10 @@ import { type RunningProcess, run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { makeCertificate } from '#test/support/certificate.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { conductorProgram } from '#test/support/programs.ts';
 
 /** The conductor's own process: with TLS, users of an htpasswd file, and a port of plain HTTP for booting. */
 
-const main = new URL('../../conductor/main.ts', import.meta.url).pathname;
 let directory: string;
 let conductor: RunningProcess;
 let dispatcher: Agent;
@@ -31,7 +31,7 @@ beforeAll(async () => {
   url = `https://127.0.0.1:${port}`;
   bootUrl = `http://127.0.0.1:${bootPort}`;
   dispatcher = new Agent({ connect: { ca: await readFile(certFile, 'utf8') } });
-  conductor = start(process.execPath, [main], {
+  conductor = start(conductorProgram, [], {
     env: {
       BATON_PORT: String(port),
       BATON_BOOT_PORT: String(bootPort),
@@ -115,7 +115,7 @@ test.each([
   [{ BATON_HOST: '0.0.0.0', BATON_PUBLIC_URL: 'http://192.0.2.1' }, /BATON_ALLOW_UNAUTHENTICATED=true/],
   [{ BATON_AUTH: 'http_basic', BATON_HTPASSWD_FILE: '/nonexistent/htpasswd' }, /BATON_HTPASSWD_FILE: read/],
 ] as const)('the conductor does not start with %j', async (settings: Readonly<Record<string, string>>, why) => {
-  const attempt = run(process.execPath, [main], {
+  const attempt = run(conductorProgram, [], {
     env: { BATON_PORT: '0', BATON_DATA_DIR: join(directory, 'refused'), BATON_LOG_LEVEL: 'silent', ...settings },
   });
   await expect(attempt).rejects.toThrow(why);

@@ -8,5 +8,7 @@ interface Task {
   readonly limits: Partial<DocumentLimits>;
 }
 
-const { text, limits } = JSON.parse(await readAll(process.stdin)) as Task;
-process.stdout.write(JSON.stringify(parseDocuments(text, limits)));
+void readAll(process.stdin).then((input) => {
+  const { text, limits } = JSON.parse(input) as Task;
+  process.stdout.write(JSON.stringify(parseDocuments(text, limits)));
+});

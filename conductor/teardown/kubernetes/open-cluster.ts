@@ -96,8 +96,8 @@ interface Access {
 
 /** What the kubeconfig says, through Kubernetes' own client, which knows every way in which one can log in. */
 async function readAccess(file: string): Promise<Access> {
-  // 90 MB of generated code, which only conductors with a cluster pay for
-  const { KubeConfig, RequestContext, HttpMethod } = await import('@kubernetes/client-node');
+  // only conductors with a cluster pay for it
+  const { KubeConfig, RequestContext, HttpMethod } = await import('#conductor/teardown/kubernetes/log-in.ts');
   const config = new KubeConfig();
   try {
     config.loadFromFile(file);

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 import type { ReceiptAnswer } from '#conductor/receipts/receipt-view.ts';
@@ -7,6 +7,7 @@ import { run } from '#shared/process/run.ts';
 import { baton } from '#test/lab/baton-command.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
+import { batonProgram } from '#test/support/programs.ts';
 
 export interface ExpectedReceipt {
   readonly preserve: boolean;
@@ -72,7 +73,7 @@ async function proveSignature(file: string, keyFile: string): Promise<Proof> {
 }
 
 function verifyOffline(file: string, keyFile: string, more: readonly string[] = []) {
-  const command = [process.execPath, resolve('conductor/cli/main.ts'), 'receipt', 'verify', file, '--key', keyFile];
+  const command = [batonProgram, 'receipt', 'verify', file, '--key', keyFile];
   const okExitCodes = Array.from({ length: 256 }, (_, code) => code);
   return run('unshare', ['--net', ...command, ...more], { okExitCodes });
 }

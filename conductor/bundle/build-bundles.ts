@@ -1,0 +1,73 @@
+import { mkdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { build, type Metafile } from 'esbuild';
+import { importMetaBanner, importMetaPlugin } from '#conductor/bundle/import-meta.ts';
+import { bundleOptions } from '#shared/bundle-options.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const repository = join(import.meta.dirname, '../..');
+
+/** Names of bundles and what they begin with. */
+const programs = {
+  conductor: 'conductor/main.ts',
+  baton: 'conductor/cli/main.ts',
+  'parse-program': 'conductor/sites/documents/parse-program.ts',
+} as const;
+
+/** Not installed: pg asks for it only when told to. */
+const external = ['pg-native'];
+
+/** Of a file's times: what changed in the same tick of the kernel's clock as the build began must count as newer. */
+const clockTickMs = 20;
+
+/**
+ * Makes the bundles in `build/bundle`. Each file is replaced whole, and `stamp`, by which `launch.sh` knows whether they are
+ * up to date, comes last: it is as old as the beginning, so that what changes meanwhile leads to another build.
+ * @throws AppError `internal` for a source that can't be bundled, or a folder that can't be written
+ */
+export async function buildBundles(folder = join(repository, 'build/bundle')): Promise<void> {
+  const stamp = join(folder, 'stamp');
+  const unfinished = (file: string): string => `${file}.${process.pid}`;
+  try {
+    await mkdir(folder, { recursive: true });
+    await writeFile(unfinished(stamp), '');
+    const began = new Date((await stat(unfinished(stamp))).mtimeMs - clockTickMs);
+    const files = await bundle(folder);
+    for (const { path, contents } of files) {
+      await writeFile(unfinished(path), contents);
+      await rename(unfinished(path), path);
+    }
+    await utimes(unfinished(stamp), began, began);
+    await rename(unfinished(stamp), stamp);
+  } catch (cause) {
+    await rm(unfinished(stamp), { force: true });
+    throw new AppError('internal', `build the bundles in ${folder}`, { cause });
+  }
+}
+
+async function bundle(folder: string) {
+  const result = await build({
+    ...bundleOptions,
+    absWorkingDir: repository,
+    entryPoints: programs,
+    outdir: folder,
+    outExtension: { '.js': '.cjs' },
+    external,
+    // beside it and without the texts: for whoever starts Node with --enable-source-maps
+    sourcemap: 'linked',
+    sourcesContent: false,
+    plugins: [importMetaPlugin(repository)],
+    banner: { js: importMetaBanner },
+  });
+  const [warning] = result.warnings;
+  if (warning) throw new AppError('internal', `${warning.location?.file ?? 'esbuild'}: ${warning.text}`);
+  refuseUnwatched(result.metafile);
+  return result.outputFiles;
+}
+
+/** `launch.sh` looks at these alone: a change of anything else would go unnoticed. */
+function refuseUnwatched({ inputs }: Metafile): void {
+  const watched = /^(conductor|shared)\/.*\.ts$|(^|\/)node_modules\//;
+  const [unwatched] = Object.keys(inputs).filter((path) => !watched.test(path));
+  if (unwatched !== undefined) throw new AppError('internal', `launch.sh does not look at ${unwatched}`);
+}

@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { relative } from 'node:path';
+import type { Plugin } from 'esbuild';
+
+/** A program that a source starts, `new URL('x.ts', import.meta.url)`, lies beside the bundle as a bundle of its own. */
+const programUrl = /new URL\('([a-z-]+)\.ts', import\.meta\.url\)/g;
+
+/** Of the bundle, before all else: `import.meta` of a source, whose files (migrations, manifests) stay where they are. */
+export const importMetaBanner = `
+const urlOf = (path) => require('node:url').pathToFileURL(path).href;
+const importMetaOf = (source) => {
+  const { join, dirname } = require('node:path');
+  const filename = join(__dirname, '../..', source);
+  const resolve = (name) => urlOf(require('node:module').createRequire(filename).resolve(name));
+  return { filename, dirname: dirname(filename), url: urlOf(filename), resolve };
+};
+const bundleUrl = urlOf(__filename);`;
+
+/** CommonJS has no `import.meta`, and one file stands for many: each source gets its own, of where it lies in the clone. */
+export function importMetaPlugin(repository: string): Plugin {
+  return {
+    name: 'import-meta',
+    setup: (build) => {
+      build.onLoad({ filter: /\/(conductor|shared)\/.*\.ts$/ }, async ({ path }) => {
+        const text = await readFile(path, 'utf8');
+        if (!text.includes('import.meta')) return undefined;
+        const contents = text
+          .replace(programUrl, "new URL('$1.cjs', bundleUrl)")
+          .replaceAll('import.meta', `importMetaOf(${JSON.stringify(relative(repository, path))})`);
+        return { contents, loader: 'ts' };
+      });
+    },
+  };
+}

@@ -1,0 +1,47 @@
+# Read by `conductor/start` and `conductor/cli/baton`, with the clone in $root and a bundle's name in $program: becomes that
+# bundle with the script's arguments. When a source has changed since, the bundles are made first.
+
+fail() {
+  echo "$program: $1" >&2
+  exit 2
+}
+
+# -cnewer compares the change of the inode, which no tool can set: a source that is older than what it replaces counts, too
+is_stale() {
+  [ ! -f "$folder/stamp" ] || [ -n "$(
+    find "$root/conductor" "$root/shared" "$root/package.json" "$root/tsconfig.json" "$root/node_modules/.package-lock.json" \
+      -cnewer "$folder/stamp" \( -type d -o -name '*.ts' ! -name '*.test.ts' \
+      -o -name package.json -o -name tsconfig.json -o -name .package-lock.json \) -print -quit
+  )" ]
+}
+
+require_version() {
+  version=$("$node" --version)
+  major=${version#v}
+  [ "${major%%.*}" -ge 24 ] || fail "needs Node.js 24 or newer, and $node is $version: npm ci in $root brings its own"
+}
+
+# of several that find a change at the same time one makes the bundles
+refresh() (
+  mkdir -p "$folder"
+  exec 9>"$folder/lock"
+  flock 9
+  is_stale || exit 0
+  "$node" "$root/conductor/bundle/main.ts" 9>&- >&2
+)
+
+folder=$root/build/bundle
+[ -d "$root/node_modules" ] || fail "$root/node_modules is not there: npm ci in $root makes it"
+node=$root/node_modules/.bin/node
+if [ ! -x "$node" ]; then
+  # npm was not allowed to run the script that fetches it
+  node=$(command -v node) || fail "there is no Node.js: npm ci in $root brings one"
+  require_version
+fi
+if is_stale; then
+  require_version
+  refresh || fail "$folder is older than the sources, and could not be made: npm run build, as the owner of $root"
+fi
+# what V8 has compiled once; a folder that can't be written is none
+export NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-$folder/compiled}"
+exec "$node" "$folder/$program.cjs" "$@"
