@@ -23,7 +23,7 @@ require_version() {
 
 # of several that find a change at the same time one makes the bundles
 refresh() (
-  mkdir -p "$folder"
+  mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ] || exit 1
   exec 9>"$folder/lock"
   flock 9
   is_stale || exit 0

@@ -1,4 +1,4 @@
-import { formatBytes } from '#conductor/cli/render-flow.ts';
+import { formatBytes } from '#conductor/cli/format-units.ts';
 import { type LostPodView, namePods } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 import type { PlannedDiskView } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
 import type { TeardownNodeView } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';

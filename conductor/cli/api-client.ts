@@ -1,8 +1,6 @@
 import type { ClientSettings } from '#conductor/cli/client-settings.ts';
 import { explainConnection } from '#conductor/cli/explain-connection.ts';
-import { readFault } from '#conductor/cli/read-fault.ts';
-import { renderRefusal } from '#conductor/cli/render-status.ts';
-import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -75,12 +73,12 @@ export function createApiClient(settings: ClientSettings): ApiClient {
       const answer = await send(method, path, body, options);
       if (answer.status === 404 && method === 'GET') return undefined;
       const text = await answer.text();
-      if (!answer.ok) throw refusal(answer.status, text, settings);
+      if (!answer.ok) throw await readRefusal(answer.status, text, settings);
       return text === '' ? {} : parseAnswer(text, url);
     },
     download: async (path) => {
       const answer = await send('GET', path);
-      if (!answer.ok) throw refusal(answer.status, await answer.text(), settings);
+      if (!answer.ok) throw await readRefusal(answer.status, await answer.text(), settings);
       const fileName = /filename="([\w.-]+)"/.exec(answer.headers.get('content-disposition') ?? '')?.[1];
       return { content: new Uint8Array(await answer.arrayBuffer()), fileName: fileName ?? 'download' };
     },
@@ -116,30 +114,8 @@ function parseAnswer(text: string, url: string): Json {
   }
 }
 
-const codes: Readonly<Partial<Record<number, ErrorCode>>> = {
-  401: 'unauthorized',
-  403: 'forbidden',
-  404: 'not_found',
-  406: 'not_acceptable',
-  409: 'conflict',
-  // a proxy without a conductor behind it, one that can't just now, and one that has given up waiting
-  502: 'unavailable',
-  503: 'unavailable',
-  504: 'unavailable',
-};
-
-function credentialAdvice(authorization: string | undefined): string {
-  if (authorization === undefined) {
-    return 'it asks who you are: set BATON_TOKEN or BATON_TOKEN_FILE, or BATON_USERNAME and BATON_PASSWORD';
-  }
-  if (!authorization.startsWith('Bearer ')) return 'it does not know this user and password';
-  return 'it does not know this token: that of BATON_TOKEN, which wins over BATON_TOKEN_FILE';
-}
-
-function refusal(status: number, text: string, { authorization }: ClientSettings): AppError {
-  const words = renderRefusal(text) ?? readFault(text) ?? `${status}: ${text}`;
-  const message = status === 401 ? `${words}\n→ ${credentialAdvice(authorization)}` : words;
-  const code = codes[status] ?? (status >= 500 ? 'command_failed' : 'invalid_argument');
-  // whoever watches looks once more, also at what a crash has answered
-  return new AppError(code, message, { retryable: status >= 500, details: { status } });
+/** What checks an answer takes a while to load, and most answers are good. */
+async function readRefusal(status: number, text: string, settings: ClientSettings): Promise<AppError> {
+  const { refusal } = await import('#conductor/cli/refusal.ts');
+  return refusal(status, text, settings);
 }

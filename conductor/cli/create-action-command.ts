@@ -1,4 +1,3 @@
-import { teardownPlanLines } from '#conductor/cli/action-teardown-plan.ts';
 import {
   type Command,
   type CommandContext,
@@ -47,7 +46,12 @@ interface DryRun {
 }
 
 /** @throws AppError `conflict` when the action would be refused */
-function printDryRun(context: CommandContext, input: CommandInput, made: Readonly<Record<string, unknown>>): void {
+async function printDryRun(
+  context: CommandContext,
+  input: CommandInput,
+  made: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const { teardownPlanLines } = await import('#conductor/cli/action-teardown-plan.ts');
   const { groups, validations, nodes } = made as unknown as DryRun;
   const rows = groups.map((group) => [group.name, group.critical ? 'critical' : '', group.members.join(',') || '-']);
   const warnings = validations
@@ -68,7 +72,7 @@ async function create(context: CommandContext, input: CommandInput): Promise<voi
   const [name] = input.operands;
   const made = (await context.client.call('POST', actionsPath, { name, parameters: readParameters(input) })) ?? {};
   if (made['id'] === undefined) {
-    printDryRun(context, input, made);
+    await printDryRun(context, input, made);
     return;
   }
   const id = cell(made['id']);

@@ -10,7 +10,6 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { createNodes, type NodeResult } from '#conductor/cli/create-nodes.ts';
-import { readNodeFile } from '#conductor/cli/node-file.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import { readInputFile } from '#conductor/cli/read-input-file.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -60,6 +59,7 @@ async function knownDrivers(client: ApiClient): Promise<string[]> {
 }
 
 async function createFromFile(context: CommandContext, input: CommandInput, file: string): Promise<void> {
+  const { readNodeFile } = await import('#conductor/cli/node-file.ts');
   const text = await readInputFile('-f', file);
   readNodeFile(text, file); // before anybody is asked anything
   const nodes = readNodeFile(text, file, await knownDrivers(context.client));

@@ -1,4 +1,4 @@
-import { formatDuration, spanMs } from '#conductor/cli/render-flow.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/sites/actions/action-answer.ts';
 
 /**

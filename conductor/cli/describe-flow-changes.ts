@@ -1,11 +1,5 @@
-import {
-  flowRemarks,
-  formatDuration,
-  progressOf,
-  renderProgress,
-  spanMs,
-  stepName,
-} from '#conductor/cli/render-flow.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import { flowRemarks, progressOf, renderProgress, stepName } from '#conductor/cli/render-flow.ts';
 import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
 
 /** What happened between two looks at a flow, a line each; for logs, where nothing can be drawn over. Pure. */

@@ -7,8 +7,8 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
+import { formatBytes } from '#conductor/cli/format-units.ts';
 import { print } from '#conductor/cli/print.ts';
-import { formatBytes } from '#conductor/cli/render-flow.ts';
 
 async function logs(context: CommandContext, input: CommandInput): Promise<void> {
   const flow = textOption(input, 'flow');

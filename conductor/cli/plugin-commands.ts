@@ -7,7 +7,6 @@ import {
   pathOperand,
   textOption,
 } from '#conductor/cli/command.ts';
-import { readPluginFolder } from '#conductor/cli/plugin-folder.ts';
 import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
 import { adviseOnRevision } from '#conductor/cli/tell-no-revision.ts';
 import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/sites/plugins/view-plugin.ts';
@@ -16,6 +15,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const path = '/api/v1.0/plugins';
 
 async function upload(context: CommandContext, input: CommandInput): Promise<void> {
+  const { readPluginFolder } = await import('#conductor/cli/plugin-folder.ts');
   const { body, leftOut } = await readPluginFolder(input.operands[0] ?? '.');
   const plugin = ((await context.client.call('POST', path, body)) ?? {}) as Json & PluginDetailAnswer;
   const left = leftOut.length === 0 ? '' : `not needed on nodes, and left out: ${leftOut.join(', ')}\n`;

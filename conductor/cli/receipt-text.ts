@@ -1,5 +1,5 @@
 import { printable } from '#conductor/cli/fit-screen.ts';
-import { formatBytes } from '#conductor/cli/render-flow.ts';
+import { formatBytes } from '#conductor/cli/format-units.ts';
 import type { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 
 type Disk = Omit<WipeReceipt['disks_not_seen'][number], 'excuse'>;

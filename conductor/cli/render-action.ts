@@ -1,5 +1,5 @@
 import type { ScreenSize } from '#conductor/cli/fit-screen.ts';
-import { formatDuration, spanMs } from '#conductor/cli/render-flow.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import type {
   ActionAnswer,
   ActionGroupAnswer,

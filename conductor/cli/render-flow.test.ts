@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { formatBytes, formatDuration, renderFlow } from '#conductor/cli/render-flow.ts';
+import { formatBytes, formatDuration } from '#conductor/cli/format-units.ts';
+import { renderFlow } from '#conductor/cli/render-flow.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
 

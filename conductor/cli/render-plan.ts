@@ -1,5 +1,5 @@
+import { formatBytes, formatDuration } from '#conductor/cli/format-units.ts';
 import { cell, table } from '#conductor/cli/print.ts';
-import { formatBytes, formatDuration } from '#conductor/cli/render-flow.ts';
 import { stepTitle } from '#conductor/flows/planned-step.ts';
 import type { PlanView } from '#conductor/flows/view-plan.ts';
 

@@ -9,7 +9,6 @@ import {
 } from '#conductor/cli/command.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import { type CollectionText, readCollection } from '#conductor/cli/read-collection.ts';
-import { renderStatus } from '#conductor/cli/render-status.ts';
 import { bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -23,7 +22,8 @@ const modeOption = {
   meaning: 'what becomes of what the buffer holds already (default: refuse if there is any)',
 };
 
-function printStatus(context: CommandContext, input: CommandInput, status: Json): void {
+async function printStatus(context: CommandContext, input: CommandInput, status: Json): Promise<void> {
+  const { renderStatus } = await import('#conductor/cli/render-status.ts');
   print(context, input, { json: status, text: `${renderStatus(status) ?? ''}\n` });
 }
 
@@ -51,7 +51,7 @@ async function send(
 
 async function upload(context: CommandContext, input: CommandInput): Promise<void> {
   const collected = await readCollection(input.operands.slice(1));
-  printStatus(context, input, await send(context, input, { collected, query: {} }));
+  await printStatus(context, input, await send(context, input, { collected, query: {} }));
 }
 
 async function remove(context: CommandContext, input: CommandInput): Promise<void> {
@@ -61,7 +61,7 @@ async function remove(context: CommandContext, input: CommandInput): Promise<voi
   if (!names.includes(wanted)) {
     throw new AppError('not_found', `there is no collection ${wanted}: there are ${names.join(', ') || 'none'}`);
   }
-  printStatus(
+  await printStatus(
     context,
     input,
     await send(context, input, { collected: nothing, query: { 'empty-collection': 'true' } }),
@@ -77,7 +77,7 @@ async function validate(context: CommandContext, input: CommandInput): Promise<v
     collection === undefined
       ? await context.client.call('POST', `${commitPath}?dryrun=true`)
       : await send(context, input, { collected: await readCollection(files), query: { dryrun: 'true' } });
-  printStatus(context, input, status ?? {});
+  await printStatus(context, input, status ?? {});
   if (status?.['status'] !== 'Success') throw new AppError('command_failed', 'the documents have errors');
 }
 
@@ -88,7 +88,7 @@ async function commit(context: CommandContext, input: CommandInput): Promise<voi
     ...(isDryRun ? { dryrun: 'true' } : {}),
   }).toString();
   const status = (await context.client.call('POST', `${commitPath}${query === '' ? '' : `?${query}`}`)) ?? {};
-  printStatus(context, input, status);
+  await printStatus(context, input, status);
   if (isDryRun && status['status'] !== 'Success') throw new AppError('command_failed', 'the documents have errors');
 }
 

@@ -10,7 +10,6 @@ import {
   textOption,
 } from '#conductor/cli/command.ts';
 import { print } from '#conductor/cli/print.ts';
-import { renderStatus } from '#conductor/cli/render-status.ts';
 import {
   designOption,
   kubeletSeconds,
@@ -57,7 +56,7 @@ async function runVerb(context: CommandContext, input: CommandInput, verb: Teard
     }
     throw hasBegun(error) ? withAdvice(error, [`→ ${standing(error, leaves(node))}`, again]) : error;
   });
-  printStatus(context, input, answer ?? {});
+  await printStatus(context, input, answer ?? {});
 }
 
 /** What is refused is refused at once: nobody is to read of waiting first. */
@@ -135,7 +134,8 @@ function queryOf(input: CommandInput, options: TeardownVerb['options']): string 
 }
 
 /** @throws AppError `command_failed` unless it says Success. */
-function printStatus(context: CommandContext, input: CommandInput, answer: Json): void {
+async function printStatus(context: CommandContext, input: CommandInput, answer: Json): Promise<void> {
+  const { renderStatus } = await import('#conductor/cli/render-status.ts');
   const text = renderStatus(answer);
   if (text === undefined) throw new AppError('unavailable', 'read what the conductor answers: it is no Status object');
   if (answer['status'] !== 'Success') throw new AppError('command_failed', text);
@@ -147,7 +147,7 @@ async function etcdHealth(context: CommandContext, input: CommandInput): Promise
   const query = new URLSearchParams({ design_ref: requiredOption(input, 'design') }).toString();
   const { content } = await context.client.download(`${airship}/etcd-cluster-health-statuses?${query}`);
   const answer = JSON.parse(new TextDecoder().decode(content)) as Json;
-  printStatus(context, input, answer);
+  await printStatus(context, input, answer);
   const { messageList } = answer['details'] as {
     readonly messageList: readonly { readonly message: string; readonly name?: string }[];
   };

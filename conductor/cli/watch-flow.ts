@@ -1,10 +1,8 @@
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
-import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { getNode } from '#conductor/cli/get-node.ts';
 import { lookPatiently, pollMs } from '#conductor/cli/look-patiently.ts';
 import { createPainter, type Screen } from '#conductor/cli/paint-lines.ts';
-import { renderFlow } from '#conductor/cli/render-flow.ts';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -30,7 +28,7 @@ export interface WatchedNode {
  */
 export async function watchFlow(client: ApiClient, ident: string, options: WatchOptions): Promise<WatchedNode> {
   const { clock } = options;
-  const show = options.quiet ? () => undefined : options.screen.isTerminal ? livePainter(options) : printer(options);
+  const show = options.quiet ? () => undefined : await (options.screen.isTerminal ? livePainter : printer)(options);
   const began = clock.now().getTime();
   for (;;) {
     const watched = await lookPatiently(() => look(client, ident), clock);
@@ -50,7 +48,8 @@ async function look(client: ApiClient, ident: string): Promise<WatchedNode> {
 }
 
 /** Each change once, as for a log. */
-function printer({ screen, clock }: WatchOptions): (flow: FlowView) => void {
+async function printer({ screen, clock }: WatchOptions): Promise<(flow: FlowView) => void> {
+  const { describeFlowChanges } = await import('#conductor/cli/describe-flow-changes.ts');
   let before: FlowView | undefined;
   return (flow) => {
     const lines = describeFlowChanges(before, flow, clock.now());
@@ -60,7 +59,8 @@ function printer({ screen, clock }: WatchOptions): (flow: FlowView) => void {
 }
 
 /** All lines again at each look, over the ones before. */
-function livePainter({ screen, clock }: WatchOptions): (flow: FlowView) => void {
+async function livePainter({ screen, clock }: WatchOptions): Promise<(flow: FlowView) => void> {
+  const { renderFlow } = await import('#conductor/cli/render-flow.ts');
   const paint = createPainter(screen);
   return (flow) => paint(flow.uuid, renderFlow(flow, clock.now()));
 }

@@ -6,7 +6,12 @@ import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import type { VersionedFieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
-import { defaultListFields, isNodeField, type NodeField, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
+import {
+  defaultListFields,
+  isNodeField,
+  type NodeField,
+  nodeFieldVersions,
+} from '#conductor/nodes/node-field-names.ts';
 import type { ShownNode } from '#conductor/nodes/node-surroundings.ts';
 import { viewNode } from '#conductor/nodes/node-view.ts';
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type AllocationField, allocationStates } from '#conductor/allocations/allocation-fields.ts';
 import type { ChassisField } from '#conductor/chassis/chassis-fields.ts';
 import { json, line, links, time, uuid } from '#conductor/http/answer-values.ts';
-import type { NodeField } from '#conductor/nodes/node-fields.ts';
+import type { NodeField } from '#conductor/nodes/node-field-names.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
 import type { PortField } from '#conductor/nodes/port-fields.ts';
 import { powerTargets } from '#conductor/nodes/power-states.ts';

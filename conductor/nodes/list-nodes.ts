@@ -4,7 +4,7 @@ import { visibleNodes } from '#conductor/auth/node-ownership.ts';
 import { conductorOfNode } from '#conductor/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/db/open.ts';
 import { nodes } from '#conductor/db/schema/node.ts';
-import type { NodeField } from '#conductor/nodes/node-fields.ts';
+import type { NodeField } from '#conductor/nodes/node-field-names.ts';
 import { readShownNodes, type ShownNode } from '#conductor/nodes/node-surroundings.ts';
 import { pageOf } from '#conductor/nodes/page-of.ts';
 import { type ProvisionState, provisionStates } from '#conductor/nodes/provision-states.ts';

@@ -2,7 +2,7 @@ import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import type { FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { type NodeField, nodeFieldVersions } from '#conductor/nodes/node-fields.ts';
+import { type NodeField, nodeFieldVersions } from '#conductor/nodes/node-field-names.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 import { mask, maskDocument } from '#conductor/secrets/mask-document.ts';
 

@@ -1,4 +1,4 @@
-import { formatDuration } from '#conductor/cli/render-flow.ts';
+import { formatDuration } from '#conductor/cli/format-units.ts';
 import { renderPlan } from '#conductor/cli/render-plan.ts';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
 import type { PlanView } from '#conductor/flows/view-plan.ts';

@@ -50,3 +50,17 @@ test('not with settings that are wrong, all of which it names', async () => {
   expect(second.stderr).toMatch(/BATON_PORT.*\n.*BATON_LOG_LEVEL/);
   expect((await fetch(`${conductor.url}/v1/nodes`)).status).toBe(200);
 });
+
+test('finds what lies beside its sources and in npm packages, and programs of its own', async () => {
+  const page = await fetch(`${conductor.url}/docs/swagger-ui.css`);
+  expect(page.headers.get('content-type')).toContain('text/css');
+  // longer than what it reads itself: a process of its own does
+  const body = `${'# a comment\n'.repeat(4000)}a: [`;
+  const answer = await fetch(`${conductor.url}/api/v1.0/configdocs/long`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-yaml' },
+    body,
+  });
+  expect(answer.status).toBe(400);
+  expect(await answer.text()).toContain('line 4001');
+});

@@ -57,18 +57,16 @@ const treeOf = (conductor: ConductorProcess) => processTree(conductor.pid(), con
 
 /** The most that the conductor ever had, as the kernel knows it, and that its other processes had when looked at. */
 async function firstStart(conductor: ConductorProcess): Promise<{ seconds: number; peakMegabytes: number }> {
-  let up = false;
+  const up = new AbortController();
   let others = 0;
   const look = async (): Promise<void> => {
-    while (!up) {
+    while (!up.signal.aborted) {
       const pids = await treeOf(conductor);
       others = Math.max(others, await proportionalMegabytes(pids.filter((pid) => pid !== conductor.pid())));
       await systemClock.sleep(50);
     }
   };
-  const starting = timed(() => conductor.start()).finally(() => {
-    up = true;
-  });
+  const starting = timed(() => conductor.start()).finally(() => up.abort());
   const [took] = await Promise.all([starting, look()]);
   return { seconds: took, peakMegabytes: others + (await residentMegabytes(conductor.pid(), 'VmHWM')) };
 }
