@@ -8,6 +8,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 export const longest: readonly string[] = [
   'vm/whole-uefi.test.ts',
   'vm/whole-bios.test.ts',
+  'system/site-actions.test.ts',
+  'system/some-flows.test.ts',
   'vm/redeploy.test.ts',
   'system/kill-conductor.test.ts',
   'vm/raid1.test.ts',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FlowView } from '#conductor/flows/flow-view.ts';
+import { Progress } from '#shared/wire/progress.ts';
 import { efiChange } from '#test/lab/bios-change.ts';
 import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';
 import { type DeployOutcomes, deployOnEach, reportOf } from '#test/lab/deploy-on-each.ts';
@@ -49,10 +50,11 @@ afterAll(() => lab?.close());
 
 const imageStep = ({ steps }: FlowView) => steps.find(({ step }) => step === 'write_image');
 
-/** The agent has said how far it is, so that it is amid the image. */
+/** The agent has said that some of the image has come, and so that the rest is on its way. */
 function isWriting(flow: FlowView): boolean {
   const step = imageStep(flow);
-  return step !== undefined && step.progress !== null && step.ended_at === null;
+  const { done_bytes: done = 0, total_bytes: total = 0 } = Progress.safeParse(step?.progress).data ?? {};
+  return step?.ended_at === null && done > 0 && done < total;
 }
 
 async function killAndRestart({ conductor }: Lab): Promise<void> {
