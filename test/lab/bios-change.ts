@@ -49,7 +49,7 @@ function redfishChange(lab: Lab, { bmc }: LabNode): BiosChange {
 const bootTimeout = 7;
 
 /** By the agent; looked at before the next boot, when OVMF takes its timeout from QEMU again, as no other firmware does. */
-function efiChange(lab: Lab, node: LabNode): BiosChange {
+export function efiChange(lab: Lab, node: LabNode): BiosChange {
   const flash = join(lab.directory.path, `${node.name}-variables.fd`);
   const stored = lookBeforeBoot(node.machine, () => storedEfiVariable(flash, 'Timeout')?.readUInt16LE());
   return {

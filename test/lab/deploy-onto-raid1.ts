@@ -1,4 +1,4 @@
-import { biosChangeFor } from '#test/lab/bios-change.ts';
+import { type BiosChange, biosChangeFor } from '#test/lab/bios-change.ts';
 import { bootWithoutDisk, putDisksBack, shutDown } from '#test/lab/boot-without-disk.ts';
 import { type DeployHooks, type DeployReport, deployAndProve } from '#test/lab/deploy-and-prove.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
@@ -34,27 +34,34 @@ const raidStep: RequestedDeployStep = {
 };
 const motdStep: RequestedDeployStep = { interface: 'deploy', step: 'write_motd', priority: 70, args: { text: motd } };
 
+export interface Raid1Hooks extends Omit<DeployHooks, 'deploySteps' | 'lookAtDisks'> {
+  /** Default the one that suits the machine. */
+  readonly biosChanges?: readonly BiosChange[];
+  /** Which disks are pulled, by their place; default each in turn. */
+  readonly pulled?: readonly number[];
+}
+
 /** As `deployAndProve`; the proofs of the boots without a disk among the others. Leaves the machine off, with both disks. */
 export async function deployOntoRaid1(
   lab: Lab,
   node: LabNode,
   image: DemoImage,
-  hooks: Omit<DeployHooks, 'deploySteps' | 'lookAtDisks'> = {},
+  { biosChanges = biosChangesFor(lab, node), pulled = raid1Disks.map((_, index) => index), ...hooks }: Raid1Hooks = {},
 ): Promise<DeployReport> {
   const report = hooks.report ?? (() => undefined);
-  const bios = biosChangeFor(lab, node);
-  if (!bios)
+  if (biosChanges.length === 0)
     report(`${node.name}: no BIOS change: its BMC speaks IPMI, its firmware is no UEFI, so nobody has settings`);
   const deployed = await deployAndProve(lab, node, image, {
     ...hooks,
-    deploySteps: [...(bios ? [bios.step] : []), raidStep, motdStep],
+    deploySteps: [...biosChanges.map(({ step }) => step), raidStep, motdStep],
     lookAtDisks: () => lookAtRaid1({ rawImage: image.rawFile, diskFiles: node.machine.diskFiles, motd }),
   });
-  const proofs = [...deployed.proofs, ...(bios ? [await bios.prove()] : [])];
+  const proofs = [...deployed.proofs];
+  for (const change of biosChanges) proofs.push(await change.prove());
   let before = deployed.beacon;
   report(`${node.name}: shutting down`);
   await shutDown(lab, node);
-  for (const [index] of raid1Disks.entries()) {
+  for (const index of pulled) {
     report(`${node.name}: disk ${index} pulled, powered on`);
     const beacon = await bootWithoutDisk(lab, node, index, { before, timeoutMs: bootLimitMs });
     proofs.push(proveBoot(index, before, beacon));
@@ -62,6 +69,11 @@ export async function deployOntoRaid1(
   }
   await putDisksBack(node);
   return { ...deployed, proofs };
+}
+
+function biosChangesFor(lab: Lab, node: LabNode): readonly BiosChange[] {
+  const change = biosChangeFor(lab, node);
+  return change ? [change] : [];
 }
 
 /** The same instance, in a boot of its own. */

@@ -6,6 +6,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * Machines in QEMU keep the cores busy, the other tests mostly wait for something: they take turns.
  */
 export const longest: readonly string[] = [
+  'vm/whole-uefi.test.ts',
+  'vm/whole-bios.test.ts',
+  'system/site-actions.test.ts',
+  'system/some-flows.test.ts',
   'vm/redeploy.test.ts',
   'system/kill-conductor.test.ts',
   'vm/raid1.test.ts',
@@ -41,11 +45,11 @@ export function longestFirst<File extends { readonly moduleId: string }>(files: 
   return files.toSorted((a, b) => place(a) - place(b));
 }
 
-/** As vitest sorts (by group and project), but what needs machines is one list, in which the longest begin. */
+/** What needs machines begins, the longest first; unit tests are short: they fill up the cores at the end. */
 export class LongestFirstSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const byKind = Map.groupBy(sorted, ({ project }) => project.name === 'unit');
-    return [...byKind.values()].flatMap((each) => longestFirst(each));
+    const isUnit = ({ project }: TestSpecification): boolean => project.name === 'unit';
+    return [...longestFirst(sorted.filter((file) => !isUnit(file))), ...sorted.filter(isUnit)];
   }
 }

@@ -83,6 +83,16 @@ unpack_kubectl() {
   )
 }
 
+# Side by side: while one waits for the mirror or compresses on one core, the other goes on.
+build_images() {
+  local ramdisk failed=0
+  node image-build/main.ts ramdisk >&2 &
+  ramdisk=$!
+  node image-build/main.ts os >&2 || failed=1
+  wait "$ramdisk" || failed=1
+  return "$failed"
+}
+
 parts=("$@")
 (( $# > 0 )) || parts=(npm debian images)
 export PATH=$PWD/node_modules/.bin:$PATH
@@ -93,10 +103,7 @@ for part in "${parts[@]}"; do
       install_debian_packages
       unpack_kubectl
       ;;
-    images)
-      node image-build/main.ts ramdisk >&2
-      node image-build/main.ts os >&2
-      ;;
+    images) build_images ;;
     counterparts) flock build/.counterparts.lock node test/interop/debian-13-process.ts >&2 ;;
     *) say "no part of it is called $part: npm, debian, images, counterparts"; exit 2 ;;
   esac

@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeEach, type RunnerTestFile } from 'vitest';
+
+/** What a test file's worker notes of it for `times-reporter.ts`. */
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Of the worker and of its children that have ended, all of them since the worker began. */
+    cpuSeconds?: number;
+  }
+}
+
+const ticksPerSecond = 100; // USER_HZ, the same on every Linux that Node runs on
+
+let file: RunnerTestFile | undefined;
+
+beforeEach(({ task }) => {
+  file ??= task.file;
+});
+
+/** Each test file has a worker of its own, and what the file itself ends in its `afterAll` has ended by now. */
+afterAll(() => {
+  if (file) file.meta.cpuSeconds = processorSeconds(readFileSync('/proc/self/stat', 'utf8'));
+});
+
+/** utime, stime, cutime and cstime: fields 14 to 17, counted behind the name, which may have spaces in it. */
+function processorSeconds(stat: string): number {
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  return ticks / ticksPerSecond;
+}
