@@ -17,6 +17,14 @@ const programs = {
 /** Not installed: pg asks for it only when told to. */
 const external = ['pg-native'];
 
+/** For who runs a bundle with the system's Node.js; `launch.sh` has looked at it already. */
+const versionBanner = `
+if (Number.parseInt(process.versions.node, 10) < 24) {
+  process.stderr.write('baton: needs Node.js 24 or newer, this is ' + process.versions.node +
+    ': conductor/start and conductor/cli/baton take the one that npm ci brings\\n');
+  process.exit(2);
+}`;
+
 /** Of a file's times: what changed in the same tick of the kernel's clock as the build began must count as newer. */
 const clockTickMs = 20;
 
@@ -57,7 +65,7 @@ async function bundle(folder: string) {
     sourcemap: 'linked',
     sourcesContent: false,
     plugins: [importMetaPlugin(repository)],
-    banner: { js: importMetaBanner },
+    banner: { js: versionBanner + importMetaBanner },
   });
   const [warning] = result.warnings;
   if (warning) throw new AppError('internal', `${warning.location?.file ?? 'esbuild'}: ${warning.text}`);

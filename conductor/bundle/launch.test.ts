@@ -2,6 +2,7 @@ import { chmod, cp, mkdir, mkdtemp, readFile, rm, stat, symlink, utimes, writeFi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { buildBundles } from '#conductor/bundle/build-bundles.ts';
 import { run } from '#shared/process/run.ts';
 
 const repository = join(import.meta.dirname, '../..');
@@ -75,6 +76,20 @@ test('a Node.js that is too old is named in one line', async () => {
   expect((await conductor({})).stderr).toBe(
     `conductor: needs Node.js 24 or newer, and ${own} is v8.17.0: npm ci in ${clone} brings its own\n`,
   );
+});
+
+test('so is one that runs a bundle without the launcher', { timeout: buildsMs }, async () => {
+  await buildBundles(clone);
+  const older = join(clone, 'older.cjs');
+  await writeFile(older, "Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } });");
+  for (const name of ['conductor', 'baton']) {
+    const { stderr } = await run(process.execPath, ['--require', older, join(clone, `${name}.cjs`)], {
+      okExitCodes: [2],
+    });
+    expect(stderr).toBe(
+      'baton: needs Node.js 24 or newer, this is 20.20.2: conductor/start and conductor/cli/baton take the one that npm ci brings\n',
+    );
+  }
 });
 
 test('without packages it says what brings them', async () => {
