@@ -1,28 +1,28 @@
-import { expect, test } from 'vitest';
-import type { SessionLock } from '#conductor/db/session-lock.ts';
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
 import { aloneWithCluster } from '#conductor/teardown/etcd/lock-cluster.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
 
-/** A database whose locks this process gets, or does not; counts those that were not given back. */
-function locks(isFree: boolean) {
-  const state = { open: 0 };
-  const lock = (): SessionLock => {
-    state.open += 1;
-    return {
-      take: () => Promise.resolve(isFree),
-      wait: () => Promise.resolve(),
-      release: () => {
-        state.open -= 1;
-        return Promise.resolve();
-      },
-    };
-  };
-  return { lock, state };
-}
+let database: Database;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database.close());
+
+const locksHeld = async (): Promise<unknown> =>
+  rowsOf(await database.db.execute(sql`select pid from pg_locks join pg_database on pg_database.oid = database
+    where locktype = 'advisory' and datname = current_database()`));
 
 test('one at a time for each cluster, and given back whatever happens', async () => {
-  const database = locks(true);
   const first = Promise.withResolvers<string>();
-  const working = aloneWithCluster(database, 'kubernetes', () => first.promise);
+  const begun = Promise.withResolvers<void>();
+  const working = aloneWithCluster(database, 'kubernetes', () => {
+    begun.resolve();
+    return first.promise;
+  });
+  await begun.promise;
   expect(await aloneWithCluster(database, 'kubernetes', () => Promise.resolve('second'))).toBeUndefined();
   expect(await aloneWithCluster(database, 'calico', () => Promise.resolve('other'))).toBe('other');
   first.resolve('first');
@@ -31,11 +31,13 @@ test('one at a time for each cluster, and given back whatever happens', async ()
     'broken',
   );
   expect(await aloneWithCluster(database, 'kubernetes', () => Promise.resolve('third'))).toBe('third');
-  expect(database.state.open).toBe(0);
+  await expect.poll(locksHeld).toEqual([]);
 });
 
 test('another conductor has it', async () => {
-  const database = locks(false);
+  const others = database.lock('etcd cluster kubernetes');
+  expect(await others.take()).toBe(true);
   expect(await aloneWithCluster(database, 'kubernetes', () => Promise.resolve('mine'))).toBeUndefined();
-  expect(database.state.open).toBe(0);
+  await others.release();
+  await expect.poll(() => aloneWithCluster(database, 'kubernetes', () => Promise.resolve('mine'))).toBe('mine');
 });
