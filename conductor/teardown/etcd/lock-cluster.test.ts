@@ -12,8 +12,10 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const locksHeld = async (): Promise<unknown> =>
-  rowsOf(await database.db.execute(sql`select pid from pg_locks join pg_database on pg_database.oid = database
-    where locktype = 'advisory' and datname = current_database()`));
+  rowsOf(
+    await database.db.execute(sql`select pid from pg_locks join pg_database on pg_database.oid = database
+    where locktype = 'advisory' and datname = current_database()`),
+  );
 
 test('one at a time for each cluster, and given back whatever happens', async () => {
   const first = Promise.withResolvers<string>();
