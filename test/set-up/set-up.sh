@@ -95,7 +95,7 @@ for part in "${parts[@]}"; do
       unpack_kubectl
       ;;
     images)
-      node image-build/main.ts ramdisk >&2
+      node image-build/main.ts ramdisk --compression quick >&2
       node image-build/main.ts os >&2
       ;;
     counterparts) flock build/.counterparts.lock node test/interop/debian-13-process.ts >&2 ;;
