@@ -3,18 +3,23 @@ import { parseArgs } from 'node:util';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { buildOsImage } from '#image-build/os-image/build-os-image.ts';
 import { buildRamdisk } from '#image-build/ramdisk/build-ramdisk.ts';
+import { type Compression, compressions } from '#image-build/ramdisk/cpio-archive.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
 
 const usage = `usage: node image-build/main.ts ramdisk|os [--force] [--refresh] [--extra DIR]... [--output DIR]
+       [--compression small|quick]
   --force    build although nothing has changed
   --refresh  take the package versions that the mirror has now
   --extra    hardware managers and script steps to put into the ramdisk (agent/custom/README.md); may be repeated
-  --output   where the outputs go; default build/ramdisk, build/os-image`;
+  --output   where the outputs go; default build/ramdisk, build/os-image
+  --compression  of the ramdisk: small, to ship, which takes minutes (default); or quick, for tests, where a small one that
+             is up to date is left as it is`;
 
 interface BuildOptions {
   readonly output?: string;
   readonly extra?: readonly string[];
+  readonly compression?: Compression;
 }
 
 const builds: Readonly<Record<string, (context: BuildContext, options: BuildOptions) => Promise<void>>> = {
@@ -31,10 +36,18 @@ async function main(args: readonly string[]): Promise<number> {
       refresh: { type: 'boolean' },
       extra: { type: 'string', multiple: true },
       output: { type: 'string' },
+      compression: { type: 'string' },
     },
   });
   const build = builds[positionals[0] ?? ''];
-  if (build === undefined || positionals.length !== 1 || (values.extra && build !== buildRamdisk)) {
+  const compression = compressions.find((name) => name === values.compression);
+  const isForRamdisk = values.extra !== undefined || values.compression !== undefined;
+  if (
+    build === undefined ||
+    positionals.length !== 1 ||
+    (isForRamdisk && build !== buildRamdisk) ||
+    compression !== values.compression
+  ) {
     process.stderr.write(`${usage}\n`);
     return 2;
   }
@@ -44,6 +57,7 @@ async function main(args: readonly string[]): Promise<number> {
   };
   const options = {
     ...(values.output === undefined ? {} : { output: resolve(values.output) }),
+    ...(compression === undefined ? {} : { compression }),
     ...(values.extra === undefined ? {} : { extra: values.extra.map((directory) => resolve(directory)) }),
   };
   await build({ run, say, force: values.force ?? false, refresh: values.refresh ?? false }, options);

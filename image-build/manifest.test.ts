@@ -23,18 +23,19 @@ test('is current with the same inputs and the recorded output', async () => {
   await writeFile(join(directory, 'vmlinuz'), '12345');
   await writeManifest(directory, manifest);
   expect(await readManifest(directory)).toEqual(manifest);
-  expect(await isCurrent(directory, 'abc')).toBe(true);
-  expect(await isCurrent(directory, 'other')).toBe(false);
+  expect(await isCurrent(directory, ['abc'])).toBe(true);
+  expect(await isCurrent(directory, ['other', 'abc'])).toBe(true);
+  expect(await isCurrent(directory, ['other'])).toBe(false);
 });
 
 test('is not current without a manifest, with a missing, a truncated or a changed output', async () => {
-  expect(await isCurrent(directory, 'abc')).toBe(false);
+  expect(await isCurrent(directory, ['abc'])).toBe(false);
   await writeManifest(directory, manifest);
-  expect(await isCurrent(directory, 'abc')).toBe(false);
+  expect(await isCurrent(directory, ['abc'])).toBe(false);
   await writeFile(join(directory, 'vmlinuz'), '123');
-  expect(await isCurrent(directory, 'abc')).toBe(false);
+  expect(await isCurrent(directory, ['abc'])).toBe(false);
   await writeFile(join(directory, 'vmlinuz'), '12354');
-  expect(await isCurrent(directory, 'abc')).toBe(false);
+  expect(await isCurrent(directory, ['abc'])).toBe(false);
 });
 
 test('a manifest that is not ours is an error, not a reason to build', async () => {

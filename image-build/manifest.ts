@@ -43,6 +43,7 @@ export const Manifest = z.object({
     agent_sha256: z.string().optional(),
     /** Script steps and the native addon beside the agent. */
     extra_sha256: z.string().optional(),
+    compression: z.string().optional(),
   }),
   outputs: z.array(Output),
   /** Bytes of all files that the kernel unpacks (ramdisk only). */
@@ -74,10 +75,13 @@ export async function writeManifest(directory: string, manifest: Manifest): Prom
   await rename(`${path}.new`, path);
 }
 
-/** Whether `directory` holds the outputs of these inputs, each with the recorded size and bytes. */
-export async function isCurrent(directory: string, inputHash: string): Promise<boolean> {
+/**
+ * Whether `directory` holds the outputs of these inputs, each with the recorded size and bytes.
+ * @param inputHashes of the outputs that will do
+ */
+export async function isCurrent(directory: string, inputHashes: readonly string[]): Promise<boolean> {
   const manifest = await readManifest(directory);
-  if (manifest?.input_hash !== inputHash) return false;
+  if (manifest === undefined || !inputHashes.includes(manifest.input_hash)) return false;
   for (const output of manifest.outputs) {
     const path = join(directory, output.name);
     const size = (await unlessMissing(() => stat(path)))?.size;

@@ -40,7 +40,7 @@ export async function buildOsImage(context: BuildContext, options: OsImageOption
     host_packages: await hostPackageVersions(context.run),
   };
   const inputHash = hashOf(inputs);
-  if (!context.force && (await isCurrent(output, inputHash))) {
+  if (!context.force && (await isCurrent(output, [inputHash]))) {
     context.say(`os image: ${output} is up to date`);
     return;
   }

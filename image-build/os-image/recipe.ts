@@ -46,6 +46,9 @@ export const enabledServices = ['systemd-networkd.service', 'systemd-resolved.se
 export const disabledUnits = [
   'apt-daily-upgrade.timer',
   'apt-daily.timer',
+  'cloud-config.service',
+  'cloud-init-hotplugd.socket',
+  'cloud-init.service',
   'dev-hugepages.mount',
   'dev-mqueue.mount',
   'dpkg-db-backup.timer',
@@ -60,15 +63,33 @@ export const disabledUnits = [
   'modprobe@efi_pstore.service',
   'modprobe@fuse.service',
   'modprobe@loop.service',
+  'proc-sys-fs-binfmt_misc.automount',
   'sys-fs-fuse-connections.mount',
   'sys-kernel-config.mount',
   'sys-kernel-debug.mount',
   'sys-kernel-tracing.mount',
   'systemd-binfmt.service',
+  'systemd-network-generator.service',
+  'systemd-pcrphase-sysinit.service',
+  'systemd-pcrphase.service',
   'systemd-pstore.service',
+  'systemd-repart.service',
   'systemd-timesyncd.service',
   'systemd-update-utmp-runlevel.service',
   'systemd-update-utmp.service',
+];
+
+/** What systemd runs at each start to make units of, and finds nothing: each is a program more, cloud-init's a long script. */
+export const disabledGenerators = [
+  'cloud-init-generator', // enables cloud-init.target, which is always enabled here
+  'systemd-cryptsetup-generator',
+  'systemd-gpt-auto-generator',
+  'systemd-hibernate-resume-generator',
+  'systemd-integritysetup-generator',
+  'systemd-rc-local-generator',
+  'systemd-system-update-generator',
+  'systemd-sysv-generator',
+  'systemd-veritysetup-generator',
 ];
 
 /** Bytes of the whole disk. */

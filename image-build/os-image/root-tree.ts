@@ -1,7 +1,7 @@
 import { chmod, cp, lstat, lutimes, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
-import { disabledUnits, enabledServices, imageDate } from '#image-build/os-image/recipe.ts';
+import { disabledGenerators, disabledUnits, enabledServices, imageDate } from '#image-build/os-image/recipe.ts';
 
 /** Left by the package tools; a machine makes its own. */
 const leftovers = [
@@ -37,18 +37,27 @@ export async function makeRootTree(context: BuildContext, archive: string, root:
   await context.run('tar', ['--extract', '--numeric-owner', '--file', archive, '--directory', root], {
     timeoutMs: 300_000,
   });
+  await cp(join(import.meta.dirname, 'overlay'), root, { recursive: true });
+  // before the tree's /dev goes
+  await context.run('chroot', [root, 'update-initramfs', '-u'], {
+    env: { SOURCE_DATE_EPOCH: String(imageDate) },
+    timeoutMs: 600_000,
+  });
   for (const path of leftovers) await rm(join(root, path), { recursive: true, force: true });
   for (const [path, mode] of emptyFolders) {
     await mkdir(join(root, path), { recursive: true });
     await chmod(join(root, path), mode);
   }
-  await cp(join(import.meta.dirname, 'overlay'), root, { recursive: true });
   // empty, not missing: systemd fills it in at each first boot without taking that for the first boot of a new system
   await writeFile(join(root, 'etc/machine-id'), '');
   await rm(join(root, 'var/lib/dbus/machine-id'), { force: true });
   await symlink('../run/systemd/resolve/stub-resolv.conf', join(root, 'etc/resolv.conf'));
   await context.run('chroot', [root, 'systemctl', '--quiet', 'enable', ...enabledServices]);
   await context.run('chroot', [root, 'systemctl', '--quiet', 'mask', ...disabledUnits]);
+  await context.run('chroot', [root, 'systemctl', '--quiet', 'add-wants', 'multi-user.target', 'cloud-init.target']);
+  const generators = join(root, 'etc/systemd/system-generators');
+  await mkdir(generators, { recursive: true });
+  for (const name of disabledGenerators) await symlink('/dev/null', join(generators, name));
   await dateNewFiles(root, started);
 }
 

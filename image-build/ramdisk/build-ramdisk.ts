@@ -8,7 +8,7 @@ import { isCurrent, type ManifestInputs, writeManifest } from '#image-build/mani
 import { type PackageTree, packageTree } from '#image-build/package-tree.ts';
 import { paths } from '#image-build/paths.ts';
 import { type AgentBundle, bundleAgent } from '#image-build/ramdisk/agent-bundle.ts';
-import { type Layer, packLayer } from '#image-build/ramdisk/cpio-archive.ts';
+import { type Compression, type Layer, packLayer } from '#image-build/ramdisk/cpio-archive.ts';
 import { listCustomManagers } from '#image-build/ramdisk/custom-managers.ts';
 import { finishTree } from '#image-build/ramdisk/finish-tree.ts';
 import { licensesText } from '#image-build/ramdisk/licenses.ts';
@@ -28,6 +28,8 @@ export interface RamdiskOptions {
   readonly output?: string;
   /** Directories with hardware managers and script steps, beside the recipe's (`agent/custom/README.md`). */
   readonly extra?: readonly string[];
+  /** Default `small`. With `quick` a current `small` one is left as it is. */
+  readonly compression?: Compression;
 }
 
 /**
@@ -54,16 +56,18 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   const agent = await bundleAgent(options.agentEntry ?? paths.agentEntry, await listCustomManagers(extra));
   await checkScripts(context, extra);
   const inputs = { ...(await collectInputs(context, tree, agent)), extra_sha256: await extraHash(extra) };
-  const inputHash = hashOf(inputs);
-  if (!context.force && (await isCurrent(output, inputHash))) {
+  const compression = options.compression ?? 'small';
+  const inputHash = hashOf({ ...inputs, compression });
+  const enough = compression === 'small' ? [inputHash] : [inputHash, hashOf({ ...inputs, compression: 'small' })];
+  if (!context.force && (await isCurrent(output, enough))) {
     context.say(`ramdisk: ${output} is up to date`);
     return;
   }
   await mkdir(output, { recursive: true });
   await rm(join(output, 'manifest.json'), { force: true });
   const kernel = await kernelOf(tree.path);
-  const base = await baseLayer(context, tree, kernel, await baseKey(inputs));
-  const top = await agentLayer(context, agent, { output, extra });
+  const base = await baseLayer(context, tree, kernel, { key: await baseKey(inputs), compression });
+  const top = await agentLayer(context, agent, { output, extra, compression });
   await joinLayers([base, top], join(output, 'initrd.img'));
   await copyFile(join(tree.path, 'boot', `vmlinuz-${kernel}`), join(output, 'vmlinuz'));
   const unpacked = base.unpackedSize + top.unpackedSize;
@@ -76,7 +80,7 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   const vmlinuz = { name: 'vmlinuz', ...(await fileDigest(join(output, 'vmlinuz'))) };
   await writeManifest(output, {
     input_hash: inputHash,
-    inputs,
+    inputs: { ...inputs, compression },
     outputs: [vmlinuz, initrd, licenses],
     unpacked_size: unpacked,
     kernel,
@@ -121,17 +125,22 @@ async function kernelOf(tree: string): Promise<string> {
   return kernel;
 }
 
-async function baseLayer(context: BuildContext, tree: PackageTree, kernel: string, key: string): Promise<Layer> {
-  const target = join(paths.cache, 'ramdisk-base.cpio.zst');
+async function baseLayer(
+  context: BuildContext,
+  tree: PackageTree,
+  kernel: string,
+  { key, compression }: { readonly key: string; readonly compression: Compression },
+): Promise<Layer> {
+  const target = join(paths.cache, `ramdisk-base-${compression}.cpio.zst`);
   const note = `${target}.json`;
   const made = BaseNote.parse(JSON.parse((await readIfPresent(note)) ?? '{}'));
   if (!context.force && made.key === key) return { path: target, unpackedSize: made.unpackedSize };
   await rm(note, { force: true });
-  const stage = join(paths.cache, 'ramdisk-base');
+  const stage = join(paths.cache, `ramdisk-base-${compression}`);
   context.say('ramdisk: collecting tools, Node and kernel modules');
   await stageBase(context, tree.path, stage, kernel);
-  context.say('ramdisk: compressing');
-  const layer = await packLayer(context, stage, target);
+  context.say(`ramdisk: compressing${compression === 'small' ? ', which takes minutes' : ''}`);
+  const layer = await packLayer(context, stage, target, compression);
   await rm(stage, { recursive: true });
   await writeFile(note, JSON.stringify({ key, unpackedSize: layer.unpackedSize }));
   return layer;
@@ -141,11 +150,11 @@ async function baseLayer(context: BuildContext, tree: PackageTree, kernel: strin
 async function agentLayer(
   context: BuildContext,
   agent: AgentBundle,
-  { output, extra }: { readonly output: string; readonly extra: readonly string[] },
+  { output, extra, compression }: Required<Pick<RamdiskOptions, 'output' | 'extra' | 'compression'>>,
 ): Promise<Layer> {
   const stage = join(paths.cache, `agent-${basename(output)}`);
   await stageAgent(context, agent, stage, extra);
-  const layer = await packLayer(context, stage, `${stage}.cpio.zst`);
+  const layer = await packLayer(context, stage, `${stage}.cpio.zst`, compression);
   await rm(stage, { recursive: true });
   return layer;
 }

@@ -196,6 +196,8 @@ export const moduleExceptions = [
   /^drivers\/net\/ethernet\/(3com|8390|adaptec|alteon|amd\/pcnet|dec|fealnx|fujitsu|natsemi|netronome|neterion)/,
   /^drivers\/net\/ethernet\/(broadcom\/b44|brocade|cavium\/liquidio|jme|myricom|qlogic\/netxen|sfc\/falcon)/,
   /^drivers\/net\/ethernet\/(packetengines|rdc|silan|sis|smsc|sun|tehuti|ti|via|xircom|dlink|stmicro|microchip)/,
+  // these do nothing at all without their firmware, which is not here
+  /^drivers\/net\/ethernet\/(broadcom\/(bnx2|cnic)|chelsio\/cxgb3|qlogic\/qed)/,
   /^drivers\/platform\/x86\/dell\/(?!dell-wmi-sysman)/,
   /^drivers\/scsi\/(aic94xx|be2iscsi|bfa|bnx2fc|bnx2i|csiostor|cxgbi|fcoe|fnic|iscsi_tcp|libfc|lpfc|pcmcia)/,
   /^drivers\/scsi\/(a100u2w|am53c974|atp870u|dc395x|device_handler|dmx3191d|esp_scsi|initio|libiscsi|qlogicfas)/,

@@ -14,6 +14,6 @@ export async function buildCustomRamdisk(
   say: (line: string) => void,
 ): Promise<string> {
   const output = join('build', name);
-  await buildRamdisk({ run, say, force: false, refresh: false }, { output, extra });
+  await buildRamdisk({ run, say, force: false, refresh: false }, { output, extra, compression: 'quick' });
   return output;
 }

@@ -86,7 +86,7 @@ unpack_kubectl() {
 # Side by side: while one waits for the mirror or compresses on one core, the other goes on.
 build_images() {
   local ramdisk failed=0
-  node image-build/main.ts ramdisk >&2 &
+  node image-build/main.ts ramdisk --compression quick >&2 &
   ramdisk=$!
   node image-build/main.ts os >&2 || failed=1
   wait "$ramdisk" || failed=1

@@ -35,7 +35,7 @@ const serial = (): Promise<string> => readFile(serialLog, 'latin1');
 beforeAll(async () => {
   await buildRamdisk(
     { run, say: (line) => void process.stdout.write(`${line}\n`), force: false, refresh: false },
-    { output, extra: ['agent/custom/example'] },
+    { output, extra: ['agent/custom/example'], compression: 'quick' },
   );
   directory = await mkdtemp(join(tmpdir(), 'baton-ramdisk-'));
   serialLog = join(directory, 'serial.log');
