@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { drizzle, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig } from 'pg';
@@ -87,6 +88,7 @@ function preparingClient(nameOf: (text: string) => string | undefined, onError: 
       const connect = super.connect.bind(this) as Connect;
       Object.assign(this, {
         query: ((config, values, callback) => {
+          writeAtOnce(this);
           const prepared = prepare(config, values, nameOf);
           return callback ? query(prepared, values, after(callback)) : query(prepared, values)?.catch(rethrow);
         }) satisfies Query,
@@ -94,6 +96,13 @@ function preparingClient(nameOf: (text: string) => string | undefined, onError: 
       });
     }
   };
+}
+
+/** What is sent in one turn of the event loop goes in one write: each costs as much as the statement itself. */
+function writeAtOnce(client: Client): void {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Writable } }).connection;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
 }
 
 function prepare(config: unknown, values: unknown, nameOf: (text: string) => string | undefined): unknown {

@@ -80,7 +80,7 @@ export async function requestProvision(
     given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });
   // thousands of rounds, through which nobody should wait for the node's row
   const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
-  await changeUnlocked(context, node.uuid, async (tx, current) => {
+  const toDo = await changeUnlocked(context, node.uuid, async (tx, current) => {
     if (request.isUnowned) refuseOwned(current);
     refuseImpossible(current, request.verb);
     refuseForbidden(current, request);
@@ -92,9 +92,9 @@ export async function requestProvision(
     const instanceInfo = changedInstanceInfo(current, request, rescueHash);
     const change = instanceInfo ? sealNode(secrets, node.uuid, { instanceInfo }, current) : {};
     if (instanceInfo) await updateNode(tx, node.uuid, change);
-    await startWork(context, tx, { ...current, ...change }, { ...request, event });
+    return startWork(context, tx, { ...current, ...change }, { ...request, event });
   });
-  context.nudge(node.uuid);
+  if (toDo === 'to do') context.nudge(node.uuid);
 }
 
 /** What the request puts into the node's instance, or takes from it; `undefined` = nothing. */

@@ -21,6 +21,7 @@ import { wipeOf } from '#conductor/teardown/wipe-wish.ts';
 /**
  * What a verb does, in the transaction in which it was found possible: the flow before is ended, the node moved, and the
  * new flow, if there is one, inserted with its steps.
+ * @returns whether a conductor has something to do for the node now
  * @throws AppError `conflict` for a node that leaves its clusters, `lease_lost` and `conflict` as `requireAction`, and what planning throws
  */
 export async function startWork(
@@ -28,7 +29,7 @@ export async function startWork(
   tx: Transaction,
   node: NodeRow,
   work: ProvisionRequest & { readonly event: VerbEvent },
-): Promise<void> {
+): Promise<'to do' | 'nothing to do'> {
   const options = {
     conductor: context.config.conductorName,
     user: work.caller.user,
@@ -39,12 +40,18 @@ export async function startWork(
   const isTeardown = work.isTeardown === true || work.wipe !== undefined;
   if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
   const flow = await findOpenFlow(tx, node.uuid);
-  if (work.event === 'unhold') return goOn(context, tx, { node, flow, options });
+  if (work.event === 'unhold') {
+    await goOn(context, tx, { node, flow, options });
+    return 'to do';
+  }
   if (flow) {
     const isKnown = Object.hasOwn(flowKinds, flow.kind);
     if (isKnown && isBesideStates(flowKinds[flow.kind])) refuseUnderWay(node, flow, work.verb);
     const error = `stopped by the operator's '${work.verb}'`;
-    if (work.event === 'abort') return abort(context, tx, { node, flow, error, options });
+    if (work.event === 'abort') {
+      await abort(context, tx, { node, flow, error, options });
+      return 'to do';
+    }
     await stopFlow(context, tx, flow, { error, thenEnd: true });
   }
   const wipe = wipeOf(node, work);
@@ -57,9 +64,9 @@ export async function startWork(
   });
   if (kind === 'clean' && !(node.automatedClean ?? context.config.automatedClean)) {
     await applyEvent(tx, moved, 'done', { ...options, target: null });
-    return;
+    return flow ? 'to do' : 'nothing to do';
   }
-  if (!kind || !plan) return;
+  if (!kind || !plan) return flow ? 'to do' : 'nothing to do';
   if (wipe && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
   if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
   await insertFlow(tx, {
@@ -73,6 +80,7 @@ export async function startWork(
     wipe: kind === 'wipe' || kind === 'teardown' ? wipe : undefined,
     steps: plan.steps,
   });
+  return 'to do';
 }
 
 /** What the request would have done, as the node now is. */

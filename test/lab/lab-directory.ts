@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { systemClock } from '#shared/clock.ts';
@@ -33,9 +33,9 @@ export function createLabDirectory(root = 'build/lab'): LabDirectory {
     sockets: join(registry, id),
   };
   mkdirSync(directory.path, { recursive: true });
-  mkdirSync(registry, { recursive: true });
+  mkdirSync(directory.sockets, { recursive: true });
   // entered, but not listed, by the user as whom the conductor's PostgreSQL runs
-  mkdirSync(directory.sockets, { mode: 0o711 });
+  for (const each of [registry, directory.sockets]) chmodSync(each, 0o711);
   const owner = { pid: process.pid, startTime: processStartTime(process.pid), ...directory };
   writeFileSync(join(directory.sockets, 'owner.json'), JSON.stringify(owner));
   return directory;

@@ -4,6 +4,7 @@ import { findAgentSession, forgetAgentSession, insertAgentSession } from '#condu
 import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import { readConfig } from '#conductor/config.ts';
 import { openDatabase } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { insertFlow, listSteps, makeOpenFlowsDue } from '#conductor/flows/flow-store.ts';
@@ -63,7 +64,7 @@ test.each(Object.keys(outcomes))('%s', async (kind) => {
       node: await getNode(db, nodeUuid),
       flow: await db.select().from(flows).where(eq(flows.uuid, flowUuid)),
       steps: await listSteps(db, flowUuid),
-      events: await db.execute(sql`select count(*)::int as n from flow_events where flow_uuid = ${flowUuid}`),
+      events: rowsOf(await db.execute(sql`select count(*)::int as n from flow_events where flow_uuid = ${flowUuid}`)),
     });
     const before = await read();
     const [flow, step] = [before.flow[0], before.steps[0]];

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
@@ -20,6 +20,7 @@ let log = '';
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'baton-who-may-'));
+  await chmod(directory, 0o711); // for the user as whom PostgreSQL runs
   const { certFile, keyFile } = await makeCertificate(directory, 'api');
   const htpasswd = join(directory, 'htpasswd');
   await run('htpasswd', ['-cbB', '-C', '5', htpasswd, 'alice', 'wonderland']);

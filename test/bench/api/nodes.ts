@@ -128,3 +128,21 @@ export async function moveNodes(
     { timeoutMs: 600_000, everyMs: 100 },
   );
 }
+
+/** `<figure>_per_s`: from the first request until all nodes are in the state, and what each takes of the conductor's CPU. */
+export async function measureVerb(
+  server: MeasuredServer,
+  names: readonly string[],
+  { figure, verb, to }: { readonly figure: string; readonly verb: string; readonly to: string },
+): Promise<Record<string, Figure>> {
+  const wallSeconds = await server.timed(
+    figure,
+    () => names.length,
+    async () => {
+      const startedAt = performance.now();
+      await moveNodes(server, names, { verb, to });
+      return (performance.now() - startedAt) / 1000;
+    },
+  );
+  return { [`${figure}_per_s`]: { value: round(names.length / wallSeconds), unit: '1/s' } };
+}

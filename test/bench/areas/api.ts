@@ -1,7 +1,6 @@
 import { allocateThroughDeath, measureAllocations } from '#test/bench/api/allocations.ts';
-import { measureFakeDeploys } from '#test/bench/api/deploys.ts';
 import { measureHeartbeats } from '#test/bench/api/heartbeats.ts';
-import { createNodes, measureReading, moveNodes } from '#test/bench/api/nodes.ts';
+import { createNodes, measureReading, measureVerb, moveNodes } from '#test/bench/api/nodes.ts';
 import { type Engine, type MeasuredServer, startServer } from '#test/bench/api/server.ts';
 import { type Area, type BenchContext, type Figure, round } from '#test/bench/area.ts';
 import { residentMegabytes } from '#test/bench/process-figures.ts';
@@ -11,6 +10,7 @@ import { startPostgresql } from '#test/support/postgresql.ts';
 
 const fleet = 1000;
 const largeFleet = 10_000;
+const deployed = 200;
 const deathRuns = 20;
 const nodesInDeathRuns = 60;
 
@@ -30,9 +30,17 @@ async function measureEngine(context: BenchContext, engine: Engine): Promise<Rec
     const small = await measureFleet(context, server, { from: 0, to: fleet });
     const names = Array.from({ length: fleet }, (_, index) => `node-${index}`);
     const heartbeats = await measureHeartbeats(context, server);
-    await moveNodes(server, names, { verb: 'manage', to: 'manageable' });
-    await moveNodes(server, names, { verb: 'provide', to: 'available' });
-    const work = { ...(await measureAllocations(server)), ...(await measureFakeDeploys(server)) };
+    const verbs = {
+      ...(await measureVerb(server, names, { figure: 'manage', verb: 'manage', to: 'manageable' })),
+      ...(await measureVerb(server, names, { figure: 'provide', verb: 'provide', to: 'available' })),
+    };
+    const allocations = await measureAllocations(server);
+    const some = names.slice(0, deployed);
+    const deploys = {
+      ...(await measureVerb(server, some, { figure: 'fake_deploys', verb: 'active', to: 'active' })),
+      ...(await measureVerb(server, some, { figure: 'fake_undeploys', verb: 'deleted', to: 'available' })),
+    };
+    const work = { ...verbs, ...allocations, ...deploys };
     const large = await measureFleet(context, server, { from: fleet, to: largeFleet });
     return {
       ...named({ ...small, ...heartbeats, ...work }, `_${engine}`),
