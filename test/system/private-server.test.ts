@@ -20,7 +20,7 @@ async function makeDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-private-'));
   await chmod(directory, 0o711);
   undo.push(() => rm(directory, { recursive: true, force: true }));
-  return join(directory, 'data');
+  return join(directory, 'data, of all kinds');
 }
 
 async function prepare(settings: Readonly<Record<string, string>>): Promise<ConductorProcess> {

@@ -1,5 +1,5 @@
 import { chmod, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { lockDirectory } from '#conductor/db/lock-directory.ts';
 import { type AsAccount, asAccount } from '#conductor/db/private-server/as-account.ts';
 import { makeCluster } from '#conductor/db/private-server/make-cluster.ts';
@@ -46,7 +46,9 @@ const longestPauseMs = 10_000;
  * Starts the server, or takes up the one that a killed conductor left, and starts it again whenever it ends.
  * @throws AppError `unavailable` or `invalid_argument` saying what is missing, or what PostgreSQL said.
  */
-export async function startPrivateServer(options: PrivateServerOptions): Promise<PrivateServer> {
+export async function startPrivateServer(given: PrivateServerOptions): Promise<PrivateServer> {
+  // what it starts has other working directories
+  const options = { ...given, dataDirectory: resolve(given.dataDirectory) };
   const { dataDirectory, log } = options;
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const lock = await lockDirectory(dataDirectory);

@@ -75,7 +75,8 @@ async function startServer(cluster: Cluster): Promise<ServerProcess> {
   const used = {
     ...settings,
     ...(programs.majorVersion >= 18 ? settingsFrom18 : {}),
-    unix_socket_directories: directory,
+    // a list, in which only quotes keep a comma
+    unix_socket_directories: `"${directory.replaceAll('"', '""')}"`,
   };
   const options = Object.entries(used).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const argv = account.argv(join(programs.directory, 'postgres'), ['-D', directory, ...options]);
