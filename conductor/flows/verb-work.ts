@@ -1,12 +1,13 @@
 import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { VerbEvent } from '#conductor/nodes/provision-states.ts';
+import type { Interface } from '#conductor/nodes/validate-node.ts';
 
 /** What an operator's verb starts. */
 export interface VerbWork {
   /** The flow; none = the state changes at once. */
   readonly kind?: FlowKindName;
   /** Interfaces that must be valid. */
-  readonly needs: readonly string[];
+  readonly needs: readonly Interface[];
 }
 
 const ramdisk = ['power', 'management', 'boot', 'network'] as const;
