@@ -21,11 +21,13 @@ const pruneIntervalMs = 10 * 60_000;
 /** The conductor's process: configuration → context → listener and background tasks, until a signal. */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
+  // one that comes while it starts is heeded when it has: the database's server must not be left behind
+  const signalled = stopSignal();
   const log = createLog({ component: 'conductor', level: config.logLevel });
   const opened = await openContext(config, { log, checkpoint: crashAtCheckpoint(config, log) });
   try {
     await sealStoredSecrets(opened.context);
-    await serve(config, log, opened);
+    await serve(config, { log, signalled }, opened);
   } finally {
     await opened.close();
   }
@@ -33,7 +35,7 @@ async function main(): Promise<void> {
 
 async function serve(
   config: ConductorConfig,
-  log: Log,
+  { log, signalled }: { readonly log: Log; readonly signalled: Promise<NodeJS.Signals> },
   { context, scheduler, beginStop }: OpenedContext,
 ): Promise<void> {
   const warnings = [...authWarnings(config), await ramdiskWarning(config.ramdiskDirectory)];
@@ -59,7 +61,7 @@ async function serve(
   ];
   collectProcessMetrics(context.metrics);
   const background = startPeriodicTasks(tasks, context);
-  const reason = await Promise.race([stopSignal(), context.conductors.superseded]);
+  const reason = await Promise.race([signalled, context.conductors.superseded]);
   beginStop();
   log.info(
     { reason, delayMs: config.shutdownDelayMs },
@@ -99,7 +101,8 @@ function stopSignal(): Promise<NodeJS.Signals> {
 function reportFailure(log: Log, error: unknown): void {
   log.fatal({ err: error }, 'conductor ended');
   process.stderr.write(`baton conductor: ${errorChain(error)}\n`);
-  process.exitCode = 1;
+  // what did not get as far as being closed must not keep the process
+  process.exit(1);
 }
 
 main().catch((error: unknown) => reportFailure(createLog({ component: 'conductor' }), error));

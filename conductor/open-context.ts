@@ -65,13 +65,28 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
       binDirectory: config.postgresqlBinDirectory,
       log,
     }));
-  const closeDatabase = async (error: unknown): Promise<never> => {
+  try {
+    return await openOn(database, { config, networks, options });
+  } catch (error) {
+    // its server and its timers would outlive the failure
     if (!options.database) await database.close();
     throw error;
-  };
-  const secrets = options.secrets ?? (await loadSecrets(config).catch(closeDatabase));
+  }
+}
+
+async function openOn(
+  database: Database,
+  given: {
+    readonly config: ConductorConfig;
+    readonly networks: Networks;
+    readonly options: OpenContextOptions;
+  },
+): Promise<OpenedContext> {
+  const { config, networks, options } = given;
+  const { log } = options;
+  const secrets = options.secrets ?? (await loadSecrets(config));
   const basics = { db: database.db, clock: systemClock, log };
-  const auth = await openAuthenticator(config.auth, basics).catch(closeDatabase);
+  const auth = await openAuthenticator(config.auth, basics);
   const metrics = createMetrics();
   const drivers = createDrivers(
     { run, log, metrics, secrets, outbound: config.outbound.bmcs, caDirectory: config.caDirectory },
@@ -84,7 +99,7 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     clock: systemClock,
     log,
     metrics,
-  }).catch(closeDatabase);
+  });
   await releaseStaleLeases(database.db, { holder: config.conductorName, exclusive: database.exclusive });
   await makeOpenFlowsDue(database.db);
   const stopping = new AbortController();
@@ -126,11 +141,14 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
     beginStop: () => stopping.abort(new Error('the conductor is stopping')),
     close: async () => {
       stopping.abort(new Error('the conductor is stopping'));
-      await Promise.all([scheduler.stop(), workers.stop(), context.consoles.close()]);
-      auth.close();
-      await conductors.close();
-      await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
-      if (!options.database) await database.close();
+      try {
+        await Promise.all([scheduler.stop(), workers.stop(), context.consoles.close()]);
+        auth.close();
+        await conductors.close();
+        await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
+      } finally {
+        if (!options.database) await database.close();
+      }
     },
   };
 }

@@ -101,8 +101,14 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
     superseded,
     leave,
     close: async () => {
-      await leave();
-      await name.release();
+      try {
+        await leave();
+      } catch (err) {
+        // others see it by the heartbeats that no longer come
+        log.warn({ err }, 'the register could not be told that this conductor stops');
+      } finally {
+        await name.release();
+      }
     },
   };
 }

@@ -3,6 +3,7 @@ import { drizzle, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-post
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig } from 'pg';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { keepAliveInitialDelayMillis } from '#conductor/db/session.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 // no `schema`: with it every transaction makes an object for each table, which nobody reads
@@ -49,6 +50,7 @@ export function openConnections(url: string, options: PoolOptions): Connections 
     max: 10,
     pipeline: true,
     keepAlive: true,
+    keepAliveInitialDelayMillis,
     idleTimeoutMillis: 0,
     query_timeout: options.answerMs,
     statement_timeout: statementMs,

@@ -80,9 +80,12 @@ async function openUrl(
   const { db } = connections;
   const listener = keepListening(url);
   const close = async (): Promise<void> => {
-    await listener.close();
-    await connections.close();
-    await server?.close();
+    try {
+      await listener.close();
+      await connections.close();
+    } finally {
+      await server?.close();
+    }
   };
   const lock = (name: string): SessionLock => createSessionLock(url, name);
   try {

@@ -1,6 +1,11 @@
+import type { Duplex } from 'node:stream';
 import { Client } from 'pg';
 
 const connectMs = 10_000;
+/** Linux's default is two hours: a cable that was pulled would not be noticed. */
+export const keepAliveInitialDelayMillis = 30_000;
+/** A server that is gone does not say good-bye. */
+const goodbyeMs = 5_000;
 
 /** One connection of its own, opened when it is first asked for, and again after it was lost. */
 export interface Session {
@@ -19,7 +24,12 @@ export interface SessionOptions {
 export function openSession(url: string, { onOpen, onLost }: SessionOptions): Session {
   const state: { opened?: Promise<Client> | undefined; isClosed: boolean } = { isClosed: false };
   const open = async (): Promise<Client> => {
-    const client = new Client({ connectionString: url, connectionTimeoutMillis: connectMs, keepAlive: true });
+    const client = new Client({
+      connectionString: url,
+      connectionTimeoutMillis: connectMs,
+      keepAlive: true,
+      keepAliveInitialDelayMillis,
+    });
     client.on('error', () => undefined); // 'end' follows
     client.on('end', () => {
       state.opened = undefined;
@@ -45,7 +55,14 @@ export function openSession(url: string, { onOpen, onLost }: SessionOptions): Se
     close: async () => {
       state.isClosed = true;
       const client = await state.opened?.catch(() => undefined);
-      await client?.end();
+      if (client) await endInTime(client);
     },
   };
+}
+
+async function endInTime(client: Client): Promise<void> {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection;
+  const timer = setTimeout(() => stream.destroy(), goodbyeMs);
+  await client.end();
+  clearTimeout(timer);
 }

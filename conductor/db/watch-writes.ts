@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
+import { databaseFaultClass } from '#conductor/metrics/database-fault.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -14,21 +15,24 @@ export interface WriteWatch {
 }
 
 export function watchWrites(log: Log): WriteWatch {
-  const state: { fault: string | undefined } = { fault: undefined };
+  const state: { fault: string | undefined; refusals: number } = { fault: undefined, refusals: 0 };
   return {
     onError: (error) => {
       const fault = describeWriteFault(error);
       if (fault === undefined) return;
       if (fault !== state.fault) log.error({ err: error }, 'the database refuses to write');
       state.fault = fault;
+      state.refusals += 1;
     },
     fault: async (db) => {
       if (state.fault === undefined) return undefined;
-      try {
-        await probe(db);
-      } catch {
-        return state.fault; // as `onError` has it of this attempt, or of the last one that reached the disk
-      }
+      const refused = state.refusals;
+      // whatever else goes wrong, such as a table that this user may not make, is no fault of the disk
+      const hasWritten = await probe(db).then(
+        () => true,
+        (error: unknown) => databaseFaultClass(error) !== 'connection',
+      );
+      if (!hasWritten || state.refusals > refused) return state.fault;
       log.info('the database writes again');
       state.fault = undefined;
       return undefined;
@@ -37,8 +41,13 @@ export function watchWrites(log: Log): WriteWatch {
 }
 
 function describeWriteFault(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error) || !writeFaults.has(String(error.code))) return undefined;
-  return errorChain(error);
+  return isWriteFault(error) ? errorChain(error) : undefined;
+}
+
+/** Whether the error, or what it was caused by, is a refusal to write. */
+export function isWriteFault(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && writeFaults.has(String(error.code))) || isWriteFault(error.cause);
 }
 
 /** Small changes fit into pages that are there already: a table of its own needs new ones, for as long as this takes. */
@@ -46,7 +55,8 @@ async function probe(db: Queryable): Promise<void> {
   const done = new Error('nothing of it is kept');
   const tried = db.transaction(async (tx) => {
     await tx.execute(
-      sql`create temporary table write_probe as select repeat(md5(i::text), 64) from generate_series(1, 64) i`,
+      sql`create temporary table write_probe as select (select string_agg(md5(random()::text || i), '')
+      from generate_series(1, 250)) from generate_series(1, 16) i`,
     );
     throw done;
   });

@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ConductorContext } from '#conductor/context.ts';
+import { isWriteFault } from '#conductor/db/watch-writes.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 import { countDatabaseFault, databaseFaultClass } from '#conductor/metrics/database-fault.ts';
@@ -35,10 +36,8 @@ const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
   internal: 500,
 };
 
-/** No connection, one that was cut (by the server: 57; after a pause: 25), or a deadlock (40): all pass. */
-const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', '25', '40', '57']);
-/** A full disk (53100) and one that fails (58030): they last until somebody sees to it. */
-const storageFaults: ReadonlySet<string> = new Set(['53', '58']);
+/** No connection, one that was cut (by the server: 57; after a pause: 25), one too many (53), or a deadlock (40): all pass. */
+const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', '25', '40', '53', '57']);
 
 /** The one place where a request's errors become answers. Unexpected ones are logged whole and told without detail. */
 export function answerError({
@@ -58,12 +57,12 @@ export function answerError({
       log.debug({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the client hung up');
       return applicationFault(c, 400, 'The request ended before all of it was sent.');
     }
-    const faultClass = databaseFaultClass(error) ?? '';
-    if (storageFaults.has(faultClass)) {
+    // a full disk, or one that fails, lasts until somebody sees to it
+    if (isWriteFault(error)) {
       log.error({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the database refuses to write');
       return applicationFault(c, 503, 'The database refuses to write; `GET /readyz` says why.', { retry: true });
     }
-    if (passingDatabaseFaults.has(faultClass)) {
+    if (passingDatabaseFaults.has(databaseFaultClass(error) ?? '')) {
       log.error({ err: error, requestId, method: c.req.method, path: c.req.path }, 'the database does not answer');
       return applicationFault(c, 503, 'The database does not answer; please retry.', { retry: true });
     }

@@ -34,7 +34,7 @@ test('a conductor that stops, or has lost its database, is not ready but lives',
   expect(await ask(away, '/readyz')).toEqual([
     503,
     { database: 'failed', migrations: 'ok', not_stopping: 'ok' },
-    { database: 'connection lost' },
+    { database: 'the database does not answer; the log says why' },
   ]);
   expect(await ask(away, '/healthz')).toEqual([200, { process: 'ok' }]);
 });

@@ -96,14 +96,8 @@ async function checkDatabase({
     return undefined;
   } catch (error) {
     log.warn({ err: error, outcome: errorCode(error) }, 'not ready: the database does not answer');
-    return firstCause(error);
+    return 'the database does not answer; the log says why';
   }
-}
-
-/** What the database or the network said; drizzle wraps it in the statement. */
-function firstCause(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : firstCause(error.cause);
 }
 
 /**

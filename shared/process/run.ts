@@ -126,7 +126,7 @@ export async function startDetached(
   [command, ...args]: readonly [command: string, ...args: string[]],
   options: { readonly cwd: string; readonly logFile: string; readonly env?: Readonly<Record<string, string>> },
 ): Promise<number> {
-  const log = await open(options.logFile, 'a');
+  const log = await open(options.logFile, 'a', 0o600);
   try {
     const child = spawn(command, args, {
       stdio: ['ignore', log.fd, log.fd],

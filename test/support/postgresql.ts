@@ -31,7 +31,7 @@ export async function startPostgresql(options: { readonly durable?: boolean } = 
   if (owner) await chown(directory, owner.uid, owner.gid);
   await chmod(directory, 0o711);
   const found = await findPrograms({ majorVersion: undefined, directory: undefined }, run);
-  const programs = await reachablePrograms(found, directory, account);
+  const programs = await reachablePrograms(found, { dataDirectory: directory, account, run });
   const data = join(directory, 'data');
   await makeCluster(data, programs, account, ['--no-sync']);
   const port = await freePort();

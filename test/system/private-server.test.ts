@@ -198,5 +198,5 @@ test('its account can not read what the conductor keeps beside it, and nobody el
   );
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('Permission denied')]);
   const { stdout } = await run('stat', ['--format=%a', dirname(join(directory, 'postgresql'))]);
-  expect(stdout.trim()).toBe('711');
+  expect(stdout.trim()).toBe('710');
 });

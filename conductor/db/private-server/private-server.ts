@@ -1,4 +1,4 @@
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { lockDirectory } from '#conductor/db/lock-directory.ts';
 import { type AsAccount, asAccount } from '#conductor/db/private-server/as-account.ts';
@@ -40,7 +40,10 @@ export interface PrivateServer {
 
 /** A path of a socket, which the kernel limits to 107 bytes. */
 const maxSocketPath = 107;
+const shortestPauseMs = 100;
 const longestPauseMs = 10_000;
+/** A server that ends before is started again after a pause that grows. */
+const livedWellMs = 60_000;
 
 /**
  * Starts the server, or takes up the one that a killed conductor left, and starts it again whenever it ends.
@@ -70,17 +73,17 @@ export async function startPrivateServer(given: PrivateServerOptions): Promise<P
   }
 }
 
-async function prepareCluster({ dataDirectory, user, binDirectory, run }: PrivateServerOptions): Promise<Cluster> {
+async function prepareCluster({ dataDirectory, user, binDirectory, run, log }: PrivateServerOptions): Promise<Cluster> {
   const directory = join(dataDirectory, 'postgresql');
   refuseLongPath(directory);
   await refusePglite(dataDirectory);
-  const account = asAccount(await chooseAccount(user, { run }), run);
+  const account = asAccount(await chooseAccount(user, { run, ownerUid: await ownerOf(directory) }), run);
   await admitAccount(dataDirectory, account);
   const version = await readDatabaseVersion(directory);
   const found = await findPrograms({ majorVersion: version, directory: binDirectory }, run);
-  const programs = await reachablePrograms(found, dataDirectory, account);
+  const programs = await reachablePrograms(found, { dataDirectory, account, run });
   if (version === undefined) await makeCluster(directory, programs, account);
-  return { directory, logFile: join(dataDirectory, 'postgresql.log'), programs, account };
+  return { directory, logFile: join(dataDirectory, 'postgresql.log'), programs, account, log };
 }
 
 function refuseLongPath(directory: string): void {
@@ -103,12 +106,31 @@ async function refusePglite(dataDirectory: string): Promise<void> {
   );
 }
 
+/** Whose files an existing database are: its server must run as nobody else. */
+async function ownerOf(directory: string): Promise<number | undefined> {
+  return stat(directory).then(
+    ({ uid }) => uid,
+    () => undefined,
+  );
+}
+
 /** The account must get through to its files; nobody else may list what is there. */
 async function admitAccount(dataDirectory: string, { owner, run }: AsAccount): Promise<void> {
   if (!owner) return;
-  await chmod(dataDirectory, 0o711);
-  const { exitCode } = await run('test', ['-x', dataDirectory], { okExitCodes: [0, 1] });
-  if (exitCode === 0) return;
+  const { uid } = await stat(dataDirectory);
+  if (uid === owner.uid) {
+    throw new AppError(
+      'invalid_argument',
+      `BATON_DATA_DIR: ${dataDirectory} belongs to ${owner.name}, as whom PostgreSQL runs, but root keeps its keys there: ` +
+        `\`chown root ${dataDirectory}\``,
+    );
+  }
+  const mayEnter = async (): Promise<boolean> =>
+    (await run('test', ['-x', dataDirectory], { okExitCodes: [0, 1] })).exitCode === 0;
+  if (await mayEnter()) return;
+  await chown(dataDirectory, uid, owner.gid);
+  await chmod(dataDirectory, 0o710);
+  if (await mayEnter()) return;
   throw new AppError(
     'invalid_argument',
     `BATON_DATA_DIR: the user ${owner.name}, as whom PostgreSQL runs, can't enter ${dataDirectory}: ` +
@@ -123,8 +145,13 @@ function keepRunning(cluster: Cluster, first: ServerProcess, log: Log) {
     running: first,
     trouble: undefined,
   };
+  let pauseMs = shortestPauseMs;
+  const pause = async (): Promise<void> => {
+    await systemClock.sleep(pauseMs, closing.signal).catch(() => undefined);
+    pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+  };
   const restart = async (): Promise<void> => {
-    for (let pauseMs = 100; !closing.signal.aborted; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+    while (!closing.signal.aborted) {
       try {
         state.running = await bringUp(cluster);
         state.trouble = undefined;
@@ -133,17 +160,20 @@ function keepRunning(cluster: Cluster, first: ServerProcess, log: Log) {
       } catch (error) {
         state.trouble = errorChain(error);
         log.error({ err: error, nextTryMs: pauseMs }, 'PostgreSQL does not start');
-        await systemClock.sleep(pauseMs, closing.signal).catch(() => undefined);
+        await pause();
       }
     }
   };
   const watch = async (): Promise<void> => {
     while (state.running && !closing.signal.aborted) {
+      const since = performance.now();
       await whenGone(state.running, closing.signal).catch(() => undefined);
       if (closing.signal.aborted) return;
       state.running = undefined;
       state.trouble = 'PostgreSQL ended; it is being started again';
       log.error('PostgreSQL ended by itself and is started again');
+      if (performance.now() - since > livedWellMs) pauseMs = shortestPauseMs;
+      else await pause();
       await restart();
     }
   };

@@ -13,15 +13,16 @@ const ownAccount = 'baton';
 const debianAccount = 'postgres';
 
 /**
- * The account for a server that root starts: `wanted`, or else the first of `baton` and `postgres` that exists; a system
+ * The account for a server that root starts: the owner of a database that is there, `wanted`, or else the first of `baton` and `postgres` that exists; a system
  * account `baton` is made where neither does. `undefined` for anybody else: the server runs as its conductor does.
  * @throws AppError `invalid_argument` when `wanted` does not exist or is root, `unavailable` when none can be made.
  */
 export async function chooseAccount(
   wanted: string | undefined,
-  { run, uid = process.getuid?.() ?? 0 }: { readonly run: Run; readonly uid?: number },
+  { run, ownerUid }: { readonly run: Run; readonly ownerUid?: number | undefined },
 ): Promise<ServerAccount | undefined> {
-  if (uid !== 0) return undefined;
+  if (process.getuid?.() !== 0) return undefined;
+  if (ownerUid !== undefined) return ownerAccount(ownerUid, wanted, run);
   if (wanted !== undefined) {
     const account = await findAccount(wanted, run);
     if (account && account.uid !== 0) return account;
@@ -32,6 +33,17 @@ export async function chooseAccount(
     );
   }
   return (await findAccount(ownAccount, run)) ?? (await findAccount(debianAccount, run)) ?? (await makeAccount(run));
+}
+
+/** @throws AppError `invalid_argument` when the owner of the database is another one than `wanted`, or has no name. */
+async function ownerAccount(uid: number, wanted: string | undefined, run: Run): Promise<ServerAccount> {
+  const owner = await findAccount(String(uid), run);
+  if (owner && owner.uid !== 0 && (wanted === undefined || wanted === owner.name)) return owner;
+  throw new AppError(
+    'invalid_argument',
+    `BATON_POSTGRESQL_USER: the database belongs to ${owner?.name ?? `user ${uid}, who has no name on this machine`}` +
+      (wanted === undefined ? '' : `, not to ${wanted}`),
+  );
 }
 
 async function findAccount(name: string, run: Run): Promise<ServerAccount | undefined> {

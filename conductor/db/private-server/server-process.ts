@@ -6,6 +6,7 @@ import { superuser } from '#conductor/db/private-server/make-cluster.ts';
 import type { ServerPrograms } from '#conductor/db/private-server/server-programs.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
 import { startDetached } from '#shared/process/run.ts';
 
 /** Where a private server lives, and with what. */
@@ -14,6 +15,7 @@ export interface Cluster {
   readonly logFile: string;
   readonly programs: ServerPrograms;
   readonly account: AsAccount;
+  readonly log: Log;
 }
 
 /** A server that runs, started by this process or by one before. */
@@ -27,6 +29,7 @@ export interface ServerProcess {
  */
 const settings = {
   listen_addresses: '',
+  port: '5432',
   unix_socket_permissions: '0700',
   max_connections: '40',
   shared_buffers: '32MB',
@@ -46,14 +49,20 @@ const settings = {
 /** Reads in helper processes cost more memory than they save here. */
 const settingsFrom18 = { io_method: 'sync' };
 
+/** Part of the name of its socket. */
+const port = 5432;
+
 /** A log above it is put aside when the server starts; one older log is kept. */
 const maxLogBytes = 4 * 1024 * 1024;
 const lookEveryMs = 20;
 const goneEveryMs = 250;
+const connectMs = 10_000;
+const sayEveryMs = 10_000;
 
 /** How clients reach it: by its socket alone. */
 export function clusterUrl({ directory }: Pick<Cluster, 'directory'>): string {
-  return `postgres://${superuser}@/postgres?host=${encodeURIComponent(directory)}`;
+  // what the conductor's environment says of other servers (PGPORT, PGSSLMODE) does not hold for this one
+  return `postgres://${superuser}@/postgres?host=${encodeURIComponent(directory)}&port=${port}&sslmode=disable`;
 }
 
 /**
@@ -99,20 +108,37 @@ async function prepareLog(file: string): Promise<number> {
 
 /** The first line of `postmaster.pid`, unless that process is another one by now. */
 async function findRunning({ directory }: Cluster): Promise<number | undefined> {
+  const pid = await readPid(directory);
+  if (pid === undefined) return undefined;
+  const own = await realpath(directory);
+  const cwd = await readlink(`/proc/${pid}/cwd`).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    // root without all its rights may not look at it
+    return (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')).trim() === 'postgres' ? own : undefined;
+  });
+  return cwd === own ? pid : undefined;
+}
+
+async function readPid(directory: string): Promise<number | undefined> {
   const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number.parseInt(text, 10);
-  if (Number.isNaN(pid)) return undefined;
-  const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
-  return cwd === (await realpath(directory)) ? pid : undefined;
+  return Number.isNaN(pid) ? undefined : pid;
 }
 
 /** @returns `false` when the process ended before it took connections */
 async function waitUntilUp(cluster: Cluster, pid: number): Promise<boolean> {
+  let toldAt = performance.now();
   for (;;) {
     // asked before the connection: a process that ends after it has refused one
     const lives = isAlive(pid);
-    if (await takesConnections(cluster)) return true;
+    const answers = await takesConnections(cluster);
+    // and it must be this one that has answered
+    if (answers && (await readPid(cluster.directory)) === pid) return true;
     if (!lives) return false;
+    if (performance.now() - toldAt > sayEveryMs) {
+      cluster.log.warn({ pid }, 'PostgreSQL takes no connections yet');
+      toldAt = performance.now();
+    }
     await systemClock.sleep(lookEveryMs);
   }
 }
@@ -125,7 +151,7 @@ async function takesConnections(cluster: Cluster): Promise<boolean> {
 }
 
 async function askServer(cluster: Cluster, statement: string): Promise<readonly unknown[]> {
-  const client = new Client({ connectionString: clusterUrl(cluster) });
+  const client = new Client({ connectionString: clusterUrl(cluster), connectionTimeoutMillis: connectMs });
   client.on('error', () => undefined); // the statement fails, too
   try {
     await client.connect();

@@ -95,8 +95,7 @@ export async function readDatabaseVersion(directory: string): Promise<number | u
 /** Programs in a home directory, as npm may have them, are closed to the account: it gets a copy below `dataDirectory`. */
 export async function reachablePrograms(
   programs: ServerPrograms,
-  dataDirectory: string,
-  account: AsAccount,
+  { dataDirectory, account, run }: { readonly dataDirectory: string; readonly account: AsAccount; readonly run: Run },
 ): Promise<ServerPrograms> {
   const { exitCode } = await account.run('test', ['-x', join(programs.directory, 'postgres')], { okExitCodes: [0, 1] });
   if (exitCode === 0) return programs;
@@ -110,12 +109,16 @@ export async function reachablePrograms(
     verbatimSymlinks: true,
     preserveTimestamps: true,
   });
+  await run('chmod', ['-R', 'a+rX', unfinished]);
   await rm(copy, { recursive: true, force: true });
   await rename(unfinished, copy);
   return inCopy;
 }
 
+/** Copied times are rounded. */
+const clockGrainMs = 1000;
+
 async function isSame(file: string, copy: string): Promise<boolean> {
   const [one, other] = await Promise.all([stat(file), stat(copy).catch(() => undefined)]);
-  return other !== undefined && one.size === other.size && one.mtimeMs === other.mtimeMs;
+  return other !== undefined && one.size === other.size && Math.abs(one.mtimeMs - other.mtimeMs) < clockGrainMs;
 }
