@@ -34,7 +34,7 @@ const livingAre = (count: number) =>
     `${count} living conductors`,
     async () => (await api.context.conductors.live()).length === count || undefined,
     {
-      timeoutMs: 5000,
+      timeoutMs: 240_000,
       everyMs: 50,
     },
   );

@@ -76,7 +76,7 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
         throw new Error(`the conductor ended with ${code} before it served:\n${log.slice(-4000)}`);
       });
       const serves = waitUntil('the conductor to serve', async () => (await fetch(url)).ok || undefined, {
-        timeoutMs: 120_000,
+        timeoutMs: 240_000,
         everyMs: 50,
       });
       await Promise.race([serves, ended]);
@@ -88,7 +88,7 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
       const before = log.length;
       running?.kill('SIGUSR2');
       await waitUntil('checkpoints to be counted', () => log.includes('counting checkpoints', before) || undefined, {
-        timeoutMs: 60_000,
+        timeoutMs: 240_000,
         everyMs: 20,
       });
     },

@@ -11,5 +11,5 @@ export function endedRound(round: () => Promise<Round>): Promise<string> {
     const told = await refusal(round());
     return told.startsWith('waiting: ') ? undefined : told;
   };
-  return waitUntil('a round that waits for nothing', look, { timeoutMs: 60_000, everyMs: 50 });
+  return waitUntil('a round that waits for nothing', look, { timeoutMs: 240_000, everyMs: 50 });
 }

@@ -51,7 +51,7 @@ export function startEtcdWriter(cluster: EtcdTestCluster): {
     writes: async (count) => {
       const wanted = acknowledged.length + count;
       const look = (): true | undefined => acknowledged.length >= wanted || undefined;
-      await waitUntil(`${count} more acknowledged writes`, look, { timeoutMs: 60_000, everyMs: 10 });
+      await waitUntil(`${count} more acknowledged writes`, look, { timeoutMs: 240_000, everyMs: 10 });
     },
     stop: async () => {
       await end();

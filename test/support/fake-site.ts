@@ -93,7 +93,7 @@ export async function startFakeSite(): Promise<FakeSite> {
         for (const [name, outcome] of outcomes) if (outcome.state !== 'working') ended.set(name, outcome);
         return ended.size === given.length ? ended : undefined;
       };
-      return waitUntil(wish.phase, look, { timeoutMs: 60_000, everyMs: 20 });
+      return waitUntil(wish.phase, look, { timeoutMs: 240_000, everyMs: 20 });
     },
     uuidOf,
     flowsOf: async (name) => {

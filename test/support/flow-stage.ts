@@ -115,7 +115,7 @@ function createWays(name: string, conductor: ConductorInProcess, operator: Opera
         const node = await operator.node(name);
         return isAtRest(node) ? node : undefined;
       },
-      { timeoutMs: 120_000, everyMs: 50 },
+      { timeoutMs: 240_000, everyMs: 50 },
     );
   const ways: Ways = {
     rest,

@@ -14,7 +14,7 @@ export async function endLeftServer(dataDirectory: string): Promise<void> {
   const pid = await privateServerPid(dataDirectory);
   if (pid === undefined) return;
   process.kill(pid, 'SIGINT');
-  await waitUntil('the private server to end', () => !lives(pid) || undefined, { timeoutMs: 60_000, everyMs: 50 });
+  await waitUntil('the private server to end', () => !lives(pid) || undefined, { timeoutMs: 240_000, everyMs: 50 });
 }
 
 function lives(pid: number): boolean {

@@ -51,7 +51,7 @@ ${servers.map((url, index) => `  server conductor-${index} ${new URL(url).host}`
     await rm(directory, { recursive: true, force: true });
   };
   const serves = waitUntil('HAProxy to find a conductor', async () => (await fetch(url)).ok || undefined, {
-    timeoutMs: 60_000,
+    timeoutMs: 240_000,
     everyMs: 50,
   });
   try {

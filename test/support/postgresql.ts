@@ -64,7 +64,7 @@ export async function startPostgresql(options: { readonly durable?: boolean } = 
   const url = `postgres://${superuser}@127.0.0.1:${port}/postgres`;
   try {
     await waitUntil('PostgreSQL to accept connections', async () => (await asksWell(url)) || undefined, {
-      timeoutMs: 60_000,
+      timeoutMs: 240_000,
       everyMs: 50,
     });
   } catch (error) {

@@ -35,7 +35,7 @@ export interface StepNode {
 }
 
 export const waitUntil = <T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> =>
-  waitUntilWithin(what, async () => look(), { timeoutMs: 60_000, everyMs: 20 });
+  waitUntilWithin(what, async () => look(), { timeoutMs: 240_000, everyMs: 20 });
 
 export const step = (name: string, more: object = {}) => ({ interface: 'deploy', step: name, ...more });
 

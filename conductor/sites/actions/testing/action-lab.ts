@@ -119,7 +119,7 @@ export async function longAgo({ db }: Pick<ConductorContext, 'db'>, id: string, 
 }
 
 /** So that the test says what it waited for before its own limit ends it. */
-const patienceMs = 100_000;
+const patienceMs = 240_000;
 
 /** Looks until the action is as wanted. */
 export async function actionBecomes(
