@@ -14,7 +14,7 @@ const programs = {
   'parse-program': 'conductor/sites/documents/parse-program.ts',
 } as const;
 
-/** Not installed: pg asks for it only when told to. */
+/** Not installed: pg requires it only on request. */
 const external = ['pg-native'];
 
 /** For who runs a bundle with the system's Node.js; `launch.sh` has looked at it already. */
@@ -61,7 +61,7 @@ async function bundle(folder: string) {
     outdir: folder,
     outExtension: { '.js': '.cjs' },
     external,
-    // beside it and without the texts: for whoever starts Node with --enable-source-maps
+    // beside it and without the texts: for a Node that is started with --enable-source-maps
     sourcemap: 'linked',
     sourcesContent: false,
     plugins: [importMetaPlugin(repository)],

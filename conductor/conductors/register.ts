@@ -105,7 +105,7 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
         await leave();
       } catch (err) {
         // others see it by the heartbeats that no longer come
-        log.warn({ err }, 'the register could not be told that this conductor stops');
+        log.warn({ err }, 'the stop of this conductor could not be recorded');
       } finally {
         await name.release();
       }

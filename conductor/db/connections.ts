@@ -68,7 +68,7 @@ type Callback = (error: unknown, result?: unknown) => void;
 type Query = (config: unknown, values?: unknown, callback?: Callback) => Promise<unknown> | undefined;
 type Connect = (callback?: Callback) => Promise<unknown> | undefined;
 
-/** pg's client, with statements that have names, and errors of which a lost connection can be told. */
+/** pg's client, with statements that have names, and errors that show whether the connection was lost. */
 function preparingClient(nameOf: (text: string) => string | undefined, onError: PoolOptions['onError']) {
   const failed = (error: unknown): unknown => {
     const known = withCode(error);
@@ -133,8 +133,8 @@ type NoTables = Record<string, never>;
 
 /**
  * `db.transaction` with a connection that goes back to the pool however it ends: drizzle's own keeps it for ever when
- * `begin` fails, answers the failure of `rollback` in place of what went wrong, and calls a transaction done whose
- * statement had failed unnoticed. What is sent when the transaction has ended is refused: it would stand on its own.
+ * `begin` fails, answers the failure of `rollback` in place of what went wrong, and reports success when a failed
+ * statement was ignored. What is sent when the transaction has ended is refused: it would stand on its own.
  */
 function transactionsOf(pool: Pool): Queryable['transaction'] {
   const dialect = new PgDialect({ casing });

@@ -106,7 +106,7 @@ async function refusePglite(dataDirectory: string): Promise<void> {
   );
 }
 
-/** Whose files an existing database are: its server must run as nobody else. */
+/** The owner of an existing database: its server can only run as that user. */
 async function ownerOf(directory: string): Promise<number | undefined> {
   return stat(directory).then(
     ({ uid }) => uid,

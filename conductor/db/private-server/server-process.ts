@@ -23,13 +23,16 @@ export interface ServerProcess {
   readonly pid: number;
 }
 
+/** Part of the name of its socket. */
+const port = 5432;
+
 /**
  * Small, for a database of some hundred megabytes that one conductor uses; all else is PostgreSQL's default, fsync
  * included. Errors of statements reach the conductor, which logs them: the server's log has what it does by itself.
  */
 const settings = {
   listen_addresses: '',
-  port: '5432',
+  port: String(port),
   unix_socket_permissions: '0700',
   max_connections: '40',
   shared_buffers: '32MB',
@@ -49,15 +52,12 @@ const settings = {
 /** Reads in helper processes cost more memory than they save here. */
 const settingsFrom18 = { io_method: 'sync' };
 
-/** Part of the name of its socket. */
-const port = 5432;
-
 /** A log above it is put aside when the server starts; one older log is kept. */
 const maxLogBytes = 4 * 1024 * 1024;
 const lookEveryMs = 20;
 const goneEveryMs = 250;
 const connectMs = 10_000;
-const sayEveryMs = 10_000;
+const logEveryMs = 10_000;
 
 /** How clients reach it: by its socket alone. */
 export function clusterUrl({ directory }: Pick<Cluster, 'directory'>): string {
@@ -127,7 +127,7 @@ async function readPid(directory: string): Promise<number | undefined> {
 
 /** @returns `false` when the process ended before it took connections */
 async function waitUntilUp(cluster: Cluster, pid: number): Promise<boolean> {
-  let toldAt = performance.now();
+  let loggedAt = performance.now();
   for (;;) {
     // asked before the connection: a process that ends after it has refused one
     const lives = isAlive(pid);
@@ -135,9 +135,9 @@ async function waitUntilUp(cluster: Cluster, pid: number): Promise<boolean> {
     // and it must be this one that has answered
     if (answers && (await readPid(cluster.directory)) === pid) return true;
     if (!lives) return false;
-    if (performance.now() - toldAt > sayEveryMs) {
+    if (performance.now() - loggedAt > logEveryMs) {
       cluster.log.warn({ pid }, 'PostgreSQL takes no connections yet');
-      toldAt = performance.now();
+      loggedAt = performance.now();
     }
     await systemClock.sleep(lookEveryMs);
   }
