@@ -1,6 +1,7 @@
 import { fence } from '#conductor/background/fence.ts';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { listOpenSteps } from '#conductor/flows/flow-store.ts';
 import { readWork } from '#conductor/flows/read-work.ts';
 import { runFlow } from '#conductor/flows/run-flow.ts';
 import { applyBootTargets } from '#conductor/nodes/apply-boot-targets.ts';
@@ -14,6 +15,12 @@ import { errorCode } from '#shared/errors/app-error.ts';
 function clockSince(clock: Clock, { claimedAtMs }: Lease, monotonicMs: number): Clock {
   if (claimedAtMs === undefined) return clock;
   return { ...clock, now: () => new Date(claimedAtMs + performance.now() - monotonicMs) };
+}
+
+/** @throws what it was rejected with */
+function valueOf<T>(settled: PromiseSettledResult<T>): T {
+  if (settled.status === 'rejected') throw settled.reason;
+  return settled.value;
 }
 
 /** An operator waits for more than a flow. */
@@ -33,11 +40,18 @@ export async function workOnNode(
 ): Promise<'done' | 'left to others' | 'not known here'> {
   const { config } = context;
   const claimedAt = moment();
-  const lease = await claimLease(context.db, nodeUuid, {
-    holder: config.conductorName,
-    leaseMs: config.leaseMs,
-    attends: attends(context),
-  });
+  const [claimed, ...read] = await context.database.inOrder((db) =>
+    Promise.allSettled([
+      claimLease(db, nodeUuid, {
+        holder: config.conductorName,
+        leaseMs: config.leaseMs,
+        attends: attends(context),
+      }),
+      readWork(db, nodeUuid),
+      listOpenSteps(db, nodeUuid),
+    ]),
+  );
+  const lease = valueOf(claimed);
   if (!lease) return 'left to others';
   context.metrics.leasesHeld.inc();
   if (lease.takenFrom !== undefined) {
@@ -50,13 +64,16 @@ export async function workOnNode(
   // limits are compared with what other conductors wrote: by the database's clock, for the hosts' may differ, or be set
   const clock = clockSince(context.clock, lease, claimedAt.monotonicMs);
   const fencedContext = fence({ ...context, clock }, kept.requireHeld);
+  let isReleased = false;
   try {
-    const work = await readWork(context.db, nodeUuid);
+    const [work, steps] = [valueOf(read[0]), valueOf(read[1])];
     const isAsked = work !== undefined && hasTarget(work.node);
     // before power: what the firmware is told holds from the next boot on
     if (isAsked) await applyBootTargets(fencedContext, lease, signal);
     if (isAsked) await applyPowerTarget(fencedContext, lease, signal);
-    return await runFlow(fencedContext, lease, signal, isAsked ? undefined : work);
+    const came = await runFlow(fencedContext, lease, signal, isAsked ? undefined : { work, steps });
+    isReleased = came === 'released';
+    return came === 'released' ? 'done' : came;
   } catch (error) {
     // what is stopped or taken over goes on elsewhere, from the log
     if (!signal.aborted && errorCode(error) !== 'lease_lost') throw error;
@@ -65,7 +82,7 @@ export async function workOnNode(
   } finally {
     kept.stop();
     context.metrics.leasesHeld.dec();
-    await releaseLease(context.db, lease);
+    if (!isReleased) await releaseLease(context.db, lease);
   }
 }
 

@@ -1,6 +1,7 @@
-import { and, asc, eq, inArray } from 'drizzle-orm';
+import { and, asc, eq, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { type BiosSettingRow, biosSettings } from '#conductor/db/schema/bios-setting.ts';
+import { storableJson } from '#conductor/db/storable-json.ts';
 import type { BiosSetting } from '#shared/bios/bios-setting.ts';
 
 /** The settings as last read, by name. */
@@ -29,6 +30,14 @@ export async function findBiosSetting(
   return rows[0];
 }
 
+const described =
+  'value attribute_type allowable_values lower_bound upper_bound min_length max_length read_only reset_required "unique"'.split(
+    ' ',
+  );
+const [columns = sql``, columnsBefore, columnsRead] = ['', 'before.', 'excluded.'].map((table) =>
+  sql.raw(described.map((name) => `${table}${name}`).join(', ')),
+);
+
 /** Makes the stored settings those that were read; rows that are the same keep their times. */
 export async function replaceBiosSettings(
   tx: Transaction,
@@ -36,25 +45,18 @@ export async function replaceBiosSettings(
   settings: readonly BiosSetting[],
   now: Date,
 ): Promise<void> {
-  const before = new Map((await listBiosSettings(tx, nodeUuid)).map((row) => [row.name, row]));
-  const names = new Set(settings.map((setting) => setting.name));
-  const gone = [...before.keys()].filter((name) => !names.has(name));
-  if (gone.length > 0) {
-    await tx.delete(biosSettings).where(and(eq(biosSettings.nodeUuid, nodeUuid), inArray(biosSettings.name, gone)));
-  }
-  const added: (typeof biosSettings.$inferInsert)[] = [];
-  for (const setting of settings) {
-    const row = before.get(setting.name);
-    if (row && JSON.stringify(settingOfRow(row)) === JSON.stringify(setting)) continue;
-    if (!row) added.push({ ...columnsOf(setting), nodeUuid, createdAt: now });
-    else {
-      await tx
-        .update(biosSettings)
-        .set({ ...columnsOf(setting), updatedAt: now })
-        .where(and(eq(biosSettings.nodeUuid, nodeUuid), eq(biosSettings.name, setting.name)));
-    }
-  }
-  if (added.length > 0) await tx.insert(biosSettings).values(added);
+  const rows = JSON.stringify(settings.map((setting) => storableJson({ ...setting, ...wholeBounds(setting) })));
+  await tx.execute(sql`
+    with found as materialized (select * from jsonb_populate_recordset(null::bios_settings, ${rows}::text::jsonb)),
+    gone as (
+      delete from bios_settings before where node_uuid = ${nodeUuid}
+        and not exists (select from found where found.name = before.name)
+    )
+    insert into bios_settings as before (node_uuid, name, created_at, ${columns})
+    select ${nodeUuid}::uuid, name, ${now.toISOString()}::timestamptz, ${columns} from found
+    on conflict (node_uuid, name) do update
+    set (${columns}, updated_at) = row(${columnsRead}, excluded.created_at)
+    where (${columnsBefore}) is distinct from (${columnsRead})`);
 }
 
 /** In the shape in which settings are read, and answered by the API. */
@@ -74,19 +76,12 @@ export function settingOfRow(row: BiosSettingRow): BiosSetting {
   };
 }
 
-function columnsOf(setting: BiosSetting): Omit<typeof biosSettings.$inferInsert, 'nodeUuid'> {
+function wholeBounds(setting: BiosSetting) {
   return {
-    name: setting.name,
-    value: setting.value,
-    attributeType: setting.attribute_type,
-    allowableValues: setting.allowable_values,
-    lowerBound: whole(setting.lower_bound),
-    upperBound: whole(setting.upper_bound),
-    minLength: whole(setting.min_length),
-    maxLength: whole(setting.max_length),
-    readOnly: setting.read_only,
-    resetRequired: setting.reset_required,
-    unique: setting.unique,
+    lower_bound: whole(setting.lower_bound),
+    upper_bound: whole(setting.upper_bound),
+    min_length: whole(setting.min_length),
+    max_length: whole(setting.max_length),
   };
 }
 

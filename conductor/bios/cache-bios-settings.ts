@@ -9,27 +9,34 @@ type CacheContext = Pick<StepContext, 'node' | 'bmc' | 'signal' | 'record' | 'cl
 /**
  * Reads the settings from the BMC and remembers them for `GET /v1/nodes/{node}/bios`. As in Ironic it happens when
  * flows begin and after settings have changed. It is a courtesy: a BMC that can't tell them stops no flow.
+ */
+export async function cacheBiosSettings(context: CacheContext): Promise<void> {
+  const settings = await readBiosSettings(context);
+  if (settings) await rememberBiosSettings(context, settings);
+}
+
+/**
+ * The settings as they are now; `undefined` when the BMC can't tell them.
  * @param options `describe`: what settings may be is read anew too, which takes some BMCs long; else only where the
  * settings have other names than those remembered
  */
-export async function cacheBiosSettings(
+export async function readBiosSettings(
   context: CacheContext,
   options: { readonly describe?: boolean } = {},
-): Promise<void> {
+): Promise<readonly BiosSetting[] | undefined> {
   const { bios } = context.bmc();
-  if (!bios) return;
-  let settings: readonly BiosSetting[];
+  if (!bios) return undefined;
   try {
-    settings =
+    return (
       (options.describe ? undefined : await readValues(context, bios)) ??
-      (await bios.getSettings({ signal: context.signal }));
+      (await bios.getSettings({ signal: context.signal }))
+    );
   } catch (error) {
     if (context.signal.aborted) throw error;
     const level = errorCode(error) === 'not_supported' ? 'debug' : 'warn';
     context.log[level]({ err: error }, 'BIOS settings could not be read');
-    return;
+    return undefined;
   }
-  await rememberBiosSettings(context, settings);
 }
 
 /** The remembered settings with the values of now; `undefined` where they are not the same settings. */

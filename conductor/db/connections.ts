@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
-import { drizzle, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
+import { drizzle, NodePgDatabase, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
 import { PgDialect } from 'drizzle-orm/pg-core';
-import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig } from 'pg';
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { keepAliveInitialDelayMillis } from '#conductor/db/session.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -25,9 +25,16 @@ export interface PoolOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+/**
+ * Work on one connection without a transaction: statements that are sent together are run one after the other, as sent,
+ * each with what those before it have committed.
+ */
+export type InOrder = <T>(work: (db: Queryable) => Promise<T>) => Promise<T>;
+
 /** Connections to one database, and drizzle over them. */
 export interface Connections {
   readonly db: Queryable;
+  readonly inOrder: InOrder;
   close(): Promise<void>;
 }
 
@@ -60,7 +67,11 @@ export function openConnections(url: string, options: PoolOptions): Connections 
   });
   pool.on('error', () => undefined); // an idle connection was cut: the next statement opens another
   const db = drizzle(pool, { casing });
-  return { db: Object.assign(db, { transaction: transactionsOf(pool) }), close: () => pool.end() };
+  return {
+    db: Object.assign(db, { transaction: transactionsOf(pool) }),
+    inOrder: inOrderOn(pool),
+    close: () => pool.end(),
+  };
 }
 
 /** pg's methods, as pool and drizzle call them: with a callback or for a promise. */
@@ -110,9 +121,27 @@ function writeAtOnce(client: Client): void {
 function prepare(config: unknown, values: unknown, nameOf: (text: string) => string | undefined): unknown {
   if (typeof config !== 'object' || config === null || !('text' in config) || typeof config.text !== 'string')
     return config;
-  if (!Array.isArray(values) || values.length === 0) return config;
-  return { ...config, name: nameOf(config.text) };
+  const typed = { ...config, types: parsers };
+  if (!Array.isArray(values) || values.length === 0) return typed;
+  return { ...typed, name: nameOf(config.text) };
 }
+
+type Parser = (value: string) => unknown;
+const asText: Parser = (value) => value;
+const known = new Map<number, Parser>(
+  [types.builtins.TIMESTAMPTZ, types.builtins.TIMESTAMP, types.builtins.DATE, types.builtins.INTERVAL].map((type) => [
+    type,
+    asText,
+  ]),
+);
+/** As drizzle wants values, which reads times itself; it would make ten functions for every statement that it sends. */
+const parsers = {
+  getTypeParser: (type: number): Parser => {
+    const parser = known.get(type) ?? (types.getTypeParser(type) as Parser);
+    known.set(type, parser);
+    return parser;
+  },
+};
 
 /** pg's words for a connection that is not there; its other errors are the server's, with a SQLSTATE, or bugs. */
 const lostConnection =
@@ -130,6 +159,21 @@ function withCode(error: unknown): unknown {
 
 type Work = (tx: Transaction) => Promise<unknown>;
 type NoTables = Record<string, never>;
+const dialect = new PgDialect({ casing });
+
+function inOrderOn(pool: Pool): InOrder {
+  return async (work) => {
+    const client = await pool.connect();
+    client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
+    try {
+      const session = new NodePgSession<NoTables, NoTables>(client, dialect, undefined);
+      return await work(new NodePgDatabase(dialect, session, undefined) as unknown as Queryable);
+    } finally {
+      client.off('error', ignore);
+      client.release();
+    }
+  };
+}
 
 /**
  * `db.transaction` with a connection that goes back to the pool however it ends: drizzle's own keeps it for ever when
@@ -137,7 +181,6 @@ type NoTables = Record<string, never>;
  * statement was ignored. What is sent when the transaction has ended is refused: it would stand on its own.
  */
 function transactionsOf(pool: Pool): Queryable['transaction'] {
-  const dialect = new PgDialect({ casing });
   const transaction = async (work: Work): Promise<unknown> => {
     const client = await pool.connect();
     client.on('error', ignore); // a connection may be lost between two statements: the next one is refused

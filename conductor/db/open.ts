@@ -3,7 +3,7 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { Client } from 'pg';
-import { openConnections } from '#conductor/db/connections.ts';
+import { type InOrder, openConnections } from '#conductor/db/connections.ts';
 import { keepListening } from '#conductor/db/keep-listening.ts';
 import { migrationsFolder, refuseNewerDatabase } from '#conductor/db/migrate.ts';
 import { type PrivateServer, startPrivateServer } from '#conductor/db/private-server/private-server.ts';
@@ -22,6 +22,7 @@ export type Transaction = Parameters<Parameters<Queryable['transaction']>[0]>[0]
 
 export interface Database {
   readonly db: Queryable;
+  readonly inOrder: InOrder;
   /** Tells every conductor on this database (this one too) that something is to be done; best effort. */
   notify(channel: string, payload: string): Promise<void>;
   /** One listener per channel. */
@@ -77,7 +78,7 @@ async function openUrl(
 ): Promise<Database> {
   const writes = watchWrites(log);
   const connections = openConnections(url, { answerMs, onError: writes.onError });
-  const { db } = connections;
+  const { db, inOrder } = connections;
   const listener = keepListening(url);
   const close = async (): Promise<void> => {
     try {
@@ -96,6 +97,7 @@ async function openUrl(
   }
   return {
     db,
+    inOrder,
     notify: async (channel, payload) => {
       await db.execute(sql`select pg_notify(${channel}, ${payload})`);
     },

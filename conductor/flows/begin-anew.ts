@@ -3,7 +3,8 @@ import type { FlowRow } from '#conductor/db/schema/flow.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { plannedCore } from '#conductor/flows/planned-step.ts';
-import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
+import type { StepRecord } from '#conductor/flows/record-outcome.ts';
+import { holdLease } from '#conductor/nodes/node-lease.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /** A ramdisk that is another one after each boot would be cleaned with for ever. */
@@ -17,7 +18,7 @@ export function mayBeginAnew(flow: FlowRow): boolean {
 export async function beginAnew(context: ConductorContext, record: StepRecord, error: unknown): Promise<void> {
   const { flow, step, node } = record;
   await context.db.transaction(async (tx) => {
-    await holdStep(tx, record);
+    await holdLease(tx, record.lease);
     await recordStepEvent(tx, step, 'skipped', {
       conductor: context.config.conductorName,
       now: context.clock.now(),

@@ -1,6 +1,7 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow } from '#conductor/db/schema/flow.ts';
+import { together } from '#conductor/db/together.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { tellRunners } from '#conductor/sites/actions/action-store.ts';
@@ -14,17 +15,17 @@ export async function endFlow(
 ): Promise<void> {
   const now = context.clock.now();
   const { state, error } = end;
-  await updateFlow(tx, flow.uuid, {
+  const ended = updateFlow(tx, flow.uuid, {
     state,
     endedAt: now,
     ...(error === undefined ? {} : { error, onHold: null }),
   });
   // its runner need not wait for its next look
-  if (flow.actionId !== null) await tellRunners(tx);
+  const told = flow.actionId === null ? Promise.resolve() : tellRunners(tx);
   const seconds = Math.max(0, Math.round((now.getTime() - flow.startedAt.getTime()) / 1000));
   const reason = error ?? flow.error;
   const about = { flow: flow.uuid, kind: flow.kind, seconds };
-  await addHistory(tx, {
+  const noted = addHistory(tx, {
     nodeUuid: flow.nodeUuid,
     severity: state === 'failed' ? 'ERROR' : 'INFO',
     eventType: 'flow',
@@ -36,4 +37,5 @@ export async function endFlow(
         ? { type: 'node.flow_succeeded', data: about }
         : { type: 'node.flow_failed', data: { ...about, state, error: reason ?? null } },
   });
+  await together([ended, told, noted]);
 }

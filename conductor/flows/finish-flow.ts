@@ -2,15 +2,16 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { together } from '#conductor/db/together.ts';
 import { endFlow } from '#conductor/flows/end-flow.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
-import { insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { insertSteps, listSteps, recordStepEvent, recordStepEvents, updateFlow } from '#conductor/flows/flow-store.ts';
 import { cleanedEvent, followWith, restBeforeWipe } from '#conductor/flows/follow-flow.ts';
 import { planCleanup } from '#conductor/flows/plan-steps.ts';
 import { stepTitle } from '#conductor/flows/planned-step.ts';
-import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
+import type { StepRecord } from '#conductor/flows/record-outcome.ts';
 import { countFlow, countStep } from '#conductor/metrics/count-flow.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -32,7 +33,7 @@ export async function failStep(context: ConductorContext, record: StepRecord, er
   const options = { conductor: context.config.conductorName, now: context.clock.now() };
   context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: stepTitle(step), err: error }, 'step failed');
   await context.db.transaction(async (tx) => {
-    await holdStep(tx, record);
+    await holdLease(tx, lease);
     await recordStepEvent(tx, step, 'failed', { ...options, error: errorChain(error) });
     await tellWebhooks(tx, lease.nodeUuid, {
       type: 'node.step_failed',
@@ -104,38 +105,49 @@ async function skipPending(
   steps: readonly FlowStepRow[],
   options: { readonly conductor: string; readonly now: Date },
 ): Promise<void> {
-  for (const step of steps.filter((each) => each.state === 'pending')) {
-    await recordStepEvent(tx, step, 'skipped', options);
-  }
+  const pending = steps.filter((each) => each.state === 'pending');
+  if (pending.length > 0)
+    await recordStepEvents(
+      tx,
+      pending.map((step) => ({ step, event: 'skipped', ...options })),
+    );
+}
+
+/** A flow whose steps are through. */
+export interface FinishedWork {
+  readonly lease: Lease;
+  readonly node: NodeRow;
+  readonly flow: FlowRow;
+  readonly steps: readonly FlowStepRow[];
 }
 
 /** All steps (or all clean-up steps) are through: ends the flow and moves the node. */
-export async function finishFlow(
-  context: ConductorContext,
-  work: {
-    readonly lease: Lease;
-    readonly node: NodeRow;
-    readonly flow: FlowRow;
-    readonly steps: readonly FlowStepRow[];
-  },
-): Promise<void> {
-  const kind = flowKinds[work.flow.kind];
+export async function finishFlow(context: ConductorContext, work: FinishedWork): Promise<void> {
   await context.db.transaction(async (tx) => {
-    await holdLease(tx, work.lease);
-    const node = await leaveWaitingState(context, tx, kind, await getNode(tx, work.node.uuid));
-    const broken = work.steps.find((step) => step.phase === 'main' && step.state === 'failed');
-    if (broken && !isCleaningUp(work.flow.state)) {
-      throw new AppError('internal', `flow ${work.flow.uuid} would succeed with failed step ${stepTitle(broken)}`);
-    }
-    const unpaid = isCleaningUp(work.flow.state) ? undefined : await whyUnpaid(tx, node, work.flow);
-    if (unpaid !== undefined) {
-      const failing = { state: 'failing', error: unpaid } as const;
-      await updateFlow(tx, work.flow.uuid, failing);
-      await endInFailure(context, tx, { ...work, node, flow: { ...work.flow, ...failing } });
-    } else if (isCleaningUp(work.flow.state)) await endInFailure(context, tx, { ...work, node });
-    else await endInSuccess(context, tx, { ...work, node });
+    const [node] = await together([getNode(tx, work.node.uuid), holdLease(tx, work.lease)]);
+    await endFinished(context, tx, { ...work, node });
   });
   countFlow(context, work.flow);
+}
+
+/** The same, in a transaction that holds the lease. @param work the node as it is now */
+export async function endFinished(
+  context: ConductorContext,
+  tx: Transaction,
+  work: Omit<FinishedWork, 'lease'>,
+): Promise<void> {
+  const node = await leaveWaitingState(context, tx, flowKinds[work.flow.kind], work.node);
+  const broken = work.steps.find((step) => step.phase === 'main' && step.state === 'failed');
+  if (broken && !isCleaningUp(work.flow.state)) {
+    throw new AppError('internal', `flow ${work.flow.uuid} would succeed with failed step ${stepTitle(broken)}`);
+  }
+  const unpaid = isCleaningUp(work.flow.state) ? undefined : await whyUnpaid(tx, node, work.flow);
+  if (unpaid !== undefined) {
+    const failing = { state: 'failing', error: unpaid } as const;
+    await updateFlow(tx, work.flow.uuid, failing);
+    await endInFailure(context, tx, { ...work, node, flow: { ...work.flow, ...failing } });
+  } else if (isCleaningUp(work.flow.state)) await endInFailure(context, tx, { ...work, node });
+  else await endInSuccess(context, tx, { ...work, node });
 }
 
 /** Why a wipe has not been the one that the node owes: without machine there is no proof. */
@@ -154,18 +166,22 @@ async function endInSuccess(
 ): Promise<void> {
   const kind = flowKinds[flow.kind];
   const conductor = context.config.conductorName;
-  await endFlow(context, tx, flow, { state: 'succeeded' });
   const event = flow.kind === 'clean' || flow.kind === 'wipe' ? cleanedEvent(node, flow) : kind.events.done;
-  if (!event) return;
-  await noteInstance(tx, node, flow);
   if (flow.kind === 'wipe') await noteWipe(context, tx, { node, flow });
+  const ended = endFlow(context, tx, flow, { state: 'succeeded' });
+  if (!event) return ended;
+  const noted = [ended, noteInstance(tx, node, flow)];
   // begun by a conductor that knows no wipe
-  if (flow.kind === 'clean' && node.owedWipe) return followWith(tx, { node, flow, kind: 'wipe' });
-  const moved = await applyEvent(tx, node, event, {
+  if (flow.kind === 'clean' && node.owedWipe) {
+    await together(noted);
+    return followWith(tx, { node, flow, kind: 'wipe' });
+  }
+  const moves = applyEvent(tx, node, event, {
     conductor,
     target: kind.next ? flowKinds[kind.next].target : null,
     lastError: null,
   });
+  const [moved] = await together([moves, ...noted]);
   if (kind.next !== 'clean') return;
   if (flow.wipe ?? node.owedWipe) {
     const rests = await restBeforeWipe(tx, { node: moved, flow, conductor });

@@ -1,25 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import { and, desc, eq, inArray, isNull, lt, lte, or, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, isNull, lt, lte, or, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
 import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { storableJson } from '#conductor/db/storable-json.ts';
 import { tableReader } from '#conductor/db/table-reader.ts';
+import { together } from '#conductor/db/together.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
 import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';
-import { attendedBy } from '#conductor/nodes/node-lease.ts';
+import { attendedBy, isHeld, type Lease } from '#conductor/nodes/node-lease.ts';
 import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+export const flowReader = tableReader(flows, 'uuid');
+const selectOpenFlow = sql.raw(`SELECT ${flowReader.selected} FROM flows WHERE ended_at IS NULL AND node_uuid =`);
+
 /** The node's flow that has not ended; there is at most one. */
 export async function findOpenFlow(db: Queryable, nodeUuid: string): Promise<FlowRow | undefined> {
-  const [row] = await db
-    .select()
-    .from(flows)
-    .where(and(eq(flows.nodeUuid, nodeUuid), isNull(flows.endedAt)));
-  return row;
+  const [row] = rowsOf(await db.execute(sql`${selectOpenFlow} ${nodeUuid}`)) as Record<string, unknown>[];
+  return row && flowReader.read(row);
 }
 
 export async function findLatestFlow(db: Queryable, nodeUuid: string): Promise<FlowRow | undefined> {
@@ -33,12 +34,23 @@ export async function findLatestFlow(db: Queryable, nodeUuid: string): Promise<F
 }
 
 const stepReader = tableReader(flowSteps, 'uuid');
-const selectSteps = sql.raw(`SELECT ${stepReader.selected} FROM flow_steps WHERE flow_uuid =`);
+const selectedSteps = `SELECT ${stepReader.selected} FROM flow_steps WHERE flow_uuid =`;
+const selectSteps = sql.raw(selectedSteps);
 
 /** A flow's steps in the order in which they run. */
 export async function listSteps(db: Queryable, flowUuid: string): Promise<FlowStepRow[]> {
-  const rows = rowsOf(await db.execute(sql`${selectSteps} ${flowUuid} ORDER BY position`));
-  return (rows as Record<string, unknown>[]).map((row) => stepReader.read(row));
+  return readSteps(db, sql`${selectSteps} ${flowUuid} ORDER BY position`);
+}
+
+const selectOpenSteps = sql.raw(`${selectedSteps} (SELECT uuid FROM flows WHERE ended_at IS NULL AND node_uuid =`);
+
+/** The same of the node's flow that has not ended. */
+export async function listOpenSteps(db: Queryable, nodeUuid: string): Promise<FlowStepRow[]> {
+  return readSteps(db, sql`${selectOpenSteps} ${nodeUuid}) ORDER BY position`);
+}
+
+async function readSteps(db: Queryable, query: SQL): Promise<FlowStepRow[]> {
+  return (rowsOf(await db.execute(query)) as Record<string, unknown>[]).map((row) => stepReader.read(row));
 }
 
 export async function insertFlow(
@@ -56,19 +68,25 @@ export async function insertFlow(
   },
 ): Promise<string> {
   const uuid = randomUUID();
-  await tx.insert(flows).values({
-    uuid,
-    nodeUuid: flow.nodeUuid,
-    kind: flow.kind,
-    state: 'running',
-    requestedBy: flow.requestedBy ?? null,
-    actionId: flow.actionId ?? null,
-    requestedSteps: flow.requestedSteps ?? [],
-    planHash: flow.planHash ?? null,
-    wipe: flow.wipe ?? null,
-  });
-  await insertSteps(tx, { flowUuid: uuid, phase: 'main', from: 1, steps: flow.steps });
-  await tellWebhooks(tx, flow.nodeUuid, { type: 'node.flow_started', data: { flow: uuid, kind: flow.kind } });
+  const inserted = tx
+    .insert(flows)
+    .values({
+      uuid,
+      nodeUuid: flow.nodeUuid,
+      kind: flow.kind,
+      state: 'running',
+      requestedBy: flow.requestedBy ?? null,
+      actionId: flow.actionId ?? null,
+      requestedSteps: flow.requestedSteps ?? [],
+      planHash: flow.planHash ?? null,
+      wipe: flow.wipe ?? null,
+    })
+    .execute();
+  await together([
+    inserted,
+    insertSteps(tx, { flowUuid: uuid, phase: 'main', from: 1, steps: flow.steps }),
+    tellWebhooks(tx, flow.nodeUuid, { type: 'node.flow_started', data: { flow: uuid, kind: flow.kind } }),
+  ]);
   return uuid;
 }
 
@@ -120,42 +138,81 @@ export interface StepEventOptions {
   readonly retryUntil?: Date;
 }
 
+/** What is appended to the intent log, and the step as it was when that was decided. */
+export interface StepEvent extends StepEventOptions {
+  readonly step: Pick<FlowStepRow, 'uuid' | 'flowUuid' | 'state' | 'startedAt' | 'waitUntil' | 'retryUntil'>;
+  readonly event: FlowEvent;
+}
+
 /**
- * The only writer of step states: appends to the intent log and keeps the step's row in line with it.
- * @throws AppError `lease_lost` when the step has left `step.state` meanwhile: somebody else has moved it on.
+ * The only writer of step states: appends to the intent log and keeps the steps' rows in line with it, all of them or
+ * none.
+ * @param lease of the node that the flow is of: where it is given nothing else fences the record, and no transaction is
+ * needed
+ * @throws AppError `lease_lost` when a step has left `step.state` meanwhile, or the lease is lost: somebody else has moved
+ * it on.
  */
-export async function recordStepEvent(
+export async function recordStepEvents(db: Queryable, events: readonly StepEvent[], lease?: Lease): Promise<void> {
+  const recorded = JSON.stringify(events.map(eventRow));
+  const held = lease ? sql`(select true from node_leases where ${isHeld(lease)} for update)` : sql`(select true)`;
+  const answer = await db.execute(sql`
+    with held as materialized ${held},
+    event as materialized (select * from jsonb_to_recordset(${recorded}::text::jsonb) as (${eventColumns})),
+    moved as (
+      update flow_steps set state = event.state, started_at = event.started_at, ended_at = event.ended_at,
+        waiting_for = event.waiting_for, wait_until = event.wait_until, run_again = event.run_again,
+        retry_until = event.retry_until, error = coalesce(event.error, flow_steps.error),
+        output = case when event.has_output then event.output else flow_steps.output end
+      from event, held where flow_steps.uuid = event.step_uuid and flow_steps.state = event.state_before
+        and ${events.length} = (
+          select count(*) from flow_steps step join event each on step.uuid = each.step_uuid and step.state = each.state_before)
+      returning flow_steps.uuid
+    )
+    insert into flow_events (flow_uuid, step_uuid, event, at, detail, conductor)
+    select flow_uuid, step_uuid, event, at, detail, conductor from event join moved on moved.uuid = event.step_uuid
+    order by place returning id`);
+  if ((rowsOf(answer) as unknown[]).length === events.length) return;
+  const steps = events.map(({ step }) => step.uuid).join(', ');
+  throw new AppError('lease_lost', `step ${steps} was moved on by somebody else`);
+}
+
+const eventColumns = sql.raw(`place int, flow_uuid uuid, step_uuid uuid, event text, at timestamptz, detail text,
+  conductor text, state_before text, state text, started_at timestamptz, ended_at timestamptz, waiting_for text,
+  wait_until timestamptz, run_again boolean, retry_until timestamptz, error text, has_output boolean, output jsonb`);
+
+function eventRow({ step, event, ...options }: StepEvent, place: number): Record<string, unknown> {
+  const ended = event === 'succeeded' || event === 'failed' || event === 'skipped';
+  return {
+    place,
+    flow_uuid: step.flowUuid,
+    step_uuid: step.uuid,
+    event,
+    at: options.now,
+    detail: storableJson(options.error ?? options.waitingFor ?? null),
+    conductor: options.conductor,
+    state_before: step.state,
+    state: stateAfter(step.state, event),
+    started_at: step.startedAt ?? (event === 'started' ? options.now : null),
+    ended_at: ended ? options.now : null,
+    waiting_for: event === 'waiting' ? storableJson(options.waitingFor ?? null) : null,
+    wait_until: ended ? null : (step.waitUntil ?? options.waitUntil ?? null),
+    run_again: options.retryUntil !== undefined,
+    retry_until:
+      ended || (event === 'waiting' && !options.retryUntil) ? null : (step.retryUntil ?? options.retryUntil ?? null),
+    error: storableJson(options.error ?? null),
+    has_output: options.output !== undefined,
+    output: storableJson(options.output ?? null),
+  };
+}
+
+/** One event, in a transaction that holds the lease. @throws as `recordStepEvents` */
+export function recordStepEvent(
   tx: Transaction,
-  step: Pick<FlowStepRow, 'uuid' | 'flowUuid' | 'state' | 'startedAt' | 'waitUntil' | 'retryUntil'>,
+  step: StepEvent['step'],
   event: FlowEvent,
   options: StepEventOptions,
 ): Promise<void> {
-  const state = stateAfter(step.state, event);
-  const ended = event === 'succeeded' || event === 'failed' || event === 'skipped';
-  const startedAt = step.startedAt ?? (event === 'started' ? options.now : null);
-  const waitUntil = ended ? null : (step.waitUntil ?? options.waitUntil ?? null);
-  const retryUntil =
-    ended || (event === 'waiting' && !options.retryUntil) ? null : (step.retryUntil ?? options.retryUntil ?? null);
-  const error = options.error === undefined ? sql`` : sql`, error = ${options.error}`;
-  const stored = storableJson(options.output ?? null);
-  const output =
-    options.output === undefined
-      ? sql``
-      : sql`, output = ${stored === null ? null : JSON.stringify(stored)}::text::jsonb`;
-  // one statement, for there are three of them to every step
-  const answer = await tx.execute(sql`
-    WITH logged AS (
-      INSERT INTO flow_events (flow_uuid, step_uuid, event, at, detail, conductor)
-      VALUES (${step.flowUuid}, ${step.uuid}, ${event}, ${options.now.toISOString()}::timestamptz,
-        ${options.error ?? options.waitingFor ?? null}, ${options.conductor})
-    )
-    UPDATE flow_steps SET state = ${state}, started_at = ${time(startedAt)}, ended_at = ${time(ended ? options.now : null)},
-      waiting_for = ${event === 'waiting' ? (options.waitingFor ?? null) : null}, wait_until = ${time(waitUntil)},
-      run_again = ${options.retryUntil !== undefined}, retry_until = ${time(retryUntil)}${error}${output}
-    WHERE uuid = ${step.uuid} AND state = ${step.state}
-    RETURNING uuid`);
-  const rows = rowsOf(answer) as unknown[];
-  if (rows.length === 0) throw new AppError('lease_lost', `step ${step.uuid} was moved on by somebody else`);
+  return recordStepEvents(tx, [{ step, event, ...options }]);
 }
 
 /** What a step has come to so far, told before it has ended; its end may tell it anew. */
@@ -164,10 +221,6 @@ export async function noteOutput(tx: Transaction, stepUuid: string, output: unkn
     .update(flowSteps)
     .set({ output: storableJson(output) })
     .where(eq(flowSteps.uuid, stepUuid));
-}
-
-function time(at: Date | null) {
-  return sql`${at?.toISOString() ?? null}::timestamptz`;
 }
 
 export type FlowChange = Partial<

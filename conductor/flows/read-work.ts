@@ -2,9 +2,10 @@ import { sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/db/schema/agent-session.ts';
-import { type FlowRow, flows } from '#conductor/db/schema/flow.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { tableReader } from '#conductor/db/table-reader.ts';
+import { flowReader } from '#conductor/flows/flow-store.ts';
 import { nodeReader } from '#conductor/nodes/node-store.ts';
 
 /** What a conductor looks at before it does anything for a node: one question, for it is asked for every step. */
@@ -15,13 +16,18 @@ export interface NodeWork {
   readonly session: AgentSessionRow | null;
 }
 
-const flowReader = tableReader(flows, 'uuid');
 const sessionReader = tableReader(agentSessions, 'nodeUuid');
 const selectWork = sql.raw(`
   SELECT ${nodeReader.selected}, ${flowReader.selected}, ${sessionReader.selected} FROM nodes
   LEFT JOIN flows ON flows.node_uuid = nodes.uuid AND flows.ended_at IS NULL
   LEFT JOIN agent_sessions ON agent_sessions.node_uuid = nodes.uuid
   WHERE nodes.uuid =`);
+
+/** What a flow begins to be worked on with. */
+export interface FirstWork {
+  readonly work: NodeWork | undefined;
+  readonly steps: readonly FlowStepRow[];
+}
 
 /** `undefined` for a node that is gone. */
 export async function readWork(db: Queryable, nodeUuid: string): Promise<NodeWork | undefined> {

@@ -1,23 +1,28 @@
-import { eq } from 'drizzle-orm';
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
-import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import { type NodeRow, nodeLeases } from '#conductor/db/schema/node.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { together } from '#conductor/db/together.ts';
 import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
-import { listSteps, recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
+import {
+  listSteps,
+  recordStepEvent,
+  recordStepEvents,
+  replacePendingSteps,
+  type StepEvent,
+  updateFlow,
+} from '#conductor/flows/flow-store.ts';
 import { type PlannedStep, rebootAfter, stepTitle } from '#conductor/flows/planned-step.ts';
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import { countStep } from '#conductor/metrics/count-flow.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
-import { isHeld, type Lease } from '#conductor/nodes/node-lease.ts';
+import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
 import { hideSecrets, valueWithout } from '#conductor/secrets/hide-secrets.ts';
 import { nodeSecretTexts } from '#conductor/secrets/node-secrets.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 export interface StepRecord {
   readonly lease: Lease;
@@ -29,19 +34,21 @@ export interface StepRecord {
 /** Nobody needs to look at a flow on hold before its operator has spoken. */
 const farFutureMs = 365 * 86_400_000;
 
+/** What is recorded together with a step's success. */
+export type AlongSuccess =
+  /** The start of the step after it: each commit waits for the disk. */
+  | { readonly start: FlowStepRow }
+  /** The end of the flow, whose last step it is. Answers whether it has ended. */
+  | { readonly end: (tx: Transaction, node: NodeRow) => Promise<boolean> };
+
 /** Commits what came of running or resuming a step. */
 export async function recordOutcome(
   context: ConductorContext,
   record: StepRecord,
   outcome: ConductorStepOutcome,
-  /** Writes what belongs to a success, such as the start of the step after it. */
-  along?: (tx: Transaction) => Promise<void>,
-): Promise<'goes on' | 'waits'> {
-  const answer = await context.db.transaction(async (tx) => {
-    // when the lease is lost, all of it is undone
-    const [, recorded] = await together([holdStep(tx, record), writeOutcome(context, tx, record, outcome, along)]);
-    return recorded;
-  });
+  along?: AlongSuccess,
+): Promise<'goes on' | 'waits' | 'ended'> {
+  const answer = await writeOutcome(context, record, outcome, along);
   context.checkpoint('recorded');
   const { node, flow, step } = record;
   const fields = { node: node.uuid, flow: flow.uuid, step: stepTitle(step) };
@@ -55,47 +62,58 @@ export async function recordOutcome(
 
 async function writeOutcome(
   context: ConductorContext,
-  tx: Transaction,
   record: StepRecord,
   outcome: ConductorStepOutcome,
-  along: ((tx: Transaction) => Promise<void>) | undefined,
-): Promise<'goes on' | 'waits'> {
-  if (outcome.kind === 'hold') return recordHold(context, tx, record, outcome.reason);
-  if (outcome.kind === 'wait' || outcome.kind === 'again') return recordWait(context, tx, record, outcome);
-  const [answer] = await together([recordSuccess(context, tx, record, outcome), along?.(tx) ?? Promise.resolve()]);
-  return answer;
+  along: AlongSuccess | undefined,
+): Promise<'goes on' | 'waits' | 'ended'> {
+  const { step, lease } = record;
+  const facts = 'record' in outcome ? outcome.record : undefined;
+  const starts = along && 'start' in along ? along.start : undefined;
+  if (outcome.kind === 'done' && !step.inBand && !facts && starts) {
+    await recordStepEvents(context.db, successEvents(context, record, outcome.output, starts), lease);
+    return 'goes on';
+  }
+  return context.db.transaction(async (tx) => {
+    // when the lease is lost, all of it is undone
+    const held = holdLease(tx, lease);
+    if (outcome.kind === 'hold') return (await together([held, recordHold(context, tx, record, outcome.reason)]))[1];
+    if (outcome.kind === 'wait' || outcome.kind === 'again')
+      return (await together([held, recordWait(context, tx, record, outcome)]))[1];
+    const ends = along && 'end' in along ? along.end : undefined;
+    const reads = ends ? getNode(tx, record.node.uuid) : Promise.resolve(record.node);
+    const [, node] = await together([held, reads, facts?.(tx) ?? Promise.resolve()]);
+    const succeeds = recordSuccess(context, tx, record, outcome, starts);
+    const [, hasEnded] = await together([succeeds, ends?.(tx, node) ?? Promise.resolve(false)]);
+    return hasEnded ? 'ended' : 'goes on';
+  });
 }
 
-/**
- * Locks the lease, and makes sure that the flow still is what was acted on (the step's own writer looks at the step).
- * @throws AppError `lease_lost`: somebody has moved them on, and what came of acting is theirs no more.
- */
-export async function holdStep(tx: Transaction, { lease, flow, step }: StepRecord): Promise<void> {
-  const [current] = await tx
-    .select({ flowState: flows.state, endedAt: flows.endedAt })
-    .from(nodeLeases)
-    .innerJoin(flowSteps, eq(flowSteps.uuid, step.uuid))
-    .innerJoin(flows, eq(flows.uuid, flowSteps.flowUuid))
-    .where(isHeld(lease))
-    .for('update', { of: nodeLeases });
-  const unchanged = current?.endedAt === null && isCleaningUp(current.flowState) === isCleaningUp(flow.state);
-  if (!unchanged) throw new AppError('lease_lost', `${stepTitle(step)} was ended by somebody else`);
+function successEvents(
+  context: ConductorContext,
+  { node, step }: StepRecord,
+  output: unknown,
+  starts: FlowStepRow | undefined,
+): StepEvent[] {
+  const options = { conductor: context.config.conductorName, now: context.clock.now() };
+  const succeeded = {
+    step,
+    event: 'succeeded',
+    ...options,
+    output: storedOutput(context, { node, step }, output),
+  } as const;
+  return [succeeded, ...(starts ? [{ step: starts, event: 'started', ...options } as const] : [])];
 }
 
 async function recordSuccess(
   context: ConductorContext,
   tx: Transaction,
-  { node, flow, step }: StepRecord,
+  record: StepRecord,
   outcome: Extract<ConductorStepOutcome, { kind: 'done' | 'reboot' }>,
-): Promise<'goes on'> {
-  const now = context.clock.now();
-  const conductor = context.config.conductorName;
-  await applyPostStepHook(tx, { node, flow, step, output: outcome.output, now });
-  await recordStepEvent(tx, step, 'succeeded', {
-    conductor,
-    now,
-    output: storedOutput(context, { node, step }, outcome.output),
-  });
+  starts: FlowStepRow | undefined,
+): Promise<void> {
+  const { flow, step } = record;
+  await applyPostStepHook(tx, { ...record, output: outcome.output, now: context.clock.now() });
+  await recordStepEvents(tx, successEvents(context, record, outcome.output, starts));
   if ('plan' in outcome) {
     await replacePendingSteps(tx, flow.uuid, outcome.plan);
     await updateFlow(tx, flow.uuid, { hardwareManagerVersion: outcome.hardwareManagerVersion });
@@ -109,7 +127,6 @@ async function recordSuccess(
       await replacePendingSteps(tx, flow.uuid, [rebootAfter(step), ...pending.map(asPlanned)]);
     }
   }
-  return 'goes on';
 }
 
 /** Steps may answer what they were told. */

@@ -1,4 +1,5 @@
 import type { ConductorContext } from '#conductor/context.ts';
+import type { Transaction } from '#conductor/db/open.ts';
 import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
@@ -6,20 +7,20 @@ import type { PortRow } from '#conductor/db/schema/port.ts';
 import { together } from '#conductor/db/together.ts';
 import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
 import { conductorStep, knowsStep } from '#conductor/flows/conductor-steps/index.ts';
-import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
+import { abortFlow, endFinished, type FinishedWork, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/flows/flow-states.ts';
-import { listSteps, prolongWaits, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
+import { listSteps, prolongWaits, recordStepEvents, updateFlow } from '#conductor/flows/flow-store.ts';
 import { leaveToOthers } from '#conductor/flows/leave-to-others.ts';
 import { nextAction } from '#conductor/flows/next-action.ts';
 import { stepTitle } from '#conductor/flows/planned-step.ts';
 import { changesNode } from '#conductor/flows/post-step-hooks.ts';
-import { type NodeWork, readWork } from '#conductor/flows/read-work.ts';
+import { type FirstWork, readWork } from '#conductor/flows/read-work.ts';
 import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import { type ConductorStepOutcome, loadStepContext } from '#conductor/flows/step-context.ts';
-import { countHop } from '#conductor/metrics/count-flow.ts';
+import { countFlow, countHop } from '#conductor/metrics/count-flow.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
-import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { holdLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { listNodePorts } from '#conductor/nodes/port-store.ts';
 import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
@@ -36,16 +37,16 @@ export async function runFlow(
   context: ConductorContext,
   lease: Lease,
   signal: AbortSignal,
-  first?: NodeWork,
-): Promise<'done' | 'not known here'> {
+  first?: FirstWork,
+): Promise<'done' | 'released' | 'not known here'> {
   const ports = readOnce(() => listNodePorts(context.db, lease.nodeUuid));
   for (
-    let current = first ?? (await readWork(context.db, lease.nodeUuid));
+    let current = first?.work ?? (await readWork(context.db, lease.nodeUuid)), known = first?.steps;
     current?.flow && !signal.aborted;
-    current = await readWork(context.db, lease.nodeUuid)
+    current = await readWork(context.db, lease.nodeUuid), known = undefined
   ) {
     const { node, flow, session } = current;
-    const steps = await listSteps(context.db, flow.uuid);
+    const steps = known ?? (await listSteps(context.db, flow.uuid));
     const hold = await holdInMaintenance(context, { lease, node, flow });
     if (flow.onHold !== null || hold === 'held') return 'done';
     if (hold === 'released') continue;
@@ -57,7 +58,8 @@ export async function runFlow(
     const action = nextAction(flow, steps, context.clock.now());
     if (action.kind === 'finish') {
       await finishFlow(context, { lease, node, flow, steps });
-      continue;
+      if (mayBeFollowed(flow)) continue;
+      return 'done';
     }
     if (action.kind === 'give up') {
       const { step } = action;
@@ -73,9 +75,15 @@ export async function runFlow(
       const unknown = `step ${stepTitle(action.step)}`;
       if (await leaveToOthers(context, { lease, node, flow, unknown })) return 'not known here';
     }
-    if ((await actOnSteps(work, action, steps)) === 'waits') return 'done';
+    const came = await actOnSteps(work, action, steps);
+    if (came === 'waits' || came === 'released') return came === 'waits' ? 'done' : came;
   }
   return 'done';
+}
+
+/** By a flow that begins with its end: the release of an instance by cleaning, cleaning by the wipe that is owed. */
+function mayBeFollowed({ kind }: FlowRow): boolean {
+  return flowKinds[kind].next !== undefined || kind === 'clean';
 }
 
 /** Before a step begins; what looks at clusters stops between any two looks. */
@@ -88,12 +96,15 @@ async function actOnSteps(
   first: Work,
   action: { readonly kind: 'run' | 'resume'; readonly step: FlowStepRow },
   steps: readonly FlowStepRow[],
-): Promise<'goes on' | 'waits'> {
+): Promise<'goes on' | 'waits' | 'released'> {
   let work = first;
   let { kind: mode, step }: { kind: 'run' | 'resume' | 'started'; step: FlowStepRow } = action;
   for (;;) {
-    const result = await actOnStep(work, mode, { step, next: nextAtOnce(work.flow, steps, step, mode) });
-    if (result === 'goes on' || result === 'waits') return result;
+    const next = nextAtOnce(work.flow, steps, step, mode);
+    const isLast =
+      step.phase === 'main' && !steps.some((each) => each.phase === 'main' && each.position > step.position);
+    const result = await actOnStep(work, mode, { step, next: isLast ? 'end' : next, steps });
+    if (typeof result === 'string') return result;
     ({ mode, step } = { mode: 'started', step: result });
     if (step.inBand) continue;
     const fresh = await readWork(work.context.db, work.node.uuid);
@@ -128,6 +139,10 @@ function nextAtOnce(
 /** Verbs that are possible in maintenance. */
 const askedFor: ReadonlySet<FlowRow['kind']> = new Set(['teardown', 'restore']);
 
+function isHeld({ flow, node }: { readonly flow: FlowRow; readonly node: NodeRow }): boolean {
+  return node.maintenance && !askedFor.has(flow.kind) && !isCleaningUp(flow.state);
+}
+
 /**
  * In maintenance a person may have their hands in the machine: nothing is done and no time runs out, but for what
  * makes a node safe (clean-up) and what the person has asked for (teardown, bringing an instance back).
@@ -136,7 +151,7 @@ async function holdInMaintenance(
   context: ConductorContext,
   { lease, node, flow }: { readonly lease: Lease; readonly node: NodeRow; readonly flow: FlowRow },
 ): Promise<'held' | 'released' | 'not held'> {
-  const holds = node.maintenance && !askedFor.has(flow.kind) && !isCleaningUp(flow.state);
+  const holds = isHeld({ flow, node });
   if (!holds && flow.held === null) return 'not held';
   const now = context.clock.now();
   await context.db.transaction(async (tx) => {
@@ -176,8 +191,16 @@ interface Work {
 async function actOnStep(
   work: Work,
   mode: 'run' | 'resume' | 'started',
-  { step: row, next }: { readonly step: FlowStepRow; readonly next: FlowStepRow | undefined },
-): Promise<'goes on' | 'waits' | FlowStepRow> {
+  {
+    step: row,
+    next,
+    steps,
+  }: {
+    readonly step: FlowStepRow;
+    readonly next: FlowStepRow | 'end' | undefined;
+    readonly steps: readonly FlowStepRow[];
+  },
+): Promise<'goes on' | 'waits' | 'released' | FlowStepRow> {
   const { context, lease, flow, signal } = work;
   const { step, node } = mode === 'run' ? await recordStart(work, row) : { step: row, node: work.node };
   let outcome: ConductorStepOutcome;
@@ -213,13 +236,19 @@ async function actOnStep(
   try {
     // what a step asks for beyond its success decides anew what comes next
     const isPlain = outcome.kind === 'done' && !('plan' in outcome) && !changesNode({ flow, step });
-    const startsNext = next && isPlain && flow.abortRequested === null;
-    if (!startsNext) return await recordOutcome(context, { lease, node, flow, step }, outcome);
+    const goesOn = next && isPlain && flow.abortRequested === null;
+    const record = { lease, node, flow, step };
+    if (!goesOn) return (await recordOutcome(context, record, outcome)) === 'waits' ? 'waits' : 'goes on';
+    if (next === 'end') {
+      const end = (tx: Transaction, current: NodeRow) =>
+        endWithStep(context, tx, { lease, flow, node: current, steps });
+      const came = await recordOutcome(context, record, outcome, { end });
+      if (came !== 'ended') return came;
+      countFlow(context, flow);
+      return mayBeFollowed(flow) ? 'goes on' : 'released';
+    }
     const now = context.clock.now();
-    const options = { conductor: context.config.conductorName, now };
-    await recordOutcome(context, { lease, node, flow, step }, outcome, (tx) =>
-      recordStepEvent(tx, next, 'started', options),
-    );
+    await recordOutcome(context, record, outcome, { start: next });
     context.checkpoint('started');
     logStarted(context, flow, next);
     if (mode === 'resume') countHop(context, work.session);
@@ -232,6 +261,17 @@ async function actOnStep(
   }
 }
 
+/**
+ * The flow's end, with that of its last step; what follows it is looked at where all of it is. Answers whether it has
+ * ended: not while the node's maintenance holds it.
+ */
+async function endWithStep(context: ConductorContext, tx: Transaction, work: FinishedWork): Promise<boolean> {
+  if (isHeld(work)) return false;
+  const released = mayBeFollowed(work.flow) ? Promise.resolve() : releaseLease(tx, work.lease);
+  await together([endFinished(context, tx, work), released]);
+  return true;
+}
+
 /** Commits `started` before anything is done, and takes the node out of its waiting state. */
 async function recordStart(
   work: Work,
@@ -240,18 +280,19 @@ async function recordStart(
   const { context, lease, flow } = work;
   let { node } = work;
   const now = context.clock.now();
-  await context.db.transaction(async (tx) => {
-    const held = holdLease(tx, lease);
-    const logged = recordStepEvent(tx, step, 'started', { conductor: context.config.conductorName, now });
-    await together([held, logged]);
-    // the agent's next step will wait as the one before did: no back and forth for moments
-    if (step.inBand) return;
-    const { resume } = flowKinds[flow.kind].events;
-    if (resume && nextProvisionState(node.provisionState, resume)) {
-      node = await applyEvent(tx, node, resume, { conductor: context.config.conductorName });
-    }
-    if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
-  });
+  const conductor = context.config.conductorName;
+  const started = { step, event: 'started', conductor, now } as const;
+  const { resume } = flowKinds[flow.kind].events;
+  const resumes = resume && nextProvisionState(node.provisionState, resume) ? resume : undefined;
+  // the agent's next step will wait as the one before did: no back and forth for moments
+  if (step.inBand || (!resumes && flow.state !== 'waiting')) await recordStepEvents(context.db, [started], lease);
+  else {
+    await context.db.transaction(async (tx) => {
+      await together([holdLease(tx, lease), recordStepEvents(tx, [started])]);
+      if (resumes) node = await applyEvent(tx, node, resumes, { conductor });
+      if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
+    });
+  }
   context.checkpoint('started');
   logStarted(context, flow, step);
   return { step: { ...step, state: 'running', startedAt: step.startedAt ?? now }, node };

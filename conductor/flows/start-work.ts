@@ -2,6 +2,7 @@ import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { FlowRow } from '#conductor/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { together } from '#conductor/db/together.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
@@ -57,29 +58,34 @@ export async function startWork(
   const wipe = wipeOf(node, work);
   const kind = kindToStart(node, work.event, wipe);
   const plan = kind ? await planRequested({ ...context, db: tx }, node, kind, { ...work, wipe }) : undefined;
-  const moved = await applyEvent(tx, node, work.event, {
+  const requestedSteps = await sealSteps({ ...context, db: tx }, node.uuid, work.steps ?? []);
+  if (wipe && kind && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
+  if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
+  const moves = applyEvent(tx, node, work.event, {
     ...options,
     target: kind ? flowKinds[kind].target : null,
     ...(kind ? { lastError: null } : {}),
   });
   if (kind === 'clean' && !(node.automatedClean ?? context.config.automatedClean)) {
-    await applyEvent(tx, moved, 'done', { ...options, target: null });
+    await applyEvent(tx, await moves, 'done', { ...options, target: null });
     return flow ? 'to do' : 'nothing to do';
   }
-  if (!kind || !plan) return flow ? 'to do' : 'nothing to do';
-  if (wipe && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
-  if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
-  await insertFlow(tx, {
+  if (!kind || !plan) {
+    await moves;
+    return flow ? 'to do' : 'nothing to do';
+  }
+  const inserts = insertFlow(tx, {
     nodeUuid: node.uuid,
     kind,
     requestedBy: work.caller.user,
     actionId: work.actionId,
-    requestedSteps: await sealSteps({ ...context, db: tx }, node.uuid, work.steps ?? []),
+    requestedSteps,
     // with what this request itself has changed: its sender knows of that
     planHash: work.planHash === undefined ? undefined : plan.hash,
     wipe: kind === 'wipe' || kind === 'teardown' ? wipe : undefined,
     steps: plan.steps,
   });
+  await together([moves, inserts]);
   return 'to do';
 }
 

@@ -39,9 +39,14 @@ export interface StepContext extends ConductorContext {
   readonly record: <T>(write: (tx: Transaction) => Promise<T>) => Promise<T>;
 }
 
+/** Writes facts, in a transaction that holds the lease. */
+export type WriteFacts = (tx: Transaction) => Promise<void>;
+
 /** Beyond what agents' steps answer. */
 export type ConductorStepOutcome =
   | StepOutcome
+  /** What has come of it is written together with its success. */
+  | { readonly kind: 'done'; readonly output?: unknown; readonly record: WriteFacts }
   | {
       readonly kind: 'done';
       readonly output?: unknown;

@@ -1,8 +1,11 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
 import type { Transaction } from '#conductor/db/open.ts';
-import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
+import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { together } from '#conductor/db/together.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
+import { nodeReader } from '#conductor/nodes/node-store.ts';
 import {
   legalVerbs,
   nextProvisionState,
@@ -31,7 +34,7 @@ export interface ApplyEventOptions {
  */
 export async function applyEvent(
   tx: Transaction,
-  node: Pick<NodeRow, 'uuid' | 'provisionState'>,
+  node: Pick<NodeRow, 'uuid' | 'provisionState' | 'targetProvisionState' | 'lastError'>,
   event: ProvisionEvent,
   options: ApplyEventOptions,
 ): Promise<NodeRow> {
@@ -44,35 +47,38 @@ export async function applyEvent(
         `'${node.provisionState}'. Possible now: ${verbs.join(', ') || 'nothing, until the work under way ends'}.`,
     );
   }
-  const [row] = await tx
-    .update(nodes)
-    .set({
-      provisionState: next,
-      provisionUpdatedAt: sql`now()`,
-      updatedAt: sql`now()`,
-      ...(options.target === undefined ? {} : { targetProvisionState: options.target }),
-      ...(options.lastError === undefined ? {} : { lastError: options.lastError }),
-    })
-    .where(and(eq(nodes.uuid, node.uuid), eq(nodes.provisionState, node.provisionState)))
-    .returning();
-  if (!row) {
-    throw new AppError('conflict', `node ${node.uuid} has left state '${node.provisionState}' in the meantime`);
-  }
-  if (next === 'available') await tellOfCapacity(tx, node.uuid);
+  const { target = node.targetProvisionState, lastError = node.lastError } = options;
+  const moved = tx
+    .execute(
+      sql`
+        update nodes set provision_state = ${next}, target_provision_state = ${target}, last_error = ${lastError},
+          provision_updated_at = now(), updated_at = now()
+        where uuid = ${node.uuid} and provision_state = ${node.provisionState} returning ${sql.raw(nodeReader.selected)}`,
+    )
+    .execute();
+  const notified = next === 'available' ? tellOfCapacity(tx, node.uuid) : Promise.resolve();
   // that a flow waits and goes on again stands in its own log
-  if (event === 'wait' || event === 'resume') return row;
-  await addHistory(tx, {
-    tell: {
-      type: 'node.provision_state',
-      data: { from: node.provisionState, to: next, target: row.targetProvisionState, last_error: row.lastError, event },
-    },
-    nodeUuid: node.uuid,
-    severity: options.lastError ? 'ERROR' : 'INFO',
-    eventType: 'provisioning',
-    event: actedVia(`${node.provisionState} → ${next}${options.lastError ? `: ${options.lastError}` : ''}`, options),
-    conductor: options.conductor,
-    user: options.user,
-    project: options.project,
-  });
-  return row;
+  const noted =
+    event === 'wait' || event === 'resume'
+      ? Promise.resolve()
+      : addHistory(tx, {
+          tell: {
+            type: 'node.provision_state',
+            data: { from: node.provisionState, to: next, target, last_error: lastError, event },
+          },
+          nodeUuid: node.uuid,
+          severity: options.lastError ? 'ERROR' : 'INFO',
+          eventType: 'provisioning',
+          event: actedVia(
+            `${node.provisionState} → ${next}${options.lastError ? `: ${options.lastError}` : ''}`,
+            options,
+          ),
+          conductor: options.conductor,
+          user: options.user,
+          project: options.project,
+        });
+  const [answer] = await together([moved, notified, noted]);
+  const [row] = rowsOf(answer) as Record<string, unknown>[];
+  if (row) return nodeReader.read(row);
+  throw new AppError('conflict', `node ${node.uuid} has left state '${node.provisionState}' in the meantime`);
 }

@@ -1,9 +1,10 @@
 import type { ConductorContext } from '#conductor/context.ts';
 import type { Transaction } from '#conductor/db/open.ts';
 import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { together } from '#conductor/db/together.ts';
 import { type ChangeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { refuseLocked } from '#conductor/nodes/node-lock.ts';
-import { getNode, lockNode } from '#conductor/nodes/node-store.ts';
+import { lockNode } from '#conductor/nodes/node-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /**
@@ -29,11 +30,11 @@ export async function changeUnlocked<Result>(
   for (let tryNumber = 1; ; tryNumber += 1) {
     try {
       return await context.db.transaction(async (tx) => {
-        // a lease of a node that is gone can't be claimed
-        await getNode(tx, nodeUuid);
         // lease before row, the order in which conductors lock them
-        await refuseLocked(tx, nodeUuid);
-        const result = await change(tx, await lockNode(tx, nodeUuid));
+        const unlocked = refuseLocked(tx, nodeUuid);
+        // a node that is gone has no lease that could be free: that is said first
+        const [node] = await together([lockNode(tx, nodeUuid), unlocked]);
+        const result = await change(tx, node);
         if (note) await writeChangeNote(tx, nodeUuid, note);
         return result;
       });

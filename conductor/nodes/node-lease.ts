@@ -1,5 +1,6 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { rowsOf } from '#conductor/db/rows-of.ts';
 import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -65,19 +66,16 @@ export async function claimLease(
 
 /**
  * Claims the node and releases it in one statement: the row stays locked until the transaction ends. `false` when
- * somebody else holds it.
+ * somebody else holds it, or the node is gone.
  */
 export async function touchLease(tx: Transaction, nodeUuid: string): Promise<boolean> {
-  const rows = await tx
-    .insert(nodeLeases)
-    .values({ nodeUuid, holder: null, token: 1, expiresAt: sql`now()` })
-    .onConflictDoUpdate({
-      target: nodeLeases.nodeUuid,
-      set: { holder: null, token: sql`${nodeLeases.token} + 1`, expiresAt: sql`now()` },
-      setWhere: sql`${nodeLeases.holder} is null or ${nodeLeases.expiresAt} < now()`,
-    })
-    .returning({ token: nodeLeases.token });
-  return rows.length > 0;
+  const answer = await tx.execute(sql`
+    insert into node_leases (node_uuid, holder, token, expires_at)
+    select uuid, null, 1, now() from nodes where uuid = ${nodeUuid}
+    on conflict (node_uuid) do update set holder = null, token = node_leases.token + 1, expires_at = now()
+    where node_leases.holder is null or node_leases.expires_at < now()
+    returning token`);
+  return (rowsOf(answer) as unknown[]).length > 0;
 }
 
 /** The lease's row, as long as it is this one. */

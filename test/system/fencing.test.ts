@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findAgentSession, forgetAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import { readConfig } from '#conductor/config.ts';
-import { openDatabase } from '#conductor/db/open.ts';
+import { openDatabase, type Transaction } from '#conductor/db/open.ts';
 import { rowsOf } from '#conductor/db/rows-of.ts';
 import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
@@ -36,12 +36,17 @@ afterAll(async () => {
 const planned = ['deploy', 'write_image', 'boot_instance'].map((step) =>
   plannedCore({ interface: 'deploy', step, priority: 0 }),
 );
+const changeAll = async (tx: Transaction): Promise<void> => {
+  await tx.update(nodes).set({ description: 'mine' });
+};
 const outcomes: Record<string, ConductorStepOutcome> = {
   wait: { kind: 'wait', reason: 'nobody', timeoutMs: 1000, checkEveryMs: 1000 },
   again: { kind: 'again', reason: 'nobody', timeoutMs: 1000, checkEveryMs: 1000 },
   hold: { kind: 'hold', reason: 'nobody' },
   done: { kind: 'done', output: 'mine' },
   reboot: { kind: 'reboot', reason: 'mine' },
+  facts: { kind: 'done', record: changeAll },
+  last: { kind: 'done', output: 'mine' },
   plan: { kind: 'done', plan: planned.slice(2), hardwareManagerVersion: { mine: '1' } },
 };
 
@@ -74,9 +79,9 @@ test.each(Object.keys(outcomes))('%s', async (kind) => {
       .set({ holder: 'winner', token: lease.token + 1 })
       .where(eq(nodeLeases.nodeUuid, nodeUuid));
     const next = before.steps[1];
-    const recorded = recordOutcome(context, { lease, node: before.node, flow, step }, outcome, async (tx) => {
-      if (next) await tx.update(flowSteps).set({ state: 'running' }).where(eq(flowSteps.uuid, next.uuid));
-    });
+    const end = (tx: Transaction) => changeAll(tx).then(() => true);
+    const along = kind === 'last' ? { end } : next && { start: next };
+    const recorded = recordOutcome(context, { lease, node: before.node, flow, step }, outcome, along);
     await expect(recorded).rejects.toMatchObject({ code: 'lease_lost' });
     expect(await read()).toEqual(before);
   }

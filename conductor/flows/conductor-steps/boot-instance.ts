@@ -1,4 +1,4 @@
-import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
+import { switchPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
@@ -9,8 +9,7 @@ export const bootInstance: ConductorStep = {
   description: 'Powers the machine on into its own operating system.',
   run: async (context) => {
     if (context.flow.kind === 'deploy' && context.node.osDisk !== null) await forgetEarlierDisk(context);
-    await setPower(context, 'power on');
-    return { kind: 'done' };
+    return { kind: 'done', record: await switchPower(context, 'power on') };
   },
 };
 

@@ -1,16 +1,23 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
-import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
+import { together } from '#conductor/db/together.ts';
+import type { ConductorStep, StepContext, WriteFacts } from '#conductor/flows/step-context.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import type { PowerTarget } from '#conductor/nodes/power-states.ts';
 import { powerStateAfter } from '#conductor/nodes/power-states.ts';
 
 /** Sets power through the BMC and records it. Whatever ends a boot ends its agent session too. */
 export async function setPower(context: StepContext, target: PowerTarget): Promise<void> {
+  await context.record(await switchPower(context, target));
+}
+
+/** The same; answers what writes the record of it, for a step that ends with it. */
+export async function switchPower(context: StepContext, target: PowerTarget): Promise<WriteFacts> {
   await context.bmc().power.setPowerState(target, { signal: context.signal, timeoutMs: context.config.powerTimeoutMs });
-  await context.record(async (tx) => {
-    await updateNode(tx, context.node.uuid, { powerState: powerStateAfter(target), powerFailures: 0 });
-    if (target !== 'power on') await forgetAgentSession(tx, context.node.uuid);
-  });
+  return async (tx) => {
+    const known = updateNode(tx, context.node.uuid, { powerState: powerStateAfter(target), powerFailures: 0 });
+    const forgotten = target === 'power on' ? Promise.resolve() : forgetAgentSession(tx, context.node.uuid);
+    await together([known, forgotten]);
+  };
 }
 
 export const powerOff: ConductorStep = {
@@ -18,7 +25,6 @@ export const powerOff: ConductorStep = {
   step: 'power_off',
   description: 'Powers the machine off through its BMC.',
   run: async (context) => {
-    await setPower(context, 'power off');
-    return { kind: 'done' };
+    return { kind: 'done', record: await switchPower(context, 'power off') };
   },
 };

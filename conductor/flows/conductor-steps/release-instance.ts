@@ -1,5 +1,6 @@
 import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
-import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import { together } from '#conductor/db/together.ts';
+import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { deleteVifs } from '#conductor/nodes/vif-store.ts';
 
@@ -7,12 +8,10 @@ export const releaseInstance: ConductorStep = {
   interface: 'deploy',
   step: 'release_instance',
   description: 'Forgets the instance: its image, config drive, UUID, allocation and networks.',
-  run: async (context) => {
+  run: (context) => {
     const { node, config, flow } = context;
-    await context.record(async (tx) => {
-      await deleteConfigDrive(tx, node.uuid);
-      await deleteVifs(tx, node.uuid);
-      await updateNode(tx, node.uuid, {
+    const record: WriteFacts = async (tx) => {
+      const forgotten = updateNode(tx, node.uuid, {
         instanceInfo: {},
         instanceUuid: null,
         allocationUuid: null,
@@ -21,11 +20,12 @@ export const releaseInstance: ConductorStep = {
         sparedDisks: node.instanceCameUp ? null : node.sparedDisks,
         instanceCameUp: false,
       });
+      await together([deleteConfigDrive(tx, node.uuid), deleteVifs(tx, node.uuid), forgotten]);
       if (node.allocationUuid !== null) {
         const caller = { user: flow.requestedBy ?? undefined };
         await forgetAllocation(tx, node, { conductor: config.conductorName, caller });
       }
-    });
-    return { kind: 'done' };
+    };
+    return Promise.resolve({ kind: 'done', record });
   },
 };

@@ -1,5 +1,5 @@
 import { staysInRamdisk } from '#conductor/flows/conductor-steps/fast-track.ts';
-import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
+import { switchPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -17,7 +17,6 @@ export const tearDownAgent: ConductorStep = {
         throw new AppError('agent_error', `flush the disks: ${result.command_error?.details ?? result.command_status}`);
       }
     }
-    await setPower(context, 'power off');
-    return { kind: 'done' };
+    return { kind: 'done', record: await switchPower(context, 'power off') };
   },
 };

@@ -1,4 +1,6 @@
-import { cacheBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
+import { replaceBiosSettings } from '#conductor/bios/bios-store.ts';
+import { readBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
+import { together } from '#conductor/db/together.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
@@ -16,8 +18,15 @@ export const verifyPower: ConductorStep = {
     if (!powerState) throw new AppError('bmc_error', 'the BMC does not know whether the machine is on');
     const firmware = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });
     const known = { powerState, powerFailures: 0, ...firmware };
-    await context.record((tx) => updateNode(tx, context.node.uuid, known));
-    await cacheBiosSettings(context, { describe: true });
-    return { kind: 'done', output: { power_state: powerState } };
+    const settings = await readBiosSettings(context, { describe: true });
+    return {
+      kind: 'done',
+      output: { power_state: powerState },
+      record: async (tx) => {
+        const { uuid } = context.node;
+        const remembered = settings && replaceBiosSettings(tx, uuid, settings, context.clock.now());
+        await together([updateNode(tx, uuid, known), remembered ?? Promise.resolve()]);
+      },
+    };
   },
 };
