@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { steps as agentSteps } from '#agent/steps/index.ts';
-import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { planDestroys } from '#conductor/flows/plan-destroys.ts';
-import { plannedAdvertised } from '#conductor/flows/planned-step.ts';
 import { reservedStepNames } from '#conductor/flows/reserved-steps.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { plannedAdvertised } from '#conductor/model/planned-step.ts';
+import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 
 /** DESIGN.md's rules on who may import whom, as a program. */
 
@@ -64,7 +64,7 @@ test('the check looks at files', () => {
   expect(sources.flatMap(({ imports }) => imports).length).toBeGreaterThan(300);
   expect(
     offences(
-      ({ path }) => path === 'conductor/main.ts',
+      ({ path }) => path === 'conductor/start/main.ts',
       (name) => name === 'shared/log.ts',
     ),
   ).toHaveLength(1);
@@ -97,7 +97,7 @@ describe('imports', () => {
   });
 
   test('what talks to hardware knows no database, no flow and no HTTP', () => {
-    const forbidden = ['conductor/db', 'conductor/flows', 'conductor/http', 'conductor/agents', 'conductor/background'];
+    const forbidden = ['conductor/kernel/db', 'conductor/flows', 'conductor/http', 'conductor/agents'];
     const drivers = ({ path }: Source) => within(path, ['conductor/drivers', 'conductor/networks']);
     expect(offences(drivers, (name) => within(name, forbidden))).toEqual([]);
   });
@@ -105,7 +105,8 @@ describe('imports', () => {
   test('HTTP is the outermost layer', () => {
     expect(
       offences(
-        ({ path }) => within(path, ['conductor']) && !within(path, ['conductor/http']) && path !== 'conductor/main.ts',
+        ({ path }) =>
+          within(path, ['conductor']) && !within(path, ['conductor/http']) && path !== 'conductor/start/main.ts',
         (name) => within(name, ['conductor/http']),
       ),
     ).toEqual([]);
@@ -119,7 +120,7 @@ describe('imports', () => {
     expect(product.filter(isPure).length).toBeGreaterThan(6);
     const waits = (name: string) =>
       /^(node:(?!path|net|crypto)|undici|postgres|drizzle|hono|@hono)/.test(name) ||
-      within(name, ['conductor/db/open', 'shared/process']) ||
+      within(name, ['conductor/kernel/db/open', 'shared/process']) ||
       name.endsWith('-store.ts');
     expect(offences(isPure, waits)).toEqual([]);
     expect(

@@ -1,26 +1,26 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { endFlow } from '#conductor/flows/end-flow.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
-import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
-import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import { insertSteps, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { cleanedEvent, followWith, restBeforeWipe } from '#conductor/flows/follow-flow.ts';
 import { planCleanup } from '#conductor/flows/plan-steps.ts';
-import { stepTitle } from '#conductor/flows/planned-step.ts';
 import { holdStep, type StepRecord } from '#conductor/flows/record-outcome.ts';
-import { countFlow, countStep } from '#conductor/metrics/count-flow.ts';
+import { whatRemains } from '#conductor/flows/what-remains.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { countFlow, countStep } from '#conductor/kernel/metrics/count-flow.ts';
+import { tellWebhooks } from '#conductor/kernel/outbox.ts';
+import { type FlowKind, flowKinds } from '#conductor/model/flow-kinds.ts';
+import { isCleaningUp } from '#conductor/model/flow-states.ts';
+import { stepTitle } from '#conductor/model/planned-step.ts';
+import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
+import { pays } from '#conductor/nodes/wipe-wish.ts';
 import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
-import { whatRemains } from '#conductor/teardown/what-remains.ts';
-import { pays } from '#conductor/teardown/wipe-wish.ts';
-import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,14 +1,14 @@
 import { and, eq, sql } from 'drizzle-orm';
-import { tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
-import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import {
   legalVerbs,
   nextProvisionState,
   type ProvisionEvent,
   type ProvisionState,
-} from '#conductor/nodes/provision-states.ts';
+} from '#conductor/model/provision-states.ts';
+import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
+import { tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ApplyEventOptions {

@@ -1,9 +1,9 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type ChangeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { refuseLocked } from '#conductor/nodes/node-lock.ts';
 import { getNode, lockNode } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /**

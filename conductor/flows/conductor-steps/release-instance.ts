@@ -1,7 +1,7 @@
 import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
-import { deleteVifs } from '#conductor/nodes/vif-store.ts';
+import { deleteVifs } from '#conductor/nodes/vifs/vif-store.ts';
 
 export const releaseInstance: ConductorStep = {
   interface: 'deploy',

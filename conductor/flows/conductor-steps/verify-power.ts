@@ -1,4 +1,4 @@
-import { cacheBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
+import { cacheBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
