@@ -2,7 +2,7 @@ import { defineConfig } from 'drizzle-kit';
 
 export default defineConfig({
   dialect: 'postgresql',
-  schema: './conductor/db/schema/index.ts',
-  out: './conductor/db/migrations',
+  schema: './conductor/kernel/db/schema/index.ts',
+  out: './conductor/kernel/db/migrations',
   casing: 'snake_case',
 });

@@ -1,49 +1,21 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { steps as agentSteps } from '#agent/steps/index.ts';
-import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { planDestroys } from '#conductor/flows/plan-destroys.ts';
-import { plannedAdvertised } from '#conductor/flows/planned-step.ts';
 import { reservedStepNames } from '#conductor/flows/reserved-steps.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { plannedAdvertised } from '#conductor/model/planned-step.ts';
+import { conductorSteps } from '#conductor/start/conductor-steps.ts';
+import { findOffences, floors } from './house/floors.ts';
+import { knownOffences } from './house/known-offences.ts';
+import { isProduct, layers, readSources, type Source } from './house/read-sources.ts';
 
 /** DESIGN.md's rules on who may import whom, as a program. */
 
 const root = join(import.meta.dirname, '..');
-const layers = ['shared', 'agent', 'conductor', 'image-build', 'test'] as const;
-
-interface Source {
-  /** `conductor/nodes/node-store.ts` */
-  readonly path: string;
-  readonly text: string;
-  /** Project files by path, packages by name; imports of types alone cost nothing at run time and are not among them. */
-  readonly imports: readonly string[];
-}
-
-async function readSources(): Promise<Source[]> {
-  const files = await Promise.all(
-    layers.map(async (layer) => {
-      const entries = await readdir(join(root, layer), { recursive: true, withFileTypes: true });
-      return entries
-        .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-        .map((entry) => relative(root, join(entry.parentPath, entry.name)));
-    }),
-  );
-  return Promise.all(
-    files.flat().map(async (path) => {
-      const text = await readFile(join(root, path), 'utf8');
-      const found = text.matchAll(
-        /^(?:import|export)\b(?! type\b)[^;]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gms,
-      );
-      const imports = [...found].map((match) => (match[1] ?? match[2] ?? match[3] ?? '').replace(/^#/, ''));
-      return { path, text, imports };
-    }),
-  );
-}
-
-const sources = await readSources();
-const product = sources.filter(({ path }) => !path.startsWith('test/') && !/\.(test|contract)\.ts$/.test(path));
+const sources = await readSources(root);
+const product = sources.filter(isProduct);
 const within = (path: string, folders: readonly string[]) => folders.some((folder) => path.startsWith(`${folder}/`));
 
 /** `importer → imported` for every import that a rule forbids. */
@@ -64,7 +36,7 @@ test('the check looks at files', () => {
   expect(sources.flatMap(({ imports }) => imports).length).toBeGreaterThan(300);
   expect(
     offences(
-      ({ path }) => path === 'conductor/main.ts',
+      ({ path }) => path === 'conductor/start/main.ts',
       (name) => name === 'shared/log.ts',
     ),
   ).toHaveLength(1);
@@ -96,21 +68,6 @@ describe('imports', () => {
     expect([...agent, ...conductor, ...both]).toEqual([]);
   });
 
-  test('what talks to hardware knows no database, no flow and no HTTP', () => {
-    const forbidden = ['conductor/db', 'conductor/flows', 'conductor/http', 'conductor/agents', 'conductor/background'];
-    const drivers = ({ path }: Source) => within(path, ['conductor/drivers', 'conductor/networks']);
-    expect(offences(drivers, (name) => within(name, forbidden))).toEqual([]);
-  });
-
-  test('HTTP is the outermost layer', () => {
-    expect(
-      offences(
-        ({ path }) => within(path, ['conductor']) && !within(path, ['conductor/http']) && path !== 'conductor/main.ts',
-        (name) => within(name, ['conductor/http']),
-      ),
-    ).toEqual([]);
-  });
-
   test('pure files import nothing that can wait', () => {
     const isPure = ({ path }: Source) =>
       /\/(plan-[a-z-]+|[a-z-]+-states|flow-kinds|flow-log|next-action|match|demand|select-[a-z-]+|required-boot|root-device-hints|image-info|boot-mode)\.ts$/.test(
@@ -119,7 +76,7 @@ describe('imports', () => {
     expect(product.filter(isPure).length).toBeGreaterThan(6);
     const waits = (name: string) =>
       /^(node:(?!path|net|crypto)|undici|postgres|drizzle|hono|@hono)/.test(name) ||
-      within(name, ['conductor/db/open', 'shared/process']) ||
+      within(name, ['conductor/kernel/db/open', 'shared/process']) ||
       name.endsWith('-store.ts');
     expect(offences(isPure, waits)).toEqual([]);
     expect(
@@ -137,6 +94,51 @@ describe('imports', () => {
       sources,
     );
     expect(starts).toEqual([]);
+  });
+});
+
+describe('the floors of the conductor', () => {
+  test('every folder stands on one', async () => {
+    const entries = await readdir(join(root, 'conductor'), { withFileTypes: true });
+    const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    expect(floors.flat().sort()).toEqual(folders.sort());
+  });
+
+  test('imports, of types too, go down: what does not is in a list that only becomes shorter', () => {
+    const found = new Set(findOffences(sources));
+    const known = new Set(knownOffences);
+    expect(
+      [...found].filter((offence) => !known.has(offence)),
+      'a new import that the table of floors forbids',
+    ).toEqual([]);
+    expect(
+      [...known].filter((offence) => !found.has(offence)),
+      'gone: remove it from known-offences.ts',
+    ).toEqual([]);
+  });
+
+  test('the check sees types, folders that do not know each other, and strangers', () => {
+    const source = (path: string, imports: readonly string[], typeImports: readonly string[] = []): Source => ({
+      path: `conductor/${path}`,
+      text: '',
+      imports: imports.map((name) => `conductor/${name}`),
+      typeImports: typeImports.map((name) => `conductor/${name}`),
+    });
+    const made = [
+      source('nodes/a.ts', ['kernel/db/open.ts', 'nodes/ports/b.ts'], ['flows/c.ts']),
+      source('drivers/a.ts', ['networks/b.ts', 'kernel/c.ts'], ['kernel/db/schema/node.ts']),
+      source('cli/a.ts', ['cli/b.ts', 'model/c.ts', 'http/d.ts']),
+      source('nodes/a.test.ts', ['start/b.ts']),
+      source('nodes/testing/a.ts', ['start/b.ts']),
+      source('elsewhere/a.ts', ['model/b.ts']),
+    ];
+    expect(findOffences(made)).toEqual([
+      'cli/a.ts → http/d.ts',
+      'drivers/a.ts → kernel/db/schema/node.ts',
+      'drivers/a.ts → networks/b.ts',
+      'elsewhere/a.ts → model/b.ts',
+      'nodes/a.ts → flows/c.ts',
+    ]);
   });
 });
 

@@ -5,21 +5,20 @@ import type { z } from 'zod';
 import { genericHardwareManager } from '#agent/hardware/generic.ts';
 import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
 import { patchRules } from '#conductor/auth/patch-rules.ts';
-import { describeSettings } from '#conductor/environment.ts';
-import { conductorSteps } from '#conductor/flows/conductor-steps/index.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { exampleAlerts } from '#conductor/metrics/alerts.ts';
-import { metricTable } from '#conductor/metrics/metric-table.ts';
-import { collectProcessMetrics, createMetrics } from '#conductor/metrics/metrics.ts';
+import { exampleAlerts } from '#conductor/kernel/metrics/alerts.ts';
+import { metricTable } from '#conductor/kernel/metrics/metric-table.ts';
+import { collectProcessMetrics, createMetrics } from '#conductor/kernel/metrics/metrics.ts';
+import { webhookEvents } from '#conductor/kernel/webhook-events.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import {
   legalVerbs,
   type ProvisionState,
   provisionStates,
   provisionTransitions,
   transientStates,
-} from '#conductor/nodes/provision-states.ts';
+} from '#conductor/model/provision-states.ts';
 import {
   factsOf,
   nameDecision,
@@ -28,7 +27,8 @@ import {
   standings,
   teardownCase,
 } from '#conductor/sites/nodes/testing/node-cases.ts';
-import { webhookEvents } from '#conductor/webhooks/webhook-events.ts';
+import { conductorSteps } from '#conductor/start/conductor-steps.ts';
+import { describeSettings } from '#conductor/start/environment.ts';
 import { argsInfo } from '#shared/steps/define-step.ts';
 
 /** Documents that are made from tables. When one is out of date: `npm run docs`, and commit it with the change. */
@@ -54,13 +54,13 @@ test('provision states', async () => {
   const verbs = provisionStates.map((state) => [state, legalVerbs(state).join(', ') || '–']);
   const text = [
     `${generated}# Provision states`,
-    'The table is `provision-states.ts`; `apply-event.ts` is the only writer.',
+    'The table is `provision-states.ts`; `nodes/apply-event.ts` is the only writer.',
     `\`\`\`mermaid\nstateDiagram-v2\n${[...names, '  [*] --> enroll', ...arrows].join('\n')}\n\`\`\``,
     '## What an operator may ask for in each state',
     table(['state', '`target` of `PUT states/provision`'], verbs),
     '',
   ].join('\n\n');
-  await expect(text).toMatchFileSnapshot('../conductor/nodes/provision-states.md');
+  await expect(text).toMatchFileSnapshot('../conductor/model/provision-states.md');
 });
 
 function teardownTables(states: readonly ProvisionState[], names: readonly StandingName[]): string[] {
@@ -219,7 +219,7 @@ test('metrics', async () => {
     `\`\`\`yaml\n${alerts.join('\n')}\n\`\`\``,
     '',
   ].join('\n\n');
-  await expect(text).toMatchFileSnapshot('../conductor/metrics/metrics.md');
+  await expect(text).toMatchFileSnapshot('../conductor/kernel/metrics/metrics.md');
   // an alert on a metric that does not exist never fires
   for (const { expr } of exampleAlerts) {
     for (const [name] of expr.matchAll(/baton_\w+/g)) expect(own).toContain(name.replace(/_count$/, ''));

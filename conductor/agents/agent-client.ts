@@ -1,9 +1,9 @@
 import { type Agent, request } from 'undici';
 import type { z } from 'zod';
-import { type OutboundRules, outboundAgent } from '#conductor/auth/outbound-url.ts';
-import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
-import { openAgentToken } from '#conductor/secrets/node-secrets.ts';
-import type { Secrets } from '#conductor/secrets/secrets.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
+import { type OutboundRules, outboundAgent } from '#conductor/kernel/outbound-url.ts';
+import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { AgentFault, CommandList, type CommandRequest, CommandResult } from '#shared/wire/command.ts';
 

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { type AgentSessionRow, agentSessions } from '#conductor/db/schema/agent-session.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { isNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

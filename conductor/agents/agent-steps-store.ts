@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { type AgentStepsRow, agentSteps } from '#conductor/db/schema/agent-steps.ts';
-import type { StepKind } from '#conductor/flows/flow-states.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type AgentStepsRow, agentSteps } from '#conductor/kernel/db/schema/agent-steps.ts';
+import type { StepKind } from '#conductor/model/flow-states.ts';
 import type { AdvertisedStep, HardwareManagerVersion } from '#shared/wire/step.ts';
 
 /** What the node's ramdisk offered when it was last asked; `undefined` when it never was. */

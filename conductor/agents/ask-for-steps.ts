@@ -1,9 +1,9 @@
 import type { AgentClient } from '#conductor/agents/agent-client.ts';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import type { PortRow } from '#conductor/db/schema/port.ts';
-import type { StepKind } from '#conductor/flows/flow-states.ts';
-import type { Secrets } from '#conductor/secrets/secrets.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { StepKind } from '#conductor/model/flow-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type AdvertisedStep, AdvertisedSteps, HardwareManagerVersion } from '#shared/wire/step.ts';
 

@@ -1,5 +1,5 @@
 import type { AgentClient } from '#conductor/agents/agent-client.ts';
-import { errorWithout, type Hide } from '#conductor/secrets/hide-secrets.ts';
+import { errorWithout, type Hide } from '#conductor/kernel/secrets/hide-secrets.ts';
 import type { CommandResult } from '#shared/wire/command.ts';
 
 /**

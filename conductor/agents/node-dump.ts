@@ -1,10 +1,10 @@
 import { agentInstanceInfo, agentSettings } from '#conductor/agents/agent-settings.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import type { PortRow } from '#conductor/db/schema/port.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { propertiesIn } from '#conductor/nodes/spared-disks.ts';
-import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
-import type { Secrets } from '#conductor/secrets/secrets.ts';
 
 /**
  * The `node` and `ports` parameters of the agent's commands, in the shape of Ironic's objects

@@ -1,9 +1,9 @@
 import { and, eq, inArray } from 'drizzle-orm';
 import { getAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { checkToken } from '#conductor/agents/record-heartbeat.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ProgressReport } from '#shared/wire/progress.ts';
 

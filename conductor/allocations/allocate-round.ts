@@ -11,8 +11,8 @@ import {
 } from '#conductor/allocations/match.ts';
 import { readFitting, readNamed } from '#conductor/allocations/read-candidates.ts';
 import { readUnserved, saveUnserved } from '#conductor/allocations/work-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
+import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /** Allocations looked at together: as many share one read of the nodes and one transaction. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
+import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
+import { TraitName } from '#conductor/model/trait-name.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
-import { TraitName } from '#conductor/nodes/trait-name.ts';
 
 export const allocationStates = ['allocating', 'active', 'error'] as const;
 

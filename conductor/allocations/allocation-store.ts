@@ -1,17 +1,17 @@
 import { and, eq, inArray, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { isAmong } from '#conductor/db/is-among.ts';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import {
   type AllocationInsert,
   type AllocationRow,
   type AllocationState,
   allocations,
-} from '#conductor/db/schema/allocation.ts';
-import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
+} from '#conductor/kernel/db/schema/allocation.ts';
+import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
+import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import { type PageRequest, pageOf, sortColumn } from '#conductor/nodes/page-of.ts';
-import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Filters of `GET /v1/allocations`; an absent one does not filter. */

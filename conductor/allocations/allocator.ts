@@ -1,6 +1,6 @@
 import { allocateRound } from '#conductor/allocations/allocate-round.ts';
 import { resumeOwn, takeOverDead } from '#conductor/allocations/work-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import type { Clock } from '#shared/clock.ts';
 
 /**

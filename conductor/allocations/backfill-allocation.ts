@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
 import { type Refusal, refusals } from '#conductor/allocations/match.ts';
-import type { Caller } from '#conductor/auth/caller.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { AllocationInsert, AllocationRow } from '#conductor/db/schema/allocation.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { AllocationInsert, AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { listTraits } from '#conductor/nodes/trait-store.ts';
-import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
+import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface Backfill {

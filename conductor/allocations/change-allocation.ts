@@ -1,8 +1,8 @@
 import { AllocationPatch } from '#conductor/allocations/allocation-fields.ts';
 import { describeAllocation, lockAllocation } from '#conductor/allocations/allocation-store.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
-import { type JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
+import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

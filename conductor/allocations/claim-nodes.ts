@@ -1,14 +1,14 @@
 import { and, eq, isNull, lt, or, sql } from 'drizzle-orm';
 import { type Candidate, refusals, type Wish } from '#conductor/allocations/match.ts';
 import { byUuid, lockCandidates } from '#conductor/allocations/read-candidates.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import { isAmong } from '#conductor/db/is-among.ts';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { type AllocationRow, allocations } from '#conductor/db/schema/allocation.ts';
-import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
-import { together } from '#conductor/db/together.ts';
-import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
-import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { together } from '#conductor/kernel/db/together.ts';
+import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
+import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Nodes that the allocations of one demand are to have: all of them or none. */

@@ -4,14 +4,14 @@ import type { AllocationRequest } from '#conductor/allocations/allocation-fields
 import { insertAllocations, refuseDuplicates } from '#conductor/allocations/allocation-store.ts';
 import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
 import { namedNode } from '#conductor/allocations/visible-node.ts';
-import type { Caller } from '#conductor/auth/caller.ts';
-import { visibleNodes } from '#conductor/auth/node-ownership.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import type { AllocationInsert, AllocationRow } from '#conductor/db/schema/allocation.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { AllocationInsert, AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { finderOf, isAnyNode } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** An allocation as it was asked for, checked, with all that is filled in. */

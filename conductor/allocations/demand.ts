@@ -1,6 +1,6 @@
 import type { Demand, Wish } from '#conductor/allocations/match.ts';
 import type { WorkRow } from '#conductor/allocations/work-store.ts';
-import type { AllocationRow } from '#conductor/db/schema/allocation.ts';
+import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 
 /** Allocations that are served together: one, or the members of a group that have no node yet. */
 export interface Unit {

@@ -1,6 +1,6 @@
 import type { Unit } from '#conductor/allocations/demand.ts';
 import { saveUnserved, type WorkRow } from '#conductor/allocations/work-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** How old the words may become that say what is waited for: each look reads all nodes of the class. */
 const explainEveryMs = 5_000;

@@ -1,7 +1,7 @@
 import { getAllocation } from '#conductor/allocations/allocation-store.ts';
 import { refuseRelease } from '#conductor/allocations/release-allocation.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,10 +1,10 @@
 import { and, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Candidate, Wish } from '#conductor/allocations/match.ts';
-import { visibleNodes } from '#conductor/auth/node-ownership.ts';
-import { isAmong } from '#conductor/db/is-among.ts';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
-import { nodeTraits } from '#conductor/db/schema/node-trait.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodeTraits } from '#conductor/kernel/db/schema/node-trait.ts';
+import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { rackOf } from '#conductor/nodes/node-rack.ts';
 
 const columns = {

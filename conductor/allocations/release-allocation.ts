@@ -1,13 +1,13 @@
 import { deleteAllocationOfNode, deleteUnmatched, getAllocation } from '#conductor/allocations/allocation-store.ts';
-import { tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
-import type { Caller } from '#conductor/auth/caller.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
+import { tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**

@@ -2,8 +2,8 @@ import type { AllocationRequest } from '#conductor/allocations/allocation-fields
 import { checkRequest, memberNames, refuseTaken } from '#conductor/allocations/create-allocation.ts';
 import { type Candidate, decide, describeShortage, refusals, type Wish } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
-import type { Caller } from '#conductor/auth/caller.ts';
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 
 /** What an allocation would get now. */
 export interface TrialAnswer {

@@ -1,7 +1,7 @@
 import { and } from 'drizzle-orm';
-import { visibleNodes } from '#conductor/auth/node-ownership.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { isNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,10 +1,10 @@
 import { and, asc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
-import { isAlive } from '#conductor/conductors/conductor-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import { isAmong } from '#conductor/db/is-among.ts';
-import { type AllocationRow, allocations } from '#conductor/db/schema/allocation.ts';
-import { conductors } from '#conductor/db/schema/conductor.ts';
-import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
+import { isAlive } from '#conductor/kernel/conductors/conductor-store.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import { type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
+import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 type Work = Pick<ConductorContext, 'db' | 'config'>;
 

@@ -1,4 +1,4 @@
-import type { Role } from '#conductor/auth/caller.ts';
+import type { Role } from '#conductor/kernel/caller.ts';
 
 /**
  * The least role that may do it, by whom the caller acts for: nobody in particular (all nodes are theirs), the project

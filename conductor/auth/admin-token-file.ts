@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { newToken, tokenDigest } from '#conductor/auth/api-tokens.ts';
-import { readPrivateFile } from '#conductor/auth/private-file.ts';
-import { unreadable } from '#conductor/auth/watched-file.ts';
+import { readPrivateFile } from '#conductor/kernel/private-file.ts';
+import { unreadable } from '#conductor/kernel/watched-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 

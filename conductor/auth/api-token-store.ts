@@ -1,7 +1,7 @@
 import { asc, eq, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { type ApiTokenRow, apiTokens } from '#conductor/db/schema/api-token.ts';
-import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type ApiTokenRow, apiTokens } from '#conductor/kernel/db/schema/api-token.ts';
+import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export function listApiTokens(db: Queryable): Promise<ApiTokenRow[]> {

@@ -1,8 +1,8 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { deleteApiToken, findApiToken, insertApiToken, recordTokenUse } from '#conductor/auth/api-token-store.ts';
-import type { Caller, Role } from '#conductor/auth/caller.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import type { ApiTokenRow } from '#conductor/db/schema/api-token.ts';
+import type { Caller, Role } from '#conductor/kernel/caller.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { ApiTokenRow } from '#conductor/kernel/db/schema/api-token.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 

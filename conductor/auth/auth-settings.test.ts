@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { authWarnings } from '#conductor/auth/auth-warnings.ts';
-import { readConfig } from '#conductor/config.ts';
+import { readConfig } from '#conductor/start/config.ts';
 
 const elsewhere = { BATON_HOST: '192.0.2.1' };
 

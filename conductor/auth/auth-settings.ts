@@ -6,9 +6,9 @@ import {
   literalAddress,
   parseAddressRanges,
   urlHost,
-} from '#conductor/auth/address-ranges.ts';
-import { type OutboundAllowList, type OutboundRules, parseOutboundAllowList } from '#conductor/auth/outbound-url.ts';
-import { systemAuthorities } from '#conductor/drivers/redfish/read-authorities.ts';
+} from '#conductor/kernel/address-ranges.ts';
+import { type OutboundAllowList, type OutboundRules, parseOutboundAllowList } from '#conductor/kernel/outbound-url.ts';
+import { systemAuthorities } from '#conductor/kernel/read-authorities.ts';
 
 export const authMethods = ['none', 'http_basic', 'token'] as const;
 

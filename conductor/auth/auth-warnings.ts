@@ -1,5 +1,5 @@
-import { isLoopbackHost } from '#conductor/auth/address-ranges.ts';
 import type { AuthConfig, OutboundConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
+import { isLoopbackHost } from '#conductor/kernel/address-ranges.ts';
 
 /** What is legal and seldom meant; for the log, at the start. */
 export function authWarnings({

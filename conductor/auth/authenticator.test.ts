@@ -8,7 +8,7 @@ import { findApiToken } from '#conductor/auth/api-token-store.ts';
 import { createApiTokens, tokenDigest } from '#conductor/auth/api-tokens.ts';
 import type { AuthConfig } from '#conductor/auth/auth-settings.ts';
 import { openAuthenticator, readCredentials } from '#conductor/auth/authenticator.ts';
-import type { Database } from '#conductor/db/open.ts';
+import type { Database } from '#conductor/kernel/db/open.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';

@@ -1,6 +1,6 @@
 import type { Access, AccessRule } from '#conductor/auth/access-rules.ts';
-import { type Caller, hasRole, type Role } from '#conductor/auth/caller.ts';
-import type { Ownership } from '#conductor/auth/node-ownership.ts';
+import { type Caller, hasRole, type Role } from '#conductor/kernel/caller.ts';
+import type { Ownership } from '#conductor/nodes/node-ownership.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { type Role, roles } from '#conductor/auth/caller.ts';
+import { type Role, roles } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Version, cost (4 to 31), salt and hash. */

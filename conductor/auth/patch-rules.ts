@@ -1,7 +1,7 @@
 import type { Access } from '#conductor/auth/access-rules.ts';
 import { accessDenied, judge } from '#conductor/auth/authorize.ts';
-import type { Caller } from '#conductor/auth/caller.ts';
-import type { Ownership } from '#conductor/auth/node-ownership.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Ownership } from '#conductor/nodes/node-ownership.ts';
 
 const administer: Access = { everywhere: 'admin', owner: 'admin' };
 const operateEverywhere: Access = { everywhere: 'member' };

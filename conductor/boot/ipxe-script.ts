@@ -1,5 +1,5 @@
 import type { BootMode } from '#conductor/drivers/interfaces.ts';
-import type { BootVolume } from '#conductor/volumes/boot-volume.ts';
+import type { BootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

@@ -9,7 +9,7 @@ const repository = join(import.meta.dirname, '../..');
 
 /** Names of bundles and what they begin with. */
 const programs = {
-  conductor: 'conductor/main.ts',
+  conductor: 'conductor/start/main.ts',
   baton: 'conductor/cli/main.ts',
   'parse-program': 'conductor/sites/documents/parse-program.ts',
 } as const;
@@ -21,7 +21,7 @@ const external = ['pg-native'];
 const versionBanner = `
 if (Number.parseInt(process.versions.node, 10) < 24) {
   process.stderr.write('baton: needs Node.js 24 or newer, this is ' + process.versions.node +
-    ': conductor/start and conductor/cli/baton take the one that npm ci brings\\n');
+    ': conductor/start/conductor and conductor/cli/baton take the one that npm ci brings\\n');
   process.exit(2);
 }`;
 

@@ -1,4 +1,4 @@
-# Read by `conductor/start` and `conductor/cli/baton`, with the clone in $root and a bundle's name in $program: becomes that
+# Read by `conductor/start/conductor` and `conductor/cli/baton`, with the clone in $root and a bundle's name in $program: becomes that
 # bundle with the script's arguments. When a source has changed since, the bundles are made first.
 
 fail() {

@@ -17,7 +17,7 @@ afterEach(() => rm(clone, { recursive: true }));
 const baton = () =>
   run(join(clone, 'conductor/cli/baton'), ['--version'], { okExitCodes: [0, 2], timeoutMs: buildsMs });
 const conductor = (env: Readonly<Record<string, string>>) =>
-  run(join(clone, 'conductor/start'), [], { env, okExitCodes: [2] });
+  run(join(clone, 'conductor/start/conductor'), [], { env, okExitCodes: [2] });
 
 async function copySources(): Promise<void> {
   for (const name of ['conductor', 'shared', 'package.json', 'tsconfig.json']) {
@@ -87,7 +87,7 @@ test('so is one that runs a bundle without the launcher', { timeout: buildsMs },
       okExitCodes: [2],
     });
     expect(stderr).toBe(
-      'baton: needs Node.js 24 or newer, this is 20.20.2: conductor/start and conductor/cli/baton take the one that npm ci brings\n',
+      'baton: needs Node.js 24 or newer, this is 20.20.2: conductor/start/conductor and conductor/cli/baton take the one that npm ci brings\n',
     );
   }
 });

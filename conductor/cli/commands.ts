@@ -38,7 +38,7 @@ const settings: Command = {
   meaning: 'the conductor’s settings (environment), meaning and default',
   run: async (context, input) => {
     // it brings half of the conductor, which no other command has to wait for
-    const { describeSettings } = await import('#conductor/environment.ts');
+    const { describeSettings } = await import('#conductor/start/environment.ts');
     const rows = describeSettings();
     const text = table(rows.map((setting) => [setting.name, setting.default, setting.meaning]));
     print(context, input, { json: rows, text });

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { Json } from '#conductor/cli/api-client.ts';
 import { usageError } from '#conductor/cli/command.ts';
 import { NodeDescription } from '#conductor/nodes/node-fields.ts';
-import { macAddress, PortDescription } from '#conductor/nodes/port-fields.ts';
-import { PortgroupDescription } from '#conductor/portgroups/portgroup-fields.ts';
+import { PortgroupDescription } from '#conductor/nodes/portgroups/portgroup-fields.ts';
+import { macAddress, PortDescription } from '#conductor/nodes/ports/port-fields.ts';
 
 /** A port to make, with the fields that the API takes. */
 interface DescribedPort {

@@ -9,7 +9,7 @@ import {
 } from '#conductor/cli/command.ts';
 import { listAll } from '#conductor/cli/list-all.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
-import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/nodes/node-field-names.ts';
+import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
 import { didYouMean, nearestWord } from '#shared/nearest-word.ts';
 
 const nodeFields = Object.keys(nodeFieldVersions);

@@ -1,6 +1,6 @@
 import type { Json } from '#conductor/cli/api-client.ts';
 import { cell } from '#conductor/cli/print.ts';
-import { legalVerbs, type ProvisionVerb, provisionStates } from '#conductor/nodes/provision-states.ts';
+import { legalVerbs, type ProvisionVerb, provisionStates } from '#conductor/model/provision-states.ts';
 
 /** What a target is called on the command line. */
 const wordOf: Readonly<Partial<Record<string, string>>> = { active: 'deploy' };

@@ -1,5 +1,6 @@
 import type { ScreenSize } from '#conductor/cli/fit-screen.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import type { GroupStage, NodeStatus } from '#conductor/model/site-run.ts';
 import type {
   ActionAnswer,
   ActionGroupAnswer,
@@ -7,7 +8,6 @@ import type {
   ActionStepAnswer,
 } from '#conductor/sites/actions/action-answer.ts';
 import { type TreeLine, treeOfGroups } from '#conductor/sites/strategy/draw-groups.ts';
-import type { GroupStage, NodeStatus } from '#conductor/sites/strategy/site-run.ts';
 
 const stepMarks: Readonly<Record<ActionStepAnswer['state'], string>> = {
   pending: '·',

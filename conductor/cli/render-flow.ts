@@ -1,6 +1,6 @@
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
-import { stepTitle } from '#conductor/flows/planned-step.ts';
+import { stepTitle } from '#conductor/model/planned-step.ts';
 import { Progress } from '#shared/wire/progress.ts';
 
 const marks: Readonly<Record<string, string>> = {

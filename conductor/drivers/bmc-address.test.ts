@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { type OutboundRules, parseOutboundAllowList } from '#conductor/auth/outbound-url.ts';
 import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
+import { type OutboundRules, parseOutboundAllowList } from '#conductor/kernel/outbound-url.ts';
 
 const rules = (allow?: string): OutboundRules => ({
   setting: 'BATON_BMC_ALLOW',

@@ -1,5 +1,5 @@
-import type { OutboundRules } from '#conductor/auth/outbound-url.ts';
-import type { PowerState, PowerTarget } from '#conductor/nodes/power-states.ts';
+import type { OutboundRules } from '#conductor/kernel/outbound-url.ts';
+import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';

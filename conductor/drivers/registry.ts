@@ -1,14 +1,14 @@
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
 import { type FakeOptions, fakeHardwareType } from '#conductor/drivers/fake/fake.ts';
 import type { Bmc, DriverContext, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { type IpmiOptions, ipmiHardwareType } from '#conductor/drivers/ipmi/ipmi.ts';
 import { type RedfishOptions, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
-import type { Metrics } from '#conductor/metrics/metrics.ts';
-import { hideSecrets } from '#conductor/secrets/hide-secrets.ts';
-import { nodeSecretTexts, openNodeDocument } from '#conductor/secrets/node-secrets.ts';
-import type { Secrets } from '#conductor/secrets/secrets.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
+import { hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
+import { nodeSecretTexts, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Limits and faults for tests and labs; the defaults are for real hardware. */

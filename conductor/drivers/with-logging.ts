@@ -1,5 +1,5 @@
 import type { BiosInterface, Bmc, CallOptions, FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
-import { errorWithout, type Hide, hideSecrets } from '#conductor/secrets/hide-secrets.ts';
+import { errorWithout, type Hide, hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { type AdviceFacts, type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
-import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { workingStates } from '#conductor/flows/testing/working-states.ts';
-import { legalVerbs, nextProvisionState } from '#conductor/nodes/provision-states.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { legalVerbs, nextProvisionState } from '#conductor/model/provision-states.ts';
 
 const step = (more: Partial<AdviceStep> = {}): AdviceStep => ({
   name: 'deploy.deploy',

@@ -1,5 +1,5 @@
-import type { FlowKindName, FlowState } from '#conductor/flows/flow-states.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
 /** What advice is made from. */
 export interface AdviceFacts {

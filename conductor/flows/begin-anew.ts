@@ -1,10 +1,10 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import type { FlowRow } from '#conductor/db/schema/flow.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
-import { plannedCore } from '#conductor/flows/planned-step.ts';
 import type { StepRecord } from '#conductor/flows/record-outcome.ts';
+import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { plannedCore } from '#conductor/model/planned-step.ts';
 import { holdLease } from '#conductor/nodes/node-lease.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /** A ramdisk that is another one after each boot would be cleaned with for ever. */

@@ -1,10 +1,10 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { FlowRow } from '#conductor/db/schema/flow.ts';
-import { together } from '#conductor/db/together.ts';
+import { tellRunners } from '#conductor/flows/actions/action-store.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
+import { together } from '#conductor/kernel/db/together.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { tellRunners } from '#conductor/sites/actions/action-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Ends the flow, and says in the node's history how, after how long, and whose it was. */
 export async function endFlow(

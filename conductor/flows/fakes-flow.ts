@@ -1,4 +1,4 @@
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 
 /** What the deploy interface does, as in Ironic; inspection and rescue have interfaces of their own. */

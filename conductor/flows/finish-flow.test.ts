@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { flows } from '#conductor/db/schema/flow.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { receipts } from '#conductor/db/schema/receipt.ts';
-import { type SiteActionRow, siteActionNodes, siteActions } from '#conductor/db/schema/site-action.ts';
 import { finishFlow } from '#conductor/flows/finish-flow.ts';
-import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { receipts } from '#conductor/kernel/db/schema/receipt.ts';
+import { type SiteActionRow, siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 import { ensureSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

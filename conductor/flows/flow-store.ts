@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { and, desc, eq, inArray, isNull, lt, lte, or, type SQL, sql } from 'drizzle-orm';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
-import { storableJson } from '#conductor/db/storable-json.ts';
-import { tableReader } from '#conductor/db/table-reader.ts';
-import { together } from '#conductor/db/together.ts';
-import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/flows/flow-log.ts';
-import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
-import type { PlannedStep, RequestedStep } from '#conductor/flows/planned-step.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { storableJson } from '#conductor/kernel/db/storable-json.ts';
+import { tableReader } from '#conductor/kernel/db/table-reader.ts';
+import { together } from '#conductor/kernel/db/together.ts';
+import { tellWebhooks } from '#conductor/kernel/outbox.ts';
+import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/model/flow-log.ts';
+import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
+import type { PlannedStep, RequestedStep } from '#conductor/model/planned-step.ts';
 import { attendedBy, isHeld, type Lease } from '#conductor/nodes/node-lease.ts';
-import { tellWebhooks } from '#conductor/webhooks/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const flowReader = tableReader(flows, 'uuid');

@@ -1,12 +1,12 @@
-import { whyUnattended } from '#conductor/conductors/node-conductor.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
-import { type PluginTaskRef, stepTitle } from '#conductor/flows/planned-step.ts';
-import { whatRemains } from '#conductor/teardown/what-remains.ts';
-import { wayToWipe } from '#conductor/teardown/wipe-wish.ts';
+import { whatRemains } from '#conductor/flows/what-remains.ts';
+import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type PluginTaskRef, stepTitle } from '#conductor/model/planned-step.ts';
+import { wayToWipe } from '#conductor/nodes/wipe-wish.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. Times are ISO 8601. */
 export interface FlowView {

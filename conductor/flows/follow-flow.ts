@@ -1,14 +1,14 @@
-import type { Transaction } from '#conductor/db/open.ts';
-import type { FlowRow } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { whyNotToWipe } from '#conductor/flows/actions/action-lease.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { whyNotToWipe } from '#conductor/sites/actions/action-lease.ts';
-import { coveringWipe } from '#conductor/teardown/wipe-wish.ts';
+import { coveringWipe } from '#conductor/nodes/wipe-wish.ts';
 
 /** What a flow has promised to be followed by, for whom it was asked. */
 export async function followWith(

@@ -1,9 +1,9 @@
-import { worksOn } from '#conductor/conductors/responsible.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { FlowRow } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
+import { worksOn } from '#conductor/kernel/conductors/responsible.ts';
+import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /**
  * During a rolling upgrade a new conductor plans what an old one does not know. As long as somebody else works on the

@@ -1,5 +1,5 @@
-import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
-import { isCleaningUp, isEnded } from '#conductor/flows/flow-states.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import { isCleaningUp, isEnded } from '#conductor/model/flow-states.ts';
 
 /** What a conductor has to do next for a flow, decided from its rows alone. */
 export type NextAction =

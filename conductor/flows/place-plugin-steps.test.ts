@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { planDestroys } from '#conductor/flows/plan-destroys.ts';
 import { planHash } from '#conductor/flows/plan-hash.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
-import { type RequestedStep, stepTitle } from '#conductor/flows/planned-step.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { type RequestedStep, stepTitle } from '#conductor/model/planned-step.ts';
 import { parseTasks } from '#conductor/sites/plugins/parse-tasks.ts';
 import { pluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
 import { AdvertisedStep } from '#shared/wire/step.ts';

@@ -1,5 +1,6 @@
 import { checkArgsInfo } from '#conductor/flows/check-step-args.ts';
-import type { FlowKind } from '#conductor/flows/flow-kinds.ts';
+import { reservedInterface } from '#conductor/flows/reserved-steps.ts';
+import type { FlowKind } from '#conductor/model/flow-kinds.ts';
 import {
   type PlanFacts,
   type PlannedStep,
@@ -9,8 +10,7 @@ import {
   type RequestedStep,
   rebootAfter,
   stepKey,
-} from '#conductor/flows/planned-step.ts';
-import { reservedInterface } from '#conductor/flows/reserved-steps.ts';
+} from '#conductor/model/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
 

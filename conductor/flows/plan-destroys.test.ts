@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { planDestroys } from '#conductor/flows/plan-destroys.ts';
-import type { PlannedStep } from '#conductor/flows/planned-step.ts';
-import { type KnownDisk, toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import { type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
+import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 

@@ -1,6 +1,6 @@
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import { type PlannedStep, stepKey, stepTitle } from '#conductor/flows/planned-step.ts';
-import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { KnownDisk } from '#conductor/model/known-disk.ts';
+import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/planned-step.ts';
 import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';

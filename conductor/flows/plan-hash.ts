@@ -1,4 +1,4 @@
-import type { PlannedStep } from '#conductor/flows/planned-step.ts';
+import type { PlannedStep } from '#conductor/model/planned-step.ts';
 
 /**
  * What a plan comes to, by `digest` in 64 hex digits: the steps with their arguments, in order, who runs them, and what they are

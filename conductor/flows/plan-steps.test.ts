@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
-import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { AdvertisedStep } from '#shared/wire/step.ts';
 
 const advertise = (step: string, priority: number, more: Record<string, unknown> = {}) =>

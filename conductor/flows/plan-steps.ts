@@ -1,7 +1,8 @@
 import { checkArgsInfo } from '#conductor/flows/check-step-args.ts';
-import type { FlowKind } from '#conductor/flows/flow-kinds.ts';
 import { mergeSteps } from '#conductor/flows/merge-steps.ts';
 import { placePluginSteps } from '#conductor/flows/place-plugin-steps.ts';
+import { checkReservedArgs, reservedInterface } from '#conductor/flows/reserved-steps.ts';
+import type { FlowKind } from '#conductor/model/flow-kinds.ts';
 import {
   type PlanFacts,
   type PlannedStep,
@@ -12,8 +13,7 @@ import {
   rebootAfter,
   stepKey,
   stepTitle,
-} from '#conductor/flows/planned-step.ts';
-import { checkReservedArgs, reservedInterface } from '#conductor/flows/reserved-steps.ts';
+} from '#conductor/model/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 

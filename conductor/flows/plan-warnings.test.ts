@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { biosApplyConfiguration } from '#conductor/flows/driver-steps/bios.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
-import type { OfferedDriverStep, PlanFacts } from '#conductor/flows/planned-step.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { OfferedDriverStep, PlanFacts } from '#conductor/model/planned-step.ts';
 
 const bios: OfferedDriverStep = {
   interface: 'bios',

@@ -1,10 +1,10 @@
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
-import { type FlowKind, flowKinds } from '#conductor/flows/flow-kinds.ts';
-import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 import type { Plan } from '#conductor/flows/read-plan.ts';
 import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
 import { takesAnyTime } from '#conductor/flows/step-durations.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type FlowKind, flowKinds } from '#conductor/model/flow-kinds.ts';
+import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import type { SparedDisk } from '#conductor/nodes/spared-disks.ts';
 
 /** What the operator should know of a plan that its steps don't say (pure). */

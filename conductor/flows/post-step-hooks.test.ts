@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { rememberInBandSettings } from '#conductor/bios/remember-in-band-settings.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
-import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
-import { stepKey } from '#conductor/flows/planned-step.ts';
+import { rememberInBandSettings } from '#conductor/flows/bios/remember-in-band-settings.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { stepKey } from '#conductor/model/planned-step.ts';
 import { withCapability } from '#conductor/nodes/capabilities.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';

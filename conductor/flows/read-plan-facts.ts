@@ -1,17 +1,17 @@
 import { findAgentSteps } from '#conductor/agents/agent-steps-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { openTemplate } from '#conductor/deploy-templates/template-secrets.ts';
-import { listTemplatesNamed } from '#conductor/deploy-templates/template-store.ts';
 import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
-import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/flows/planned-step.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
+import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/model/planned-step.ts';
 import { isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
-import { listTraits } from '#conductor/nodes/trait-store.ts';
-import { openStepArgs } from '#conductor/secrets/node-secrets.ts';
-import { findBootVolume } from '#conductor/volumes/target-store.ts';
+import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
+import { findBootVolume } from '#conductor/nodes/volumes/target-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { openTemplate } from '#conductor/templates/template-secrets.ts';
+import { listTemplatesNamed } from '#conductor/templates/template-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
 

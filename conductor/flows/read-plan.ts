@@ -1,18 +1,18 @@
-import { checkPlannedSettings } from '#conductor/bios/check-planned-settings.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
+import { checkPlannedSettings } from '#conductor/flows/bios/check-planned-settings.ts';
 import { type PlanDestroys, planDestroys } from '#conductor/flows/plan-destroys.ts';
 import { planHash } from '#conductor/flows/plan-hash.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
-import type { PlanFacts, PlannedStep } from '#conductor/flows/planned-step.ts';
 import { type PlanRequest, readPlanFacts } from '#conductor/flows/read-plan-facts.ts';
 import { sealSteps } from '#conductor/flows/seal-steps.ts';
-import { latestInventory } from '#conductor/inspection/inventory-store.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { openConfigDrive, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import type { PlanFacts, PlannedStep } from '#conductor/model/planned-step.ts';
+import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import { propertiesIn } from '#conductor/nodes/spared-disks.ts';
-import { openConfigDrive, openNodeDocument } from '#conductor/secrets/node-secrets.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
 

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import { type AgentSessionRow, agentSessions } from '#conductor/db/schema/agent-session.ts';
-import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { tableReader } from '#conductor/db/table-reader.ts';
 import { flowReader } from '#conductor/flows/flow-store.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { nodeReader } from '#conductor/nodes/node-store.ts';
 
 /** What a conductor looks at before it does anything for a node: one question, for it is asked for every step. */

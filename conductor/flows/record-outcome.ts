@@ -1,10 +1,3 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { FlowRow, FlowStepRow } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { together } from '#conductor/db/together.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import { isCleaningUp } from '#conductor/flows/flow-states.ts';
 import {
   listSteps,
   recordStepEvent,
@@ -13,16 +6,23 @@ import {
   type StepEvent,
   updateFlow,
 } from '#conductor/flows/flow-store.ts';
-import { type PlannedStep, rebootAfter, stepTitle } from '#conductor/flows/planned-step.ts';
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
-import { countStep } from '#conductor/metrics/count-flow.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { together } from '#conductor/kernel/db/together.ts';
+import { countStep } from '#conductor/kernel/metrics/count-flow.ts';
+import { hideSecrets, valueWithout } from '#conductor/kernel/secrets/hide-secrets.ts';
+import { nodeSecretTexts } from '#conductor/kernel/secrets/node-secrets.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { isCleaningUp } from '#conductor/model/flow-states.ts';
+import { type PlannedStep, rebootAfter, stepTitle } from '#conductor/model/planned-step.ts';
+import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { nextProvisionState } from '#conductor/nodes/provision-states.ts';
-import { hideSecrets, valueWithout } from '#conductor/secrets/hide-secrets.ts';
-import { nodeSecretTexts } from '#conductor/secrets/node-secrets.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 export interface StepRecord {
   readonly lease: Lease;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
-import { anybody } from '#conductor/auth/caller.ts';
-import { flows } from '#conductor/db/schema/flow.ts';
-import type { NodeInsert } from '#conductor/db/schema/node.ts';
 import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { anybody } from '#conductor/kernel/caller.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeInsert } from '#conductor/kernel/db/schema/node.ts';
+import { openConfigDrive, openNodeDocument, sealConfigDrive } from '#conductor/kernel/secrets/node-secrets.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { deleteConfigDrive, getNode, readConfigDrive, saveConfigDrive } from '#conductor/nodes/node-store.ts';
-import { openConfigDrive, openNodeDocument, sealConfigDrive } from '#conductor/secrets/node-secrets.ts';
 import { type AskedNode, addAskedNode } from '#test/support/asked-node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';

@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
-import { flows } from '#conductor/db/schema/flow.ts';
-import type { NodeInsert } from '#conductor/db/schema/node.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeInsert } from '#conductor/kernel/db/schema/node.ts';
 import { type AskedNode, addAskedNode } from '#test/support/asked-node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

@@ -1,12 +1,12 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { workOnNode } from '#conductor/background/node-worker.ts';
-import { createScheduler } from '#conductor/background/scheduler.ts';
-import { insertConductor, recordConductorStop } from '#conductor/conductors/conductor-store.ts';
-import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
 import { findLatestFlow, insertFlow, listSteps } from '#conductor/flows/flow-store.ts';
-import { plannedCore } from '#conductor/flows/planned-step.ts';
+import { workOnNode } from '#conductor/flows/node-worker.ts';
+import { createScheduler } from '#conductor/flows/scheduler.ts';
+import { insertConductor, recordConductorStop } from '#conductor/kernel/conductors/conductor-store.ts';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { plannedCore } from '#conductor/model/planned-step.ts';
 import { leaseHolder } from '#conductor/nodes/node-lease.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

@@ -1,23 +1,23 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { FlowRow } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { together } from '#conductor/db/together.ts';
+import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
-import { flowKinds, isBesideStates } from '#conductor/flows/flow-kinds.ts';
-import type { FlowKindName, WipeWish } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
+import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
 import type { ProvisionRequest } from '#conductor/flows/request-provision.ts';
 import { sealSteps } from '#conductor/flows/seal-steps.ts';
 import { verbWork } from '#conductor/flows/verb-work.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { together } from '#conductor/kernel/db/together.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
+import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
+import { nextProvisionState, type VerbEvent } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { nextProvisionState, type VerbEvent } from '#conductor/nodes/provision-states.ts';
-import { requireAction } from '#conductor/sites/actions/action-lease.ts';
-import { refuseUnderWay } from '#conductor/teardown/refuse-under-way.ts';
-import { wipeOf } from '#conductor/teardown/wipe-wish.ts';
+import { wipeOf } from '#conductor/nodes/wipe-wish.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /**
  * What a verb does, in the transaction in which it was found possible: the flow before is ended, the node moved, and the

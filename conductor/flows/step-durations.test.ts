@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
-import { plannedAdvertised, stepKey } from '#conductor/flows/planned-step.ts';
 import { predictSeconds } from '#conductor/flows/step-durations.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { plannedAdvertised, stepKey } from '#conductor/model/planned-step.ts';
 
 const plan = planSteps(flowKinds.manual_clean, {
   requested: ['hold', 'wait'].map((step) => ({ interface: 'deploy', step, priority: 0, args: {} })),

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { Queryable } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import { type PlannedStep, stepKey, stepTitle } from '#conductor/flows/planned-step.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/planned-step.ts';
 
 /** The last runs of a step, on whatever node, that its prediction is made from. */
 const lastRuns = 50;

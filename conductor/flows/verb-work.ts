@@ -1,6 +1,6 @@
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import type { VerbEvent } from '#conductor/nodes/provision-states.ts';
-import type { Interface } from '#conductor/nodes/validate-node.ts';
+import type { Interface } from '#conductor/flows/validate-node.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { VerbEvent } from '#conductor/model/provision-states.ts';
 
 /** What an operator's verb starts. */
 export interface VerbWork {

@@ -1,15 +1,15 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
-import type { PlannedStep, PluginTaskRef } from '#conductor/flows/planned-step.ts';
 import { readPlan } from '#conductor/flows/read-plan.ts';
 import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.ts';
-import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
+import type { KnownDisk } from '#conductor/model/known-disk.ts';
+import type { PlannedStep, PluginTaskRef } from '#conductor/model/planned-step.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
-import { maskDocument } from '#conductor/secrets/mask-document.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 
 /** `POST /v1/nodes/{node}/plan`: what would happen, and why. */

@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { siteActions } from '#conductor/db/schema/site-action.ts';
 import { createApp } from '#conductor/http/app.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { siteHands } from '#conductor/sites/actions/site-hands.ts';
 import { actionBecomes, forgetActions, hasEnded, startLife } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';

@@ -1,13 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
+import { getAction, listActions } from '#conductor/flows/actions/action-store.ts';
 import { airshipList, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { readActionLog } from '#conductor/sites/actions/action-logs.ts';
-import { getAction, listActions } from '#conductor/sites/actions/action-store.ts';
 import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
@@ -22,6 +21,7 @@ import {
   viewPlan,
 } from '#conductor/sites/actions/view-action.ts';
 import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['site actions'];

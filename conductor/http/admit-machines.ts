@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import { isAgentAddress } from '#conductor/auth/agent-address.ts';
-import type { ConductorContext } from '#conductor/context.ts';
+import { isAgentAddress } from '#conductor/agents/agent-address.ts';
 import { addressOf } from '#conductor/http/caller-source.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const ofMachines = /^\/(?:v1\/(?:lookup|heartbeat|progress|continue_inspection)|boot)(?:\/|$)/;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { readConfig } from '#conductor/config.ts';
 import { admitStrangers } from '#conductor/http/admit-strangers.ts';
 import { newApiApp } from '#conductor/http/api-app.ts';
+import { readConfig } from '#conductor/start/config.ts';
 import { silentLog } from '#shared/log.ts';
 
 /** An address with a reserve of twenty failures. */

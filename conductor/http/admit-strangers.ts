@@ -1,9 +1,9 @@
 import type { MiddlewareHandler } from 'hono';
 import { createFailureLimit } from '#conductor/auth/failure-limit.ts';
-import type { ConductorContext } from '#conductor/context.ts';
 import { refuseOutsiders } from '#conductor/http/admit-machines.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** The reserve of an address: as many failures as it gets back in so many seconds. */
 const reserveSeconds = 20;

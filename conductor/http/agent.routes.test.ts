@@ -1,12 +1,12 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { flowSteps } from '#conductor/db/schema/flow.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { insertFlow } from '#conductor/flows/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
 import { parseHeartbeat } from '#conductor/http/agent.routes.ts';
 import { createApp } from '#conductor/http/app.ts';
+import { flowSteps } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;

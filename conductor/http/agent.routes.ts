@@ -1,15 +1,15 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
-import { lookupNode } from '#conductor/agents/lookup-node.ts';
 import { recordHeartbeat } from '#conductor/agents/record-heartbeat.ts';
 import { recordProgress } from '#conductor/agents/record-progress.ts';
-import type { ConductorContext } from '#conductor/context.ts';
+import { lookupNode } from '#conductor/flows/lookup-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { addressOf } from '#conductor/http/caller-source.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import { Heartbeat } from '#shared/wire/heartbeat.ts';

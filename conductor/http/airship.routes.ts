@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import { inTime } from '#conductor/db/in-time.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
+import { inTime } from '#conductor/kernel/db/in-time.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 const tags = ["site health (Airship's)"];

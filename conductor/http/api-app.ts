@@ -1,6 +1,6 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
-import type { Caller } from '#conductor/auth/caller.ts';
 import { invalidRequest } from '#conductor/http/invalid-request.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
 
 export interface ApiEnv {
   Variables: {

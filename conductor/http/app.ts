@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import type { ConductorContext } from '#conductor/context.ts';
+import { answerBoot } from '#conductor/flows/boot-answer.ts';
 import { actionRoutes } from '#conductor/http/actions.routes.ts';
 import { admitCallers } from '#conductor/http/admit-callers.ts';
 import { admitMachines } from '#conductor/http/admit-machines.ts';
@@ -53,7 +53,7 @@ import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { microversions } from '#conductor/http/versions.ts';
 import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
 import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
-import { answerBoot } from '#conductor/nodes/boot-answer.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */

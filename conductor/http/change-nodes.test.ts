@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
 import { createNode } from '#test/support/create-node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';

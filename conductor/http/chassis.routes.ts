@@ -2,18 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { changeChassis, removeChassis } from '#conductor/chassis/change-chassis.ts';
-import {
-  ChassisDescription,
-  type ChassisField,
-  chassisFields,
-  chassisFieldVersions,
-  defaultChassisListFields,
-  viewChassis,
-} from '#conductor/chassis/chassis-fields.ts';
-import { getChassis, insertChassis, listChassis } from '#conductor/chassis/chassis-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { ChassisRow } from '#conductor/db/schema/chassis.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import {
   chooseFieldsAt,
@@ -24,8 +12,20 @@ import {
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
-import { JsonPatch } from '#conductor/nodes/json-patch.ts';
+import type { ChassisRow } from '#conductor/kernel/db/schema/chassis.ts';
+import { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import { changeChassis, removeChassis } from '#conductor/nodes/chassis/change-chassis.ts';
+import {
+  ChassisDescription,
+  type ChassisField,
+  chassisFields,
+  chassisFieldVersions,
+  defaultChassisListFields,
+  viewChassis,
+} from '#conductor/nodes/chassis/chassis-fields.ts';
+import { getChassis, insertChassis, listChassis } from '#conductor/nodes/chassis/chassis-store.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['chassis'];

@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi';
-import type { ConductorContext } from '#conductor/context.ts';
 import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
 import { type CommitOutcome, commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 const commit = createRoute({
   method: 'post',

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { insertConductor } from '#conductor/conductors/conductor-store.ts';
+import { insertConductor } from '#conductor/kernel/conductors/conductor-store.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

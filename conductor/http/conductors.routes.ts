@@ -1,15 +1,15 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { type Conductor, findConductor, listConductorPage } from '#conductor/conductors/conductor-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
+import { type Conductor, findConductor, listConductorPage } from '#conductor/kernel/conductors/conductor-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['conductors'];

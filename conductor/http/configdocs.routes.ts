@@ -1,6 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
 import {
   airshipFlag,
   airshipList,
@@ -12,6 +11,7 @@ import {
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { chooseVersions, compareVersions, readVersion } from '#conductor/sites/revisions/compare-versions.ts';
@@ -19,7 +19,7 @@ import { documentsWithUpload } from '#conductor/sites/revisions/documents-with-u
 import { findCollectionText } from '#conductor/sites/revisions/find-collection.ts';
 import { bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
 import { type CollectionUpload, uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site documents (Airship's)"];

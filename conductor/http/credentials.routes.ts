@@ -1,6 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
 import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
@@ -14,6 +13,7 @@ import {
 } from '#conductor/sites/credentials/credential-store.ts';
 import { findCredentialUsers } from '#conductor/sites/credentials/credential-users.ts';
 import { credentialName } from '#conductor/sites/documents/upload-faults.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site credentials (Baton's own)"];

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '#conductor/teardown/etcd/testing/gateway.ts';
+import { type Gateway, startGateway } from '#conductor/cluster/etcd/testing/gateway.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

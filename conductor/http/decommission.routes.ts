@@ -1,6 +1,16 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
+import { type DecommissionStep, decommission } from '#conductor/cluster/decommission.ts';
+import { etcdStepDefaults, removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
+import {
+  checkDrainTimes,
+  clearLabelsStep,
+  drainStep,
+  nodeStepDefaults,
+  runNodeStep,
+  shutdownKubeletStep,
+} from '#conductor/cluster/kubernetes/node-steps.ts';
+import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { DesignBody } from '#conductor/http/etcd.routes.ts';
@@ -9,17 +19,7 @@ import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import { type DecommissionStep, decommission } from '#conductor/teardown/decommission.ts';
-import { etcdStepDefaults, removeEtcd, waitForStableEtcd } from '#conductor/teardown/etcd/etcd-steps.ts';
-import {
-  checkDrainTimes,
-  clearLabelsStep,
-  drainStep,
-  nodeStepDefaults,
-  runNodeStep,
-  shutdownKubeletStep,
-} from '#conductor/teardown/kubernetes/node-steps.ts';
-import { refuseWorkedOn } from '#conductor/teardown/refuse-under-way.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const Query = z.strictObject({

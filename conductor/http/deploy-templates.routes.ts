@@ -1,8 +1,15 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import { changeTemplate, createTemplate } from '#conductor/deploy-templates/change-template.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
+import { linksTo, originOf } from '#conductor/http/links.ts';
+import { nextPage, parsePaging } from '#conductor/http/paging.ts';
+import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { requireEndpoint } from '#conductor/http/versions.ts';
+import { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { changeTemplate, createTemplate } from '#conductor/templates/change-template.ts';
 import {
   type DeployTemplate,
   defaultTemplateListFields,
@@ -10,15 +17,8 @@ import {
   type TemplateField,
   templateFields,
   viewTemplate,
-} from '#conductor/deploy-templates/template-fields.ts';
-import { deleteTemplate, getTemplate, listTemplates } from '#conductor/deploy-templates/template-store.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
-import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
-import { linksTo, originOf } from '#conductor/http/links.ts';
-import { nextPage, parsePaging } from '#conductor/http/paging.ts';
-import { answers, jsonBody } from '#conductor/http/query-values.ts';
-import { requireEndpoint } from '#conductor/http/versions.ts';
-import { JsonPatch } from '#conductor/nodes/json-patch.ts';
+} from '#conductor/templates/template-fields.ts';
+import { deleteTemplate, getTemplate, listTemplates } from '#conductor/templates/template-store.ts';
 
 const tags = ['deploy templates'];
 const since = 55;

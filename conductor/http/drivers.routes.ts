@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
 import type { HardwareType } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { interfaceKinds, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['drivers'];

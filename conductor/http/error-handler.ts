@@ -1,13 +1,13 @@
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { ConductorContext } from '#conductor/context.ts';
-import { isWriteFault } from '#conductor/db/watch-writes.ts';
+import type { RoundMessage } from '#conductor/cluster/round.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
-import { countDatabaseFault, databaseFaultClass } from '#conductor/metrics/database-fault.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
-import type { RoundMessage } from '#conductor/teardown/round.ts';
+import { isWriteFault } from '#conductor/kernel/db/watch-writes.ts';
+import { countDatabaseFault, databaseFaultClass } from '#conductor/kernel/metrics/database-fault.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 
 /** HTTP status of each code (ironic-api.md §1.3). Clients try again by themselves on 409 and 503. */

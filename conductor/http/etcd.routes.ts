@@ -1,16 +1,16 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
+import { faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
+import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
+import { etcdStepDefaults, removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
+import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
-import { faultOf } from '#conductor/teardown/etcd/etcd-fault.ts';
-import { readEtcdHealth } from '#conductor/teardown/etcd/etcd-health.ts';
-import { etcdStepDefaults, removeEtcd } from '#conductor/teardown/etcd/etcd-steps.ts';
-import { refuseWorkedOn } from '#conductor/teardown/refuse-under-way.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["teardown of a site's nodes (Promenade's)"];

@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import { inTime } from '#conductor/db/in-time.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
-import { scrape } from '#conductor/metrics/scrape.ts';
+import { inTime } from '#conductor/kernel/db/in-time.ts';
+import { scrape } from '#conductor/kernel/metrics/scrape.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const tags = ['health'];
@@ -30,7 +30,7 @@ const metrics = createRoute({
   path: '/metrics',
   tags,
   summary: "Metrics in Prometheus' text format",
-  responses: answers(200, 'conductor/metrics/metrics.md describes them'),
+  responses: answers(200, 'conductor/kernel/metrics/metrics.md describes them'),
 });
 
 /** A database that takes longer is of no use to a request either. */

@@ -1,9 +1,9 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { applyInspection } from '#conductor/inspection/apply-inspection.ts';
-import { findInventory, latestInventory, recordInspected } from '#conductor/inspection/inventory-store.ts';
-import recordedReport from '#conductor/inspection/recorded-report.json' with { type: 'json' };
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
+import { findInventory, latestInventory, recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
+import recordedReport from '#conductor/nodes/inspection/recorded-report.json' with { type: 'json' };
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 const mac = '52:54:00:00:00:01';

@@ -1,13 +1,13 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import { answerAgent } from '#conductor/agents/lookup-node.ts';
-import type { ConductorContext } from '#conductor/context.ts';
+import { answerAgent } from '#conductor/flows/lookup-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { minimumMinor, requireEndpoint } from '#conductor/http/versions.ts';
-import { continueInspection } from '#conductor/inspection/continue-inspection.ts';
-import { findInventory } from '#conductor/inspection/inventory-store.ts';
+import { continueInspection } from '#conductor/nodes/inspection/continue-inspection.ts';
+import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const inventoryVersion = 81;

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { nodes } from '#conductor/db/schema/node.ts';
 import { insertFlow } from '#conductor/flows/flow-store.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { newBudget, newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';

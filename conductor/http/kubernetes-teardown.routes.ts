@@ -1,11 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import { airshipPath } from '#conductor/http/airship-values.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
-import { answers, queryFlag } from '#conductor/http/query-values.ts';
-import { answerStatus } from '#conductor/http/status-object.ts';
 import {
   type ClusterWork,
   checkDrainTimes,
@@ -16,8 +11,13 @@ import {
   removeFromClusterStep,
   runNodeStep,
   shutdownKubeletStep,
-} from '#conductor/teardown/kubernetes/node-steps.ts';
-import { refuseWorkedOn } from '#conductor/teardown/refuse-under-way.ts';
+} from '#conductor/cluster/kubernetes/node-steps.ts';
+import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
+import { airshipPath } from '#conductor/http/airship-values.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import { answers, queryFlag } from '#conductor/http/query-values.ts';
+import { answerStatus } from '#conductor/http/status-object.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 const tags = ["teardown of a site's nodes (Promenade's)"];
 /** Hono knows a path by its text: `/nodes/…` without a prefix is served as `/v1/nodes/…`. */

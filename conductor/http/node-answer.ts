@@ -1,19 +1,19 @@
 import type { Context } from 'hono';
-import { isForeignTo } from '#conductor/auth/node-ownership.ts';
-import { namedConductor } from '#conductor/conductors/node-conductor.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import type { VersionedFieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
+import { namedConductor } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import {
   defaultListFields,
   isNodeField,
   type NodeField,
   nodeFieldVersions,
-} from '#conductor/nodes/node-field-names.ts';
+} from '#conductor/model/node-field-names.ts';
+import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
 import type { ShownNode } from '#conductor/nodes/node-surroundings.ts';
 import { viewNode } from '#conductor/nodes/node-view.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Sub-resources that a whole node links to, with the microversion since which. */
 const subResources = { ports: 1, states: 1, portgroups: 24, volume: 32 } as const;

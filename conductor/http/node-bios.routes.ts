@@ -1,14 +1,14 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import { findBiosSetting, listBiosSettings, settingOfRow } from '#conductor/bios/bios-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { BiosSettingRow } from '#conductor/db/schema/bios-setting.ts';
+import { findBiosSetting, listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
+import type { BiosSettingRow } from '#conductor/kernel/db/schema/bios-setting.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node BIOS settings'];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { workOnNode } from '#conductor/background/node-worker.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
+import { workOnNode } from '#conductor/flows/node-worker.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

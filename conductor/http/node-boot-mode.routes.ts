@@ -1,6 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
@@ -10,6 +9,7 @@ import { looseBoolean } from '#conductor/nodes/node-fields.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { requestBootMode } from '#conductor/nodes/request-boot-mode.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const bootModeVersion = 76;

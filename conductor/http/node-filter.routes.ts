@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import { filterNodes, readNodeFilter } from '#conductor/sites/strategy/node-filter.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 const tags = ['site groups'];
 

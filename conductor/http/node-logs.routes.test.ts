@@ -2,12 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { saveAgentLogs } from '#conductor/agent-logs/agent-log-store.ts';
-import { agentLogs } from '#conductor/db/schema/agent-log.ts';
-import { flows } from '#conductor/db/schema/flow.ts';
+import { saveAgentLogs } from '#conductor/agents/agent-log-store.ts';
 import { answerError } from '#conductor/http/error-handler.ts';
 import { nodeLogRoutes } from '#conductor/http/node-logs.routes.ts';
-import { createMetrics } from '#conductor/metrics/metrics.ts';
+import { agentLogs } from '#conductor/kernel/db/schema/agent-log.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { silentLog } from '#shared/log.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

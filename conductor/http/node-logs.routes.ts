@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import { findAgentLogs } from '#conductor/agent-logs/agent-log-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
+import { findAgentLogs } from '#conductor/agents/agent-log-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, NodeParams } from '#conductor/http/query-values.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const show = createRoute({

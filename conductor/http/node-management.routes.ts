@@ -1,15 +1,15 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import { validateNode } from '#conductor/flows/validate-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { validateNode } from '#conductor/nodes/validate-node.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node management'];

@@ -1,17 +1,17 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { viewPlan } from '#conductor/flows/view-plan.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
+import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import { jsonDocument } from '#conductor/nodes/node-fields.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { sealNode } from '#conductor/secrets/node-secrets.ts';
-import { wipeOf } from '#conductor/teardown/wipe-wish.ts';
+import { wipeOf } from '#conductor/nodes/wipe-wish.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Target of the plan → kind of flow, and the list of steps that goes with it. */

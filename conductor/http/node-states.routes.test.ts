@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { nodes } from '#conductor/db/schema/node.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

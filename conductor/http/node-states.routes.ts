@@ -1,7 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import { isForeignTo } from '#conductor/auth/node-ownership.ts';
-import type { ConductorContext } from '#conductor/context.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
@@ -9,11 +7,13 @@ import { redactNode } from '#conductor/http/node-answer.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
+import { type PowerTarget, powerTargets } from '#conductor/model/power-states.ts';
+import { legalVerbs, type ProvisionVerb, provisionVerbs } from '#conductor/model/provision-states.ts';
+import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
-import { type PowerTarget, powerTargets } from '#conductor/nodes/power-states.ts';
-import { legalVerbs, type ProvisionVerb, provisionVerbs } from '#conductor/nodes/provision-states.ts';
 import { requestPower } from '#conductor/nodes/request-power.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node states'];

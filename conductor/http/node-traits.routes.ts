@@ -1,16 +1,16 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
-import { changeTraits, setTraits } from '#conductor/nodes/change-traits.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { TraitName } from '#conductor/model/trait-name.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { TraitName } from '#conductor/nodes/trait-name.ts';
-import { addTraits, deleteTrait, deleteTraits, listTraits } from '#conductor/nodes/trait-store.ts';
+import { changeTraits, setTraits } from '#conductor/nodes/traits/change-traits.ts';
+import { addTraits, deleteTrait, deleteTraits, listTraits } from '#conductor/nodes/traits/trait-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node traits'];

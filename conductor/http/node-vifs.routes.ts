@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
-import { attachNetwork, detachNetwork } from '#conductor/nodes/attach-network.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { listVifs } from '#conductor/nodes/vif-store.ts';
+import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
+import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 const tags = ['node networks'];
 const vifVersion = 28;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
-import type { Caller } from '#conductor/auth/caller.ts';
-import type { ConductorContext } from '#conductor/context.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** What machines do by themselves, again and again. */
 const routine = /^\/(v1\/(heartbeat|lookup|progress)|boot|healthz|readyz|metrics)\b/;

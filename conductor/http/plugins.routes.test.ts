@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { flows } from '#conductor/db/schema/flow.ts';
-import { siteNodes } from '#conductor/db/schema/site.ts';
-import { siteActions } from '#conductor/db/schema/site-action.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';

@@ -1,6 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
@@ -12,6 +11,7 @@ import { getPlugin, listPlugins } from '#conductor/sites/plugins/plugin-store.ts
 import { removePlugin } from '#conductor/sites/plugins/plugin-users.ts';
 import { PluginName, PluginUpload, PluginVersion, uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
 import { viewOrder, viewPlugin, viewPluginDetail } from '#conductor/sites/plugins/view-plugin.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site plugins (Baton's own)"];

@@ -1,8 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { PortgroupRow } from '#conductor/db/schema/portgroup.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import {
   chooseFieldsAt,
@@ -14,9 +12,10 @@ import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
 import { answers, fieldsQuery, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
-import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
+import type { PortgroupRow } from '#conductor/kernel/db/schema/portgroup.ts';
+import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode } from '#conductor/nodes/node-store.ts';
-import { changePortgroup, createPortgroup, removePortgroup } from '#conductor/portgroups/change-portgroup.ts';
+import { changePortgroup, createPortgroup, removePortgroup } from '#conductor/nodes/portgroups/change-portgroup.ts';
 import {
   defaultPortgroupListFields,
   PortgroupDescription,
@@ -24,8 +23,9 @@ import {
   portgroupFields,
   portgroupFieldVersions,
   viewPortgroup,
-} from '#conductor/portgroups/portgroup-fields.ts';
-import { getPortgroup, listPortgroups, type PortgroupFilter } from '#conductor/portgroups/portgroup-store.ts';
+} from '#conductor/nodes/portgroups/portgroup-fields.ts';
+import { getPortgroup, listPortgroups, type PortgroupFilter } from '#conductor/nodes/portgroups/portgroup-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 

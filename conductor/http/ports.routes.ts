@@ -1,8 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { PortRow } from '#conductor/db/schema/port.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import {
   chooseFieldsAt,
@@ -14,18 +12,20 @@ import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
 import { answers, fieldsQuery, jsonBody, NodeParams, PortParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
-import { changePort, createPort, removePort } from '#conductor/nodes/change-port.ts';
-import { JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { getPortgroup } from '#conductor/nodes/portgroups/portgroup-store.ts';
+import { changePort, createPort, removePort } from '#conductor/nodes/ports/change-port.ts';
 import {
   defaultPortListFields,
   PortDescription,
   type PortField,
   portFieldVersions,
   viewPort,
-} from '#conductor/nodes/port-fields.ts';
-import { getPort, listPorts } from '#conductor/nodes/port-store.ts';
-import { getPortgroup } from '#conductor/portgroups/portgroup-store.ts';
+} from '#conductor/nodes/ports/port-fields.ts';
+import { getPort, listPorts } from '#conductor/nodes/ports/port-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 

@@ -1,6 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
@@ -8,6 +7,7 @@ import { answers } from '#conductor/http/query-values.ts';
 import { findReceipt, listReceipts } from '#conductor/receipts/receipt-store.ts';
 import { viewReceipt, viewReceiptKey } from '#conductor/receipts/receipt-view.ts';
 import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["receipts of wiped nodes (Baton's own)"];

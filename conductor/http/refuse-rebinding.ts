@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import type { ConductorConfig } from '#conductor/config.ts';
+import type { ConductorConfig } from '#conductor/start/config.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

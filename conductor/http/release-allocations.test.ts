@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { webhookDeliveries, webhooks } from '#conductor/db/schema/webhook.ts';
+import { webhookDeliveries, webhooks } from '#conductor/kernel/db/schema/webhook.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 import { type AllocationDesk, openAllocationDesk } from '#test/support/allocation-desk.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

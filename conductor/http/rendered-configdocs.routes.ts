@@ -1,6 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
 import { airshipPath, airshipQuery, answerDocuments } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
@@ -9,6 +8,7 @@ import { readVersion, resolveVersion } from '#conductor/sites/revisions/compare-
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { renderDocuments } from '#conductor/sites/revisions/render-documents.ts';
 import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const show = createRoute({

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { type AllocationField, allocationStates } from '#conductor/allocations/allocation-fields.ts';
-import type { ChassisField } from '#conductor/chassis/chassis-fields.ts';
 import { json, line, links, time, uuid } from '#conductor/http/answer-values.ts';
-import type { NodeField } from '#conductor/nodes/node-field-names.ts';
+import type { NodeField } from '#conductor/model/node-field-names.ts';
+import { powerTargets } from '#conductor/model/power-states.ts';
+import { provisionStates } from '#conductor/model/provision-states.ts';
+import type { ChassisField } from '#conductor/nodes/chassis/chassis-fields.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
-import type { PortField } from '#conductor/nodes/port-fields.ts';
-import { powerTargets } from '#conductor/nodes/power-states.ts';
-import { provisionStates } from '#conductor/nodes/provision-states.ts';
-import type { PortgroupField } from '#conductor/portgroups/portgroup-fields.ts';
+import type { PortgroupField } from '#conductor/nodes/portgroups/portgroup-fields.ts';
+import type { PortField } from '#conductor/nodes/ports/port-fields.ts';
 
 /** Ironic's resources, as they are answered. */
 

@@ -1,14 +1,14 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
 import { airshipPath, readText, revisionNumber } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { readMapping } from '#conductor/http/read-mapping.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import { removeTag, removeTags, setTag } from '#conductor/sites/revisions/hand-tags.ts';
 import { getRevision, listTags } from '#conductor/sites/revisions/revision-store.ts';
 import { viewTags } from '#conductor/sites/revisions/revision-view.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site revisions (Airship's)"];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { siteContents } from '#conductor/db/schema/site.ts';
+import { siteContents } from '#conductor/kernel/db/schema/site.ts';
 import { pruneRevisions } from '#conductor/sites/revisions/prune-revisions.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';

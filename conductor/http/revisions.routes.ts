@@ -1,9 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import type { SiteRevisionRow } from '#conductor/db/schema/site.ts';
 import {
   airshipFlag,
   airshipPath,
@@ -14,6 +11,8 @@ import {
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers } from '#conductor/http/query-values.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
 import { compareCollections } from '#conductor/sites/revisions/compare-versions.ts';
@@ -29,6 +28,7 @@ import {
 } from '#conductor/sites/revisions/revision-store.ts';
 import { viewListedRevision, viewRevision } from '#conductor/sites/revisions/revision-view.ts';
 import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 const tags = ["site revisions (Airship's)"];
 const path = `${airshipPath}/revisions`;

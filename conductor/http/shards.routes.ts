@@ -1,9 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
-import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { countShards } from '#conductor/nodes/count-shards.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 const since = 82;
 

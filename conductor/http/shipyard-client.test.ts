@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { siteActionSteps, siteActions } from '#conductor/db/schema/site-action.ts';
+import { siteActionSteps, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { RoundMessage } from '#conductor/cluster/round.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
-import type { RoundMessage } from '#conductor/teardown/round.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 
 /** One of the messages in a Status: of a document when `kind` is `ValidationMessage`. */
 interface StatusMessage {

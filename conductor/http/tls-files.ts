@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { TlsConfig } from '#conductor/auth/auth-settings.ts';
-import { readPrivateFile } from '#conductor/auth/private-file.ts';
-import { unreadable, watchFiles } from '#conductor/auth/watched-file.ts';
+import { readPrivateFile } from '#conductor/kernel/private-file.ts';
+import { unreadable, watchFiles } from '#conductor/kernel/watched-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 

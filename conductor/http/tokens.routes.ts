@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { listApiTokens } from '#conductor/auth/api-token-store.ts';
-import { roles } from '#conductor/auth/caller.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { ApiTokenRow } from '#conductor/db/schema/api-token.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { roles } from '#conductor/kernel/caller.ts';
+import type { ApiTokenRow } from '#conductor/kernel/db/schema/api-token.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['tokens'];

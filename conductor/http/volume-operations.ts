@@ -1,18 +1,18 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import type { Caller } from '#conductor/auth/caller.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable } from '#conductor/db/open.ts';
 import type { ApiApp, ApiEnv } from '#conductor/http/api-app.ts';
 import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
-import { JsonPatch } from '#conductor/nodes/json-patch.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import type { PageRequest } from '#conductor/kernel/page-of.ts';
 import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
-import type { PageRequest } from '#conductor/nodes/page-of.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What connectors and targets have in common: below `/v1/volume`, and below a node. */

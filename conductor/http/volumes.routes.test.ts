@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { openTarget } from '#conductor/volumes/target-secrets.ts';
-import { findBootVolume, getTarget } from '#conductor/volumes/target-store.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
+import { findBootVolume, getTarget } from '#conductor/nodes/volumes/target-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 

@@ -1,7 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { VolumeConnectorRow, VolumeTargetRow } from '#conductor/db/schema/volume.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
@@ -13,6 +11,7 @@ import {
   volumeTags,
   volumeVersion,
 } from '#conductor/http/volume-operations.ts';
+import type { VolumeConnectorRow, VolumeTargetRow } from '#conductor/kernel/db/schema/volume.ts';
 import { findNode, getNode } from '#conductor/nodes/node-store.ts';
 import {
   changeConnector,
@@ -21,9 +20,9 @@ import {
   createTarget,
   removeConnector,
   removeTarget,
-} from '#conductor/volumes/change-volume.ts';
-import { getConnector, listConnectors } from '#conductor/volumes/connector-store.ts';
-import { getTarget, listTargets } from '#conductor/volumes/target-store.ts';
+} from '#conductor/nodes/volumes/change-volume.ts';
+import { getConnector, listConnectors } from '#conductor/nodes/volumes/connector-store.ts';
+import { getTarget, listTargets } from '#conductor/nodes/volumes/target-store.ts';
 import {
   ConnectorDescription,
   type ConnectorField,
@@ -35,7 +34,8 @@ import {
   targetFields,
   viewConnector,
   viewTarget,
-} from '#conductor/volumes/volume-fields.ts';
+} from '#conductor/nodes/volumes/volume-fields.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const connectors: VolumeResource<VolumeConnectorRow, ConnectorField> = {

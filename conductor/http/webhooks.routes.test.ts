@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { webhooks } from '#conductor/db/schema/webhook.ts';
+import { webhooks } from '#conductor/kernel/db/schema/webhook.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;

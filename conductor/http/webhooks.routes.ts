@@ -1,13 +1,13 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import { checkOutboundUrl, outboundAgent } from '#conductor/auth/outbound-url.ts';
-import type { ConductorContext } from '#conductor/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
-import { JsonPatch, patchDocument } from '#conductor/nodes/json-patch.ts';
-import { mask } from '#conductor/secrets/mask-document.ts';
+import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
+import { checkOutboundUrl, outboundAgent } from '#conductor/kernel/outbound-url.ts';
+import { mask } from '#conductor/kernel/secrets/mask-document.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { sendTestEvent } from '#conductor/webhooks/send.ts';
 import { viewDelivery, viewWebhook, WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Caller } from '#conductor/auth/caller.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Networks } from '#conductor/networks/networks-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,17 +1,17 @@
 import { sql } from 'drizzle-orm';
-import { tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { together } from '#conductor/db/together.ts';
-import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
-import { nodeReader } from '#conductor/nodes/node-store.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { together } from '#conductor/kernel/db/together.ts';
 import {
   legalVerbs,
   nextProvisionState,
   type ProvisionEvent,
   type ProvisionState,
-} from '#conductor/nodes/provision-states.ts';
+} from '#conductor/model/provision-states.ts';
+import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
+import { nodeReader } from '#conductor/nodes/node-store.ts';
+import { tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ApplyEventOptions {

@@ -1,19 +1,19 @@
 import { followNodeChange } from '#conductor/allocations/follow-node-change.ts';
 import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
-import { mayBringCapacity, tellOfCapacity } from '#conductor/allocations/tell-of-capacity.ts';
-import type { Caller } from '#conductor/auth/caller.ts';
-import { requireChassis } from '#conductor/chassis/chassis-store.ts';
-import { refuseUnknownGroup } from '#conductor/conductors/node-conductor.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { refuseUnknownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
+import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import { type JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
+import { requireChassis } from '#conductor/nodes/chassis/chassis-store.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
 import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
-import { sealNode } from '#conductor/secrets/node-secrets.ts';
+import { mayBringCapacity, tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /**
  * `PATCH /v1/nodes/{node}` in one transaction.

@@ -1,8 +1,8 @@
-import type { Caller } from '#conductor/auth/caller.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** What the history says of an operator's change. Names of fields at most: values may be secrets. */
 export interface ChangeNote {

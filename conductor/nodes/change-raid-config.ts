@@ -1,11 +1,11 @@
-import type { Caller } from '#conductor/auth/caller.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { requireInterface } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 /**

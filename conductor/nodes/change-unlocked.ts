@@ -1,10 +1,10 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { together } from '#conductor/db/together.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { together } from '#conductor/kernel/db/together.ts';
 import { type ChangeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { refuseLocked } from '#conductor/nodes/node-lock.ts';
 import { lockNode } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { asc, count } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 
 /** How many nodes each shard has, by name; those without one are together under `null`, at the end. */
 export function countShards(db: Queryable): Promise<{ readonly shard: string | null; readonly count: number }[]> {

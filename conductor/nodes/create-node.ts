@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Caller } from '#conductor/auth/caller.ts';
-import { requireChassis } from '#conductor/chassis/chassis-store.ts';
-import { lookForConductor, refuseUnknownGroup } from '#conductor/conductors/node-conductor.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeInsert, NodeRow } from '#conductor/db/schema/node.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { lookForConductor, refuseUnknownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { NodeInsert, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
+import { requireChassis } from '#conductor/nodes/chassis/chassis-store.ts';
 import { type NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import {
@@ -13,7 +13,7 @@ import {
   keptInterfaces,
 } from '#conductor/nodes/node-interfaces.ts';
 import { insertNode } from '#conductor/nodes/node-store.ts';
-import { sealNode } from '#conductor/secrets/node-secrets.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Nodes start in `enroll` since this microversion; before it they were `available` at once. */

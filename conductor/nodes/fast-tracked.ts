@@ -1,5 +1,5 @@
-import type { ConductorConfig } from '#conductor/config.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { ConductorConfig } from '#conductor/start/config.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

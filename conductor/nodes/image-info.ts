@@ -1,4 +1,4 @@
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { bootModeOf, capabilityOf } from '#conductor/nodes/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';

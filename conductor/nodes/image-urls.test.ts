@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type OutboundRules, parseOutboundAllowList } from '#conductor/auth/outbound-url.ts';
+import { type OutboundRules, parseOutboundAllowList } from '#conductor/kernel/outbound-url.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 
 const rules: OutboundRules = {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { fenced } from '#conductor/background/fence.ts';
-import type { Queryable } from '#conductor/db/open.ts';
+import { fenced } from '#conductor/flows/fence.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type KeptLease, keepLease, moment } from '#conductor/nodes/keep-lease.ts';
 import { silentLog } from '#shared/log.ts';
 

@@ -1,5 +1,5 @@
-import type { ConductorContext } from '#conductor/context.ts';
 import { type Lease, renewLease } from '#conductor/nodes/node-lease.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A moment by two clocks: the monotonic one may stand still while a virtual machine is frozen, the other may be set. */

@@ -1,13 +1,13 @@
 import { and, eq, ilike, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { visibleNodes } from '#conductor/auth/node-ownership.ts';
-import { conductorOfNode } from '#conductor/conductors/node-conductor.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import type { NodeField } from '#conductor/nodes/node-field-names.ts';
+import { conductorOfNode } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { pageOf } from '#conductor/kernel/page-of.ts';
+import type { NodeField } from '#conductor/model/node-field-names.ts';
+import { type ProvisionState, provisionStates } from '#conductor/model/provision-states.ts';
+import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { readShownNodes, type ShownNode } from '#conductor/nodes/node-surroundings.ts';
-import { pageOf } from '#conductor/nodes/page-of.ts';
-import { type ProvisionState, provisionStates } from '#conductor/nodes/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Filters of `GET /v1/nodes` (ironic-api.md §3.5); an absent one does not filter. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { NodeInsert } from '#conductor/db/schema/node.ts';
+import type { NodeInsert } from '#conductor/kernel/db/schema/node.ts';
 import { interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
 
 export const jsonDocument = z.record(z.string(), z.unknown(), { error: 'must be a JSON object' });

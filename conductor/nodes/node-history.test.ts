@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { nodeHistory } from '#conductor/db/schema/node.ts';
+import { nodeHistory } from '#conductor/kernel/db/schema/node.ts';
 import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { desc, eq, type SQL, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { nodeHistory } from '#conductor/db/schema/node.ts';
-import { outboxInsert } from '#conductor/webhooks/outbox.ts';
-import type { WebhookEvent } from '#conductor/webhooks/webhook-events.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { nodeHistory } from '#conductor/kernel/db/schema/node.ts';
+import { outboxInsert } from '#conductor/kernel/outbox.ts';
+import type { WebhookEvent } from '#conductor/kernel/webhook-events.ts';
 
 export interface HistoryEntry {
   readonly nodeUuid: string;

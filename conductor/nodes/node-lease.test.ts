@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Queryable } from '#conductor/db/open.ts';
-import { nodeLeases } from '#conductor/db/schema/node.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { nodeLeases } from '#conductor/kernel/db/schema/node.ts';
 import {
   claimLease,
   holdLease,

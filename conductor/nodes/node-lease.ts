@@ -1,7 +1,7 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import { nodeLeases, nodes } from '#conductor/db/schema/node.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The right to act on one node for a while (`reservation` in the API). Times are the database's, never the host's. */

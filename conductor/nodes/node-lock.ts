@@ -1,7 +1,7 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
 import { claimLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In Ironic's words, which clients match on; they try again by themselves. */

@@ -1,10 +1,10 @@
 import { eq, type SQL, sql } from 'drizzle-orm';
-import { isAmong } from '#conductor/db/is-among.ts';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/db/schema/node.ts';
-import { tableReader } from '#conductor/db/table-reader.ts';
-import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { tableReader } from '#conductor/kernel/db/table-reader.ts';
+import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import type { NodeField } from '#conductor/nodes/node-field-names.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeField } from '#conductor/model/node-field-names.ts';
 import { isNode, nodeReader } from '#conductor/nodes/node-store.ts';
 import type { NodeSurroundings } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,10 +1,10 @@
-import type { AgentSessionRow } from '#conductor/db/schema/agent-session.ts';
-import type { FlowStepRow } from '#conductor/db/schema/flow.ts';
-import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { type NodeField, nodeFieldVersions } from '#conductor/nodes/node-field-names.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
+import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
-import { mask, maskDocument } from '#conductor/secrets/mask-document.ts';
 
 /** What the API shows of a node beside its row (`node-surroundings.ts` reads it). */
 export interface NodeSurroundings {

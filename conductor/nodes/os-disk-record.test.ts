@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { afterAll, expect, test } from 'vitest';
-import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
 import { availableNode } from '#test/support/available-node.ts';

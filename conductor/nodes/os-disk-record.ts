@@ -1,7 +1,7 @@
 import { and, desc, eq, or, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
 
 /** What the last deploy has recorded; `null` = nothing that can be relied on: it may be a data disk of the one after. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import { toKnownDisk } from '#conductor/model/known-disk.ts';
 import { osDiskByHints, osDiskOf, writtenDevice } from '#conductor/nodes/os-disk.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 

@@ -1,4 +1,4 @@
-import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
+import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';

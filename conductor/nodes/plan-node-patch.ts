@@ -1,5 +1,7 @@
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/nodes/json-patch.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
+import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import {
   checkInterface,
@@ -9,9 +11,7 @@ import {
   nodeInterfaces,
 } from '#conductor/nodes/node-interfaces.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 import { refuseMovedLogin } from '#conductor/nodes/refuse-moved-login.ts';
-import { keepMasked } from '#conductor/secrets/mask-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** States in which a node may be described anew although it has not arrived (ironic-api.md §3.3). */

@@ -1,5 +1,5 @@
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { Log } from '#shared/log.ts';
 
 export type FirmwareBootColumns = Partial<Pick<NodeRow, 'bootMode' | 'secureBoot'>>;

@@ -1,5 +1,5 @@
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic's states in which a port's connection may change, and those of no instance besides. */

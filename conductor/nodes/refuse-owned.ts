@@ -1,4 +1,4 @@
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

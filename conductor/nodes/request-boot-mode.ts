@@ -1,12 +1,12 @@
-import type { Caller } from '#conductor/auth/caller.ts';
-import { refuseUnattended } from '#conductor/conductors/node-conductor.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import type { BootMode } from '#conductor/drivers/interfaces.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type BootTarget = { readonly bootMode: BootMode } | { readonly secureBoot: boolean };

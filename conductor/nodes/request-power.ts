@@ -1,11 +1,11 @@
-import type { Caller } from '#conductor/auth/caller.ts';
-import { refuseUnattended } from '#conductor/conductors/node-conductor.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PowerTarget } from '#conductor/model/power-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import type { PowerTarget } from '#conductor/nodes/power-states.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface PowerRequest {

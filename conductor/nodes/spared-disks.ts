@@ -1,6 +1,6 @@
-import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { isNoDisk, type KnownDisk } from '#conductor/inspection/known-disk.ts';
+import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { isNoDisk, type KnownDisk } from '#conductor/model/known-disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { isVirtualMedium } from '#shared/disks/virtual-media.ts';

@@ -1,4 +1,4 @@
-import { matchDisks } from '#conductor/inspection/match-disks.ts';
+import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { type InventoriedDisk, nameDisk, refuseUnmet } from '#conductor/receipts/inventoried-disks.ts';
 import type { LeftDisk, WipedDisk, WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 import { receiptKind, receiptVersion } from '#conductor/receipts/receipt-fields.ts';

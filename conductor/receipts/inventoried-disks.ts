@@ -1,7 +1,7 @@
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import { marksOf } from '#conductor/inspection/inventory-store.ts';
-import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
-import { type DiskMarks, matchDisks } from '#conductor/inspection/match-disks.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { KnownDisk } from '#conductor/model/known-disk.ts';
+import { marksOf } from '#conductor/nodes/inspection/inventory-store.ts';
+import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,10 +1,10 @@
 import { and, desc, eq, inArray, lt } from 'drizzle-orm';
 import { z } from 'zod';
-import type { Queryable } from '#conductor/db/open.ts';
-import { type FlowRow, flows } from '#conductor/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import { type PortRow, switchPorts } from '#conductor/db/schema/port.ts';
-import { findInventory, latestInventory } from '#conductor/inspection/inventory-store.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type FlowRow, flows } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type PortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import { findInventory, latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { type InventoriedDisk, inventoriedDisks } from '#conductor/receipts/inventoried-disks.ts';
 import type { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 

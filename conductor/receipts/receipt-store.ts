@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, lt, or } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { type ReceiptInsert, type ReceiptRow, receipts } from '#conductor/db/schema/receipt.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type ReceiptInsert, type ReceiptRow, receipts } from '#conductor/kernel/db/schema/receipt.ts';
 import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

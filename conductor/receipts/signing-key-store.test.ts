@@ -1,11 +1,11 @@
 import { createPublicKey, randomBytes, sign, verify } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { receiptKeys } from '#conductor/db/schema/receipt.ts';
+import { receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
+import { createSecrets } from '#conductor/kernel/secrets/secrets.ts';
 import { fingerprintOf } from '#conductor/receipts/key-text.ts';
 import { ensureSigningKey, listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
-import { sealStoredSecrets } from '#conductor/secrets/seal-stored.ts';
-import { createSecrets } from '#conductor/secrets/secrets.ts';
+import { sealStoredSecrets } from '#conductor/start/seal-stored.ts';
 import { silentLog } from '#shared/log.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets as secrets } from '#test/support/test-secrets.ts';

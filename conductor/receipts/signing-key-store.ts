@@ -1,10 +1,10 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { asc, isNull, sql } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { type ReceiptKeyRow, receiptKeys } from '#conductor/db/schema/receipt.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { type ReceiptKeyRow, receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { fingerprintOf } from '#conductor/receipts/key-text.ts';
-import type { Secrets } from '#conductor/secrets/secrets.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** All that may be shown of one. */

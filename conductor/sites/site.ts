@@ -1,5 +1,5 @@
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import type { PhaseTimeouts, Strategy } from '#conductor/sites/strategy/site-run.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { PhaseTimeouts, Strategy } from '#conductor/model/site-run.ts';
 
 /** A site as the documents of one revision describe it, checked and with profiles resolved. Plain values. */
 export interface Site {

@@ -1,7 +1,7 @@
 import { and, eq, inArray, lte, or, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
-import type { Queryable } from '#conductor/db/open.ts';
-import { type WebhookDeliveryRow, webhookDeliveries } from '#conductor/db/schema/webhook.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type WebhookDeliveryRow, webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 
 /** A conductor that has not said within it what became of a delivery is taken for dead. */
 const claimSeconds = 60;

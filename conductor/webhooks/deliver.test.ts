@@ -1,12 +1,12 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { allocations } from '#conductor/db/schema/allocation.ts';
-import { webhookDeliveries, webhooks } from '#conductor/db/schema/webhook.ts';
+import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { webhookDeliveries, webhooks } from '#conductor/kernel/db/schema/webhook.ts';
+import { tellWebhooks, tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { addHistory, listHistory } from '#conductor/nodes/node-history.ts';
 import { claimDeliveries, pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
 import { backOffSeconds, startWebhookDeliverer, type WebhookDeliverer } from '#conductor/webhooks/deliver.ts';
-import { tellWebhooks, tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;

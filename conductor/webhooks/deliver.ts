@@ -1,9 +1,9 @@
-import { outboundAgent } from '#conductor/auth/outbound-url.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { WebhookDeliveryRow, WebhookRow } from '#conductor/db/schema/webhook.ts';
-import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
+import type { WebhookDeliveryRow, WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
+import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
+import { outboundAgent } from '#conductor/kernel/outbound-url.ts';
+import { webhookChannel } from '#conductor/kernel/outbox.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { claimDeliveries, listDueWebhooks, recordDelivery } from '#conductor/webhooks/claim-deliveries.ts';
-import { webhookChannel } from '#conductor/webhooks/outbox.ts';
 import { type SendContext, sendEvent } from '#conductor/webhooks/send.ts';
 import { getWebhook } from '#conductor/webhooks/webhook-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Agent, request } from 'undici';
-import { checkOutboundUrl, type OutboundRules } from '#conductor/auth/outbound-url.ts';
-import type { WebhookRow } from '#conductor/db/schema/webhook.ts';
-import type { Secrets } from '#conductor/secrets/secrets.ts';
+import type { WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
+import { checkOutboundUrl, type OutboundRules } from '#conductor/kernel/outbound-url.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { DeliveryOutcome } from '#conductor/webhooks/claim-deliveries.ts';
 import { webhookHeaders } from '#conductor/webhooks/sign.ts';
 import { secretPlace } from '#conductor/webhooks/webhook-store.ts';

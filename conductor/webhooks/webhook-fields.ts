@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { WebhookDeliveryRow, WebhookRow } from '#conductor/db/schema/webhook.ts';
+import type { WebhookDeliveryRow, WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
+import { mask } from '#conductor/kernel/secrets/mask-document.ts';
+import { webhookEventFilters } from '#conductor/kernel/webhook-events.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
-import { mask } from '#conductor/secrets/mask-document.ts';
 import { webhookSecretFault } from '#conductor/webhooks/sign.ts';
-import { webhookEventFilters } from '#conductor/webhooks/webhook-events.ts';
 
 /** What an operator writes of a webhook. */
 export const WebhookDescription = z.strictObject({

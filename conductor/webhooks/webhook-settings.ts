@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isLoopbackHost } from '#conductor/auth/address-ranges.ts';
-import { type OutboundRules, parseOutboundAllowList } from '#conductor/auth/outbound-url.ts';
+import { isLoopbackHost } from '#conductor/kernel/address-ranges.ts';
+import { type OutboundRules, parseOutboundAllowList } from '#conductor/kernel/outbound-url.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /** Settings of webhooks; part of the conductor's environment (`environment.ts`). */

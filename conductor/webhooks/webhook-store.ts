@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { and, desc, eq, lt, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import {
   type DeliveryState,
   type WebhookDeliveryRow,
   type WebhookRow,
   webhookDeliveries,
   webhooks,
-} from '#conductor/db/schema/webhook.ts';
-import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
+} from '#conductor/kernel/db/schema/webhook.ts';
+import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
+import { mask } from '#conductor/kernel/secrets/mask-document.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import { mask } from '#conductor/secrets/mask-document.ts';
-import type { Secrets } from '#conductor/secrets/secrets.ts';
 import { newWebhookSecret } from '#conductor/webhooks/sign.ts';
 import type { WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';

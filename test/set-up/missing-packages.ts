@@ -1,4 +1,4 @@
-import { conductorPackages } from '#conductor/host-packages.ts';
+import { conductorPackages } from '#conductor/start/host-packages.ts';
 import { imageBuildPackages } from '#image-build/host-packages.ts';
 import { run } from '#shared/process/run.ts';
 import { labPackages } from '#test/set-up/packages.ts';

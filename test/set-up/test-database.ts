@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { openDatabase } from '#conductor/db/open.ts';
+import { openDatabase } from '#conductor/kernel/db/open.ts';
 import { silentLog } from '#shared/log.ts';
 import { askPostgresql, startPostgresql } from '#test/support/postgresql.ts';
 import { templateName, urlOf } from '#test/support/test-database.ts';

@@ -1,6 +1,6 @@
-import { anybody } from '#conductor/auth/caller.ts';
-import type { SiteActionRow } from '#conductor/db/schema/site-action.ts';
-import { listActionSteps } from '#conductor/sites/actions/action-store.ts';
+import { listActionSteps } from '#conductor/flows/actions/action-store.ts';
+import { anybody } from '#conductor/kernel/caller.ts';
+import type { SiteActionRow } from '#conductor/kernel/db/schema/site-action.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
 import { loadRun } from '#conductor/sites/actions/run-store.ts';

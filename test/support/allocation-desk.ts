@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm';
 import { expect } from 'vitest';
-import { nodes } from '#conductor/db/schema/node.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
 import type { ApiAnswer, TestApi } from '#test/support/test-api.ts';
 
 type Json = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
+import { type NodeInsert, nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { ApiAnswer, TestApi } from '#test/support/test-api.ts';
 
 /** Node `n1`, of fake hardware that an agent would deploy, and what its provision state is asked for. */

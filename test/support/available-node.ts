@@ -1,5 +1,5 @@
-import type { Queryable } from '#conductor/db/open.ts';
-import { type NodeInsert, nodes } from '#conductor/db/schema/node.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type NodeInsert, nodes } from '#conductor/kernel/db/schema/node.ts';
 
 /** The row of a node of class `big` that nothing stands against. */
 export function availableNode(name: string, more: Partial<NodeInsert> = {}) {

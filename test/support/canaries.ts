@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { expect } from 'vitest';
-import type { Queryable } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 
 /** Words to be given where secrets are, and to be found nowhere. */
 export interface Canaries {

@@ -1,6 +1,6 @@
-import { startGateway } from '#conductor/teardown/etcd/testing/gateway.ts';
-import { applyDaemonSet } from '#conductor/teardown/kubernetes/apply-daemon-set.ts';
-import { openCluster } from '#conductor/teardown/kubernetes/open-cluster.ts';
+import { startGateway } from '#conductor/cluster/etcd/testing/gateway.ts';
+import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import type { Draft } from '#test/simulators/kubernetes/resource.ts';
 import { newNode } from '#test/simulators/kubernetes/scene.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';

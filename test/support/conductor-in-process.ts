@@ -1,8 +1,8 @@
-import { readConfig } from '#conductor/config.ts';
-import type { Checkpoint, ConductorContext } from '#conductor/context.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
-import { openContext } from '#conductor/open-context.ts';
+import { readConfig } from '#conductor/start/config.ts';
+import type { Checkpoint, ConductorContext } from '#conductor/start/context.ts';
+import { openContext } from '#conductor/start/open-context.ts';
 import { systemClock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';

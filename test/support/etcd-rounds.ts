@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
+import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
+import type { EtcdContext } from '#conductor/cluster/etcd/open-cluster.ts';
+import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
+import type { Round } from '#conductor/cluster/round.ts';
 import type { EtcdCluster, Site, SiteNode } from '#conductor/sites/site.ts';
-import { etcdStableRound } from '#conductor/teardown/etcd/etcd-stable-round.ts';
-import type { EtcdContext } from '#conductor/teardown/etcd/open-cluster.ts';
-import { removeEtcdRound } from '#conductor/teardown/etcd/remove-etcd-round.ts';
-import type { Round } from '#conductor/teardown/round.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';

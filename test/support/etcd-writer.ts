@@ -1,5 +1,5 @@
-import { AnyAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
-import { faultOf } from '#conductor/teardown/etcd/etcd-fault.ts';
+import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import { faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import type { EtcdTestCluster } from '#test/support/etcd.ts';
 

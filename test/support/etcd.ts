@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AnyAnswer, MemberListAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import { createEtcdClient, type EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
+import { readEtcdTls } from '#conductor/cluster/etcd/etcd-tls.ts';
+import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import type { EtcdCluster } from '#conductor/sites/site.ts';
-import { AnyAnswer, MemberListAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
-import { createEtcdClient, type EtcdClient } from '#conductor/teardown/etcd/etcd-client.ts';
-import { readEtcdTls } from '#conductor/teardown/etcd/etcd-tls.ts';
-import { lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
 import { run } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type EtcdCertificates, makeEtcdCertificates } from '#test/support/etcd-certificates.ts';

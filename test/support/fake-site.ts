@@ -1,12 +1,12 @@
 import { eq } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import { flows } from '#conductor/db/schema/flow.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodePhase } from '#conductor/model/site-run.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
-import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';

@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import {
   decommissionTimeouts,
   requestDecommission,
   requestLeaveCluster,
-} from '#conductor/teardown/request-decommission.ts';
+} from '#conductor/sites/nodes/request-decommission.ts';
+import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { addedLabel, type ClustersOfNode } from '#test/support/clusters-of-node.ts';
 import type { Beginning, FlowStage } from '#test/support/flow-stage.ts';
 import { off } from '#test/support/step-node.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 
 /** Forgets all documents of the site; the next revision is 1 again. */
 export async function forgetRevisions(db: Queryable): Promise<void> {

@@ -1,5 +1,5 @@
-import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
-import { openCluster } from '#conductor/teardown/kubernetes/open-cluster.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import type { KubernetesSimulatorOptions } from '#test/simulators/kubernetes/simulator.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 

@@ -3,5 +3,5 @@ import { join } from 'node:path';
 const conductor = join(import.meta.dirname, '../../conductor');
 
 /** What users start, as they start it: bundles, which are made again by themselves when a source has changed. */
-export const conductorProgram = join(conductor, 'start');
+export const conductorProgram = join(conductor, 'start/conductor');
 export const batonProgram = join(conductor, 'cli/baton');

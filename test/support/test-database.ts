@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
-import { type Database, openDatabase } from '#conductor/db/open.ts';
+import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { silentLog } from '#shared/log.ts';
 import { askPostgresql } from '#test/support/postgresql.ts';
 

@@ -1,4 +1,4 @@
-import { createSecrets, type Secrets } from '#conductor/secrets/secrets.ts';
+import { createSecrets, type Secrets } from '#conductor/kernel/secrets/secrets.ts';
 
 const key = Buffer.alloc(32, 7);
 

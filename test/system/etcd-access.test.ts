@@ -2,11 +2,11 @@ import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
+import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
+import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import type { EtcdCluster } from '#conductor/sites/site.ts';
-import { AnyAnswer } from '#conductor/teardown/etcd/etcd-answers.ts';
-import { readEtcdHealth } from '#conductor/teardown/etcd/etcd-health.ts';
-import { lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
-import { removeEtcdRound } from '#conductor/teardown/etcd/remove-etcd-round.ts';
 import { endedRound } from '#test/support/ended-round.ts';
 import { makeEtcdCertificates } from '#test/support/etcd-certificates.ts';
 import {

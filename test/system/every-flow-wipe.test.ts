@@ -1,8 +1,8 @@
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import { pgTable, text } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Queryable } from '#conductor/db/open.ts';
-import { flows } from '#conductor/db/schema/flow.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type FlowStage, openFlowStage, struckBy } from '#test/support/flow-stage.ts';
 import { bmcCredential, type SimulatedSite, startSimulatedSite } from '#test/support/simulated-site.ts';

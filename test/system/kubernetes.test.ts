@@ -144,7 +144,7 @@ describe.each(['v1', 'v1beta1'] as const)('kubectl, evictions of %s', (eviction)
 
 test('kubectl applies the manifest that stops kubelets', async () => {
   const { small, kubectl } = await newCluster();
-  const file = join(import.meta.dirname, '../../conductor/teardown/kubernetes/kubelet-shutdown.yaml');
+  const file = join(import.meta.dirname, '../../conductor/cluster/kubernetes/kubelet-shutdown.yaml');
   await kubectl.call(['create', '--validate=false', '-f', file]);
   expect(small.podsOn('n1')).toEqual([]);
   await kubectl.call(['label', 'node', 'n1', 'promenade-decomission=enabled']);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listenForLldp } from '#agent/network/listen-lldp.ts';
-import { parseLldp } from '#conductor/inspection/parse-lldp.ts';
+import { parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { type Run, type RunningProcess, run, start } from '#shared/process/run.ts';

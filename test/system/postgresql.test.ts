@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
-import { openDatabase } from '#conductor/db/open.ts';
+import { openDatabase } from '#conductor/kernel/db/open.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';

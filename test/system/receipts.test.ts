@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agentVersion } from '#agent/version.ts';
-import { openDatabase } from '#conductor/db/open.ts';
+import { openDatabase } from '#conductor/kernel/db/open.ts';
 import { ensureSigningKey, listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';

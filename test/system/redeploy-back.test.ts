@@ -1,6 +1,6 @@
 import { and, asc, eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { flows } from '#conductor/db/schema/flow.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type ClustersOfNode, startClustersOfNode } from '#test/support/clusters-of-node.ts';

@@ -1,13 +1,13 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { flows } from '#conductor/db/schema/flow.ts';
-import { siteNodes } from '#conductor/db/schema/site.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
+import type { NodePhase } from '#conductor/model/site-run.ts';
 import { putCredential } from '#conductor/sites/credentials/credential-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil as waitUntilWithin } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';

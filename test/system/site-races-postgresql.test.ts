@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { ConductorContext } from '#conductor/context.ts';
-import { type Database, openDatabase } from '#conductor/db/open.ts';
-import { claimAction } from '#conductor/sites/actions/action-lease.ts';
+import { claimAction } from '#conductor/flows/actions/action-lease.ts';
+import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import {
   actionBecomes,
@@ -15,6 +14,7 @@ import {
 import { createWorld, makeSite } from '#conductor/sites/actions/testing/site-world.ts';
 import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';

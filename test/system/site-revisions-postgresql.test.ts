@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Database, openDatabase } from '#conductor/db/open.ts';
+import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { noNetworks } from '#conductor/networks/networks-file.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';

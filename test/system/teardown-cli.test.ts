@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startGateway } from '#conductor/teardown/etcd/testing/gateway.ts';
+import { startGateway } from '#conductor/cluster/etcd/testing/gateway.ts';
 import { silentLog } from '#shared/log.ts';
 import { run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';

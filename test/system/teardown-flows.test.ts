@@ -1,15 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { readReport } from '#conductor/cluster/deeds.ts';
 import { findOpenFlow, listSteps } from '#conductor/flows/flow-store.ts';
-import { findInventory, recordInspected } from '#conductor/inspection/inventory-store.ts';
+import { findInventory, recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
-import { readReport } from '#conductor/teardown/deeds.ts';
 import {
   type DecommissionTimeouts,
   decommissionTimeouts,
   requestDecommission,
-} from '#conductor/teardown/request-decommission.ts';
+} from '#conductor/sites/nodes/request-decommission.ts';
+import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { newBudget } from '#test/simulators/kubernetes/scene.ts';

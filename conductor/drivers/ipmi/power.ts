@@ -3,7 +3,7 @@ import type { PowerInterface } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
 import { type IpmitoolContext, ipmitool, parsePowerStatus } from '#conductor/drivers/ipmi/ipmitool.ts';
 import { reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
-import { type PowerState, powerTargets } from '#conductor/nodes/power-states.ts';
+import { type PowerState, powerTargets } from '#conductor/model/power-states.ts';
 
 const readTimeoutMs = 60_000;
 const hardTimeoutMs = 120_000;

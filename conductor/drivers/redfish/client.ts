@@ -1,9 +1,9 @@
-import type { OutboundRules } from '#conductor/auth/outbound-url.ts';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { statusError } from '#conductor/drivers/redfish/errors.ts';
 import { createCredentials } from '#conductor/drivers/redfish/sessions.ts';
 import { createTransport, type RedfishAnswer, type TransportRequest } from '#conductor/drivers/redfish/transport.ts';
+import type { OutboundRules } from '#conductor/kernel/outbound-url.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';

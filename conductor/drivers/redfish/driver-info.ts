@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readAuthorities, systemAuthorities } from '#conductor/drivers/redfish/read-authorities.ts';
+import { readAuthorities, systemAuthorities } from '#conductor/kernel/read-authorities.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */

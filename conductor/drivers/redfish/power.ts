@@ -6,7 +6,7 @@ import { type Resource, readResource } from '#conductor/drivers/redfish/resource
 import { ActionInfo, type ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import { type PowerState, powerTargets } from '#conductor/nodes/power-states.ts';
+import { type PowerState, powerTargets } from '#conductor/model/power-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Reset types in order of preference; a BMC has at least one of each row, hopefully. */

@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
-import { type OutboundRules, outboundAgent } from '#conductor/auth/outbound-url.ts';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
+import { type OutboundRules, outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';

@@ -1,4 +1,4 @@
-import { cacheBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
+import { cacheBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
 import { ramdiskRuns } from '#conductor/flows/conductor-steps/fast-track.ts';
 import { planWithAgent } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';

@@ -1,6 +1,6 @@
 import { askForSteps, sameVersions } from '#conductor/agents/ask-for-steps.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

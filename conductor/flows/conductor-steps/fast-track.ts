@@ -1,8 +1,8 @@
 import { inArray } from 'drizzle-orm';
-import { switchPorts } from '#conductor/db/schema/port.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
+import { switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
 import type { CommandResult } from '#shared/wire/command.ts';
 

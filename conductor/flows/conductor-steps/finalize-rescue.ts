@@ -1,5 +1,5 @@
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
-import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 export const finalizeRescue: ConductorStep = {

@@ -1,13 +1,13 @@
 import { saveAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
 import { askForSteps } from '#conductor/agents/ask-for-steps.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
-import { isEnded, type StepKind } from '#conductor/flows/flow-states.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
-import { type PlannedStep, stepKey } from '#conductor/flows/planned-step.ts';
 import { readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
-import { refreshInventory } from '#conductor/inspection/inventory-store.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { isEnded, type StepKind } from '#conductor/model/flow-states.ts';
+import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
+import { refreshInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /** Asks the agent for its steps and plans the rest of the flow anew. */

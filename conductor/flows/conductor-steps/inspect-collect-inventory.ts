@@ -1,8 +1,8 @@
-import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { applyInspection } from '#conductor/inspection/apply-inspection.ts';
-import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
-import { findInventory } from '#conductor/inspection/inventory-store.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
+import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 async function run(context: StepContext): Promise<ConductorStepOutcome> {

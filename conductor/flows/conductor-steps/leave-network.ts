@@ -2,7 +2,7 @@ import { staysInRamdisk } from '#conductor/flows/conductor-steps/fast-track.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
 import type { ConnectRequest } from '#conductor/networks/connect-node.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { recordSwitchPort } from '#conductor/nodes/port-store.ts';
+import { recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
 
 /** Puts the node's switch ports somewhere and records where they were read back; answers the network's name. */
 export async function connectNode(

@@ -1,8 +1,8 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { connectNode } from '#conductor/flows/conductor-steps/leave-network.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';

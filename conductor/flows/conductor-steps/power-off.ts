@@ -1,9 +1,9 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
-import { together } from '#conductor/db/together.ts';
 import type { ConductorStep, StepContext, WriteFacts } from '#conductor/flows/step-context.ts';
+import { together } from '#conductor/kernel/db/together.ts';
+import type { PowerTarget } from '#conductor/model/power-states.ts';
+import { powerStateAfter } from '#conductor/model/power-states.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import type { PowerTarget } from '#conductor/nodes/power-states.ts';
-import { powerStateAfter } from '#conductor/nodes/power-states.ts';
 
 /** Sets power through the BMC and records it. Whatever ends a boot ends its agent session too. */
 export async function setPower(context: StepContext, target: PowerTarget): Promise<void> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/image-info.ts';
 import { AppError } from '#shared/errors/app-error.ts';

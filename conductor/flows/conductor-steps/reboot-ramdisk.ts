@@ -1,9 +1,9 @@
-import type { FlowStepRow } from '#conductor/db/schema/flow.ts';
 import { checkSameRamdisk } from '#conductor/flows/conductor-steps/check-same-ramdisk.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 
 const comesBack = 'the ramdisk to come back after the reboot';
 

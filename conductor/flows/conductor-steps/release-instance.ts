@@ -1,8 +1,8 @@
 import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
-import { together } from '#conductor/db/together.ts';
 import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts';
+import { together } from '#conductor/kernel/db/together.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
-import { deleteVifs } from '#conductor/nodes/vif-store.ts';
+import { deleteVifs } from '#conductor/nodes/vifs/vif-store.ts';
 
 export const releaseInstance: ConductorStep = {
   interface: 'deploy',

@@ -2,7 +2,7 @@ import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { awaitRamdisk, rebootIntoRamdisk } from '#conductor/flows/conductor-steps/reboot-ramdisk.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
-import type { PowerTarget } from '#conductor/nodes/power-states.ts';
+import type { PowerTarget } from '#conductor/model/power-states.ts';
 
 /** Steps that an operator may list between others: where the flow has a ramdisk, power comes back with it. */
 async function hasRamdisk(context: StepContext): Promise<boolean> {

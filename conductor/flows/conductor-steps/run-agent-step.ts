@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import {
   type ConductorStep,
   type ConductorStepOutcome,
   type StepContext,
   stepArgs,
 } from '#conductor/flows/step-context.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 import type { CommandRequest, CommandResult } from '#shared/wire/command.ts';
 import type { StepRequest } from '#shared/wire/step.ts';

@@ -1,5 +1,5 @@
+import { signWipe } from '#conductor/flows/sign-wipe.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
-import { signWipe } from '#conductor/receipts/sign-wipe.ts';
 
 export const signReceipt: ConductorStep = {
   interface: 'deploy',

@@ -1,7 +1,7 @@
-import { replaceBiosSettings } from '#conductor/bios/bios-store.ts';
-import { readBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
-import { together } from '#conductor/db/together.ts';
+import { replaceBiosSettings } from '#conductor/flows/bios/bios-store.ts';
+import { readBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import { together } from '#conductor/kernel/db/together.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';

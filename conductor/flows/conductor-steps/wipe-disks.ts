@@ -1,13 +1,13 @@
 import { z } from 'zod';
+import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
 import { askForSteps } from '#conductor/agents/ask-for-steps.ts';
 import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { askForInventory } from '#conductor/inspection/ask-for-inventory.ts';
-import { latestInventory } from '#conductor/inspection/inventory-store.ts';
-import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
-import { matchDisks } from '#conductor/inspection/match-disks.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { toKnownDisk } from '#conductor/model/known-disk.ts';
+import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
+import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Transaction } from '#conductor/db/open.ts';
 import { writeImage } from '#conductor/flows/conductor-steps/write-image.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { CommandResult } from '#shared/wire/command.ts';

@@ -1,9 +1,14 @@
 import { z } from 'zod';
-import { listBiosSettings, settingOfRow } from '#conductor/bios/bios-store.ts';
-import { cacheBiosSettings, rememberBiosSettings } from '#conductor/bios/cache-bios-settings.ts';
-import { describeWishes, errorWithoutSecrets, isUnreadable, withoutSecrets } from '#conductor/bios/describe-wishes.ts';
-import { rememberInBandSettings } from '#conductor/bios/remember-in-band-settings.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
+import { listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
+import { cacheBiosSettings, rememberBiosSettings } from '#conductor/flows/bios/cache-bios-settings.ts';
+import {
+  describeWishes,
+  errorWithoutSecrets,
+  isUnreadable,
+  withoutSecrets,
+} from '#conductor/flows/bios/describe-wishes.ts';
+import { rememberInBandSettings } from '#conductor/flows/bios/remember-in-band-settings.ts';
 import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
 import { awaitRamdisk, rebootIntoRamdisk } from '#conductor/flows/conductor-steps/reboot-ramdisk.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
-import type { StepKind } from '#conductor/flows/flow-states.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import type { StepKind } from '#conductor/model/flow-states.ts';
 import type { StepInterface } from '#shared/wire/step.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
 /** Of the flows that move their node: the state in which it is meanwhile. */
 export const workingStates: Readonly<Partial<Record<FlowKindName, ProvisionState>>> = {

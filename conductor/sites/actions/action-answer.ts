@@ -1,6 +1,6 @@
-import type { ActionName } from '#conductor/db/schema/site-action.ts';
+import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
+import type { GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
 import type { StepState, ValidationAnswer } from '#conductor/sites/actions/shipyard-keys.ts';
-import type { GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/sites/strategy/site-run.ts';
 
 /**
  * `GET /api/v1.0/actions/{action}`: Shipyard's fields, and ours; `shipyard-keys.ts` has what only its client reads. Times are

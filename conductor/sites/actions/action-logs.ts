@@ -1,10 +1,10 @@
 import { asc, eq } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import { flowEvents, flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import type { SiteActionStepRow } from '#conductor/db/schema/site-action.ts';
-import { pluginTaskTitle } from '#conductor/flows/planned-step.ts';
+import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
+import { pluginTaskTitle } from '#conductor/model/planned-step.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Of 10,000 nodes' events the first ones: the rest stands in each node's own history. */
 const maximumEvents = 50_000;

@@ -1,21 +1,21 @@
-import { type Bell, createBell } from '#conductor/background/bell.ts';
-import { fence } from '#conductor/background/fence.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import { countDatabaseFault } from '#conductor/metrics/database-fault.ts';
-import { keepRenewed, moment } from '#conductor/nodes/keep-lease.ts';
 import {
   type ClaimedAction,
   claimAction,
   releaseAction,
   releaseStaleActions,
   renewAction,
-} from '#conductor/sites/actions/action-lease.ts';
-import { siteActionChannel, tellRunners } from '#conductor/sites/actions/action-store.ts';
+} from '#conductor/flows/actions/action-lease.ts';
+import { siteActionChannel, tellRunners } from '#conductor/flows/actions/action-store.ts';
+import { fence } from '#conductor/flows/fence.ts';
+import { type Bell, createBell } from '#conductor/kernel/bell.ts';
+import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
+import { keepRenewed, moment } from '#conductor/nodes/keep-lease.ts';
 import { type ActionWork, record, siteReader } from '#conductor/sites/actions/action-work.ts';
 import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { runAction } from '#conductor/sites/actions/run-action.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 

@@ -1,4 +1,4 @@
-import type { ActionName } from '#conductor/db/schema/site-action.ts';
+import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
 import {
   type ActionParameters,
   type ParameterName,

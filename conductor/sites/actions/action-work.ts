@@ -1,13 +1,13 @@
 import { eq, sql } from 'drizzle-orm';
-import type { Bell } from '#conductor/background/bell.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
-import { type ActionLease, type ActionWish, holdAction, readWish } from '#conductor/sites/actions/action-lease.ts';
-import { readPausedMs } from '#conductor/sites/actions/action-store.ts';
+import { type ActionLease, type ActionWish, holdAction, readWish } from '#conductor/flows/actions/action-lease.ts';
+import { readPausedMs } from '#conductor/flows/actions/action-store.ts';
+import type { Bell } from '#conductor/kernel/bell.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import type { Site } from '#conductor/sites/site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 
 /** A claimed action under way, as its steps see it. */

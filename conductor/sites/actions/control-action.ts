@@ -1,9 +1,9 @@
 import { eq } from 'drizzle-orm';
-import type { Caller } from '#conductor/auth/caller.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
-import { addCommand, tellRunners } from '#conductor/sites/actions/action-store.ts';
+import { addCommand, tellRunners } from '#conductor/flows/actions/action-store.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const controlVerbs = ['pause', 'unpause', 'stop'] as const;

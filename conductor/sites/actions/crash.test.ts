@@ -1,7 +1,7 @@
 import { like } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { siteRevisionTags } from '#conductor/db/schema/site.ts';
-import { claimAction, releaseAction } from '#conductor/sites/actions/action-lease.ts';
+import { claimAction, releaseAction } from '#conductor/flows/actions/action-lease.ts';
+import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { record } from '#conductor/sites/actions/action-work.ts';
 import { addNotes, listNotes } from '#conductor/sites/actions/note-store.ts';
 import { loadRun } from '#conductor/sites/actions/run-store.ts';

@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import type { Caller } from '#conductor/auth/caller.ts';
-import { isOlderThan } from '#conductor/conductors/work-known.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
+import { findOpenAction, tellRunners } from '#conductor/flows/actions/action-store.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import {
   type ActionName,
   type SiteActionRow,
   siteActionCommands,
   siteActionSteps,
   siteActions,
-} from '#conductor/db/schema/site-action.ts';
-import { refusingDuplicates } from '#conductor/db/violated-constraint.ts';
+} from '#conductor/kernel/db/schema/site-action.ts';
+import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SiteRun } from '#conductor/model/site-run.ts';
 import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
-import { findOpenAction, tellRunners } from '#conductor/sites/actions/action-store.ts';
 import { actionTable, readActionName, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
@@ -27,9 +28,8 @@ import { intermediateCommits } from '#conductor/sites/revisions/intermediate-com
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { listTaggedRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ActionRequest {

@@ -1,9 +1,9 @@
 import { desc, eq, sql } from 'drizzle-orm';
-import type { Transaction } from '#conductor/db/open.ts';
-import { flows } from '#conductor/db/schema/flow.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
-import { listActionSteps, recordStep } from '#conductor/sites/actions/action-store.ts';
+import { listActionSteps, recordStep } from '#conductor/flows/actions/action-store.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { type ActionWork, record } from '#conductor/sites/actions/action-work.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';

@@ -1,5 +1,5 @@
-import { readWish } from '#conductor/sites/actions/action-lease.ts';
-import { listActionSteps, recordStep } from '#conductor/sites/actions/action-store.ts';
+import { readWish } from '#conductor/flows/actions/action-lease.ts';
+import { listActionSteps, recordStep } from '#conductor/flows/actions/action-store.ts';
 import { type ActionWork, followWish, isLasting, record } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';

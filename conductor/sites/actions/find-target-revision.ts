@@ -1,5 +1,5 @@
-import type { Queryable } from '#conductor/db/open.ts';
-import type { ActionName } from '#conductor/db/schema/site-action.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionParameters, TargetRevision } from '#conductor/sites/actions/action-parameters.ts';
 import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';

@@ -1,14 +1,14 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { insertConductor } from '#conductor/conductors/conductor-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import { conductors } from '#conductor/db/schema/conductor.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { siteActions } from '#conductor/db/schema/site-action.ts';
-import { claimAction } from '#conductor/sites/actions/action-lease.ts';
+import { claimAction } from '#conductor/flows/actions/action-lease.ts';
+import { insertConductor } from '#conductor/kernel/conductors/conductor-store.ts';
+import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { actionBecomes, commitRevision, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { type ActionStage, openActionStage, seedSite } from '#test/support/action-stage.ts';
 import { eventually } from '#test/support/eventually.ts';
 

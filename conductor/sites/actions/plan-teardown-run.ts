@@ -1,7 +1,7 @@
+import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
+import type { GroupDefinition, SiteRun } from '#conductor/model/site-run.ts';
 import { type ActionParameters, timeoutsOf } from '#conductor/sites/actions/action-parameters.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { GroupDefinition, SiteRun } from '#conductor/sites/strategy/site-run.ts';
-import { nodeStepDefaults } from '#conductor/teardown/kubernetes/node-steps.ts';
 
 /** Overwriting the largest disks takes days; what has fallen silent is ended by its flow long before. */
 const wipeSeconds = 14 * 24 * 3600;

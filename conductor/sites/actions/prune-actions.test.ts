@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { siteRevisions } from '#conductor/db/schema/site.ts';
-import { siteActionNodes, siteActions } from '#conductor/db/schema/site-action.ts';
+import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
+import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';
 import { listTags, tagRevision } from '#conductor/sites/revisions/revision-store.ts';

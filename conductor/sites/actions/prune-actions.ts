@@ -1,7 +1,7 @@
 import { and, desc, inArray, isNotNull, notInArray, sql } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import { siteRevisionTags } from '#conductor/db/schema/site.ts';
-import { siteActions } from '#conductor/db/schema/site-action.ts';
+import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Ended actions that are kept, with their nodes, groups and notes. */
 const keptActions = 50;

@@ -1,6 +1,6 @@
-import type { ConductorContext } from '#conductor/context.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { getAction } from '#conductor/sites/actions/action-store.ts';
+import { getAction } from '#conductor/flows/actions/action-store.ts';
 import type { ActionWork } from '#conductor/sites/actions/action-work.ts';
 import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';

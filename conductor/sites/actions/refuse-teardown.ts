@@ -1,14 +1,14 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import { isAmong } from '#conductor/db/is-among.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import type { ActionName } from '#conductor/db/schema/site-action.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
-import type { WipeWish } from '#conductor/flows/flow-states.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
+import type { WipeWish } from '#conductor/model/flow-states.ts';
 import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
 import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
 import { readDeployed, readReservations, readStandings } from '#conductor/sites/nodes/read-standing.ts';
 import type { Site } from '#conductor/sites/site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 interface Request {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { siteActionNodes } from '#conductor/db/schema/site-action.ts';
-import { webhookDeliveries } from '#conductor/db/schema/webhook.ts';
+import { siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
+import { webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 import { commitRevision, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';

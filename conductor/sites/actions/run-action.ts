@@ -1,5 +1,5 @@
-import type { SiteActionStepRow } from '#conductor/db/schema/site-action.ts';
-import { listActionSteps, recordStep } from '#conductor/sites/actions/action-store.ts';
+import { listActionSteps, recordStep } from '#conductor/flows/actions/action-store.ts';
+import type { SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
 import { type ActionWork, awaitGo, isLasting, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { endAction } from '#conductor/sites/actions/end-action.ts';

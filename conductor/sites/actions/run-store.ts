@@ -1,15 +1,15 @@
 import { asc, eq, sql } from 'drizzle-orm';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import {
   type SiteActionGroupRow,
   type SiteActionNodeRow,
   siteActionGroups,
   siteActionNodes,
   siteActions,
-} from '#conductor/db/schema/site-action.ts';
-import { storableJson } from '#conductor/db/storable-json.ts';
+} from '#conductor/kernel/db/schema/site-action.ts';
+import { storableJson } from '#conductor/kernel/db/storable-json.ts';
+import type { GroupRun, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
 import { actionTable } from '#conductor/sites/actions/action-table.ts';
-import type { GroupRun, NodeRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
 const instant = (milliseconds: number | undefined) =>
   milliseconds === undefined ? null : new Date(milliseconds).toISOString();

@@ -1,7 +1,7 @@
-import type { SiteActionRow } from '#conductor/db/schema/site-action.ts';
+import type { SiteActionRow } from '#conductor/kernel/db/schema/site-action.ts';
+import type { Decision, GroupRun, NodeRun, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
-import type { Decision, GroupRun, NodeRun, PhaseTimeouts, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const stopReason = 'the action was stopped';

@@ -1,5 +1,5 @@
-import type { SiteActionNoteRow, SiteActionStepRow } from '#conductor/db/schema/site-action.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { SiteActionNoteRow, SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 
 /**
  * What Shipyard's client reads of actions, steps, notes and validations beside the keys that are Baton's own (airshipit/shipyard,

@@ -1,6 +1,6 @@
 import { asc } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const siteStatusFilters = ['nodes-provision-status', 'machines-power-state'] as const;

@@ -1,4 +1,4 @@
-import type { ActionClusters, ActionName } from '#conductor/db/schema/site-action.ts';
+import type { ActionClusters, ActionName } from '#conductor/kernel/db/schema/site-action.ts';
 import { type ActionParameters, timeoutsOf } from '#conductor/sites/actions/action-parameters.ts';
 import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';

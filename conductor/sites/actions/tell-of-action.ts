@@ -1,7 +1,7 @@
-import type { Queryable } from '#conductor/db/open.ts';
-import type { SiteActionRow } from '#conductor/db/schema/site-action.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { SiteActionRow } from '#conductor/kernel/db/schema/site-action.ts';
+import { tellWebhooksOfSite } from '#conductor/kernel/outbox.ts';
 import { ulidAsUuid } from '#conductor/sites/actions/ulid.ts';
-import { tellWebhooksOfSite } from '#conductor/webhooks/outbox.ts';
 
 /** Tells webhooks what has become of an action, in the transaction that made it so. */
 export async function tellOfAction(

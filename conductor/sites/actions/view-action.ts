@@ -1,13 +1,12 @@
 import { eq, sql } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
+import { listActionCommands, listActionSteps } from '#conductor/flows/actions/action-store.ts';
 import {
   type SiteActionNoteRow,
   type SiteActionRow,
   type SiteActionStepRow,
   siteActions,
-} from '#conductor/db/schema/site-action.ts';
+} from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/sites/actions/action-answer.ts';
-import { listActionCommands, listActionSteps } from '#conductor/sites/actions/action-store.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
 import {
@@ -18,6 +17,7 @@ import {
   viewValidations,
 } from '#conductor/sites/actions/shipyard-keys.ts';
 import { viewGroups } from '#conductor/sites/actions/view-groups.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const iso = (time: Date | null) => time?.toISOString() ?? null;

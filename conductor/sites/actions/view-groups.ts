@@ -1,12 +1,12 @@
 import { and, asc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import { type SiteActionRow, siteActionGroups, siteActionNodes } from '#conductor/db/schema/site-action.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { type SiteActionRow, siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
+import type { NodeStatus } from '#conductor/model/site-run.ts';
 import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { waitingFor } from '#conductor/sites/actions/waiting-for.ts';
-import type { NodeStatus } from '#conductor/sites/strategy/site-run.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 const iso = (time: Date | null) => time?.toISOString() ?? null;
 

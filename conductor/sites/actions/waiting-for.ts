@@ -1,4 +1,4 @@
-import type { GroupDefinition, GroupStage } from '#conductor/sites/strategy/site-run.ts';
+import type { GroupDefinition, GroupStage } from '#conductor/model/site-run.ts';
 
 /** A group as far as it says who waits for whom. */
 interface WaitingGroup {

@@ -1,7 +1,7 @@
 import { asc, eq, sql } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import { type SiteCredentialRow, siteCredentials } from '#conductor/db/schema/site.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type SiteCredentialRow, siteCredentials } from '#conductor/kernel/db/schema/site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 type StoreContext = Pick<ConductorContext, 'db' | 'secrets'>;
 

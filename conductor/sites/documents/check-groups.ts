@@ -1,10 +1,10 @@
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { GroupDefinition, Selector, Strategy } from '#conductor/model/site-run.ts';
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { documentFault, fieldFault } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { unmatchedSelectors } from '#conductor/sites/documents/unmatched-selectors.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { indexOfSite, type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
-import type { GroupDefinition, Selector, Strategy } from '#conductor/sites/strategy/site-run.ts';
 
 /**
  * Groups and nodes beside each other: whom a group chooses, whether it can succeed at all, and who is in none. Pure.

@@ -1,8 +1,8 @@
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { fieldFault, type SuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 /** What isn't given isn't checked. */

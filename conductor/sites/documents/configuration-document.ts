@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { PhaseTimeouts } from '#conductor/model/site-run.ts';
 import { documentFault, expected, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
-import type { PhaseTimeouts } from '#conductor/sites/strategy/site-run.ts';
 
 /** `shipyard/DeploymentConfiguration/v1` (airship.md §1). */
 export interface SiteConfiguration {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import {
   expected,
   fieldFault,
@@ -9,7 +10,6 @@ import {
 } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { EtcdCluster } from '#conductor/sites/site.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /**
  * `promenade/EtcdClusters/v1`: which etcd clusters run on the site's nodes, for whoever takes a node out of them

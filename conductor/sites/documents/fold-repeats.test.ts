@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { foldRepeats } from '#conductor/sites/documents/fold-repeats.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 const fault: fc.Arbitrary<SiteFault> = fc
   .record({ level: fc.constantFrom('Error', 'Warning'), message: fc.constantFrom('a', 'b'), node: fc.nat(99) })

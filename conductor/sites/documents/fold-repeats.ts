@@ -1,5 +1,5 @@
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { withoutGiven } from '#conductor/sites/documents/schema-faults.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /** So many documents are named for the same fault. */
 const told = 5;

@@ -1,7 +1,7 @@
 import { Composer, LineCounter, Parser } from 'yaml';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { type Parsed, readDocument, TooMuch, tooDeep } from '#conductor/sites/documents/read-yaml-document.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /** Of one upload; 10,000 nodes take 5 MB. */
 export interface DocumentLimits {

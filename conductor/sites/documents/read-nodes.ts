@@ -1,3 +1,4 @@
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { mergeDesigns } from '#conductor/sites/documents/merge-designs.ts';
 import { NodeData, type NodeDesign, ProfileData } from '#conductor/sites/documents/node-design.ts';
 import { notHonoured } from '#conductor/sites/documents/not-honoured.ts';
@@ -5,7 +6,6 @@ import { fieldFault, readData, type SuggestNames } from '#conductor/sites/docume
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { readSiteNode } from '#conductor/sites/documents/site-node.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 export interface ReadNodes {
   /** By name; with faults, those that can be made out. */

@@ -1,3 +1,5 @@
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { Strategy } from '#conductor/model/site-run.ts';
 import { checkGroups } from '#conductor/sites/documents/check-groups.ts';
 import { checkNodes, type KnownToNodes } from '#conductor/sites/documents/check-nodes.ts';
 import {
@@ -14,8 +16,6 @@ import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-d
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
-import type { Strategy } from '#conductor/sites/strategy/site-run.ts';
 
 /** What the documents may name beside each other. What isn't given isn't checked. */
 export interface KnownToSite extends KnownToNodes {

@@ -1,9 +1,9 @@
 import { type Document, isNode, type LineCounter } from 'yaml';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { repeatedKeys } from '#conductor/sites/documents/repeated-keys.ts';
 import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { uploadFaults } from '#conductor/sites/documents/upload-faults.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 export type Parsed = Document.Parsed;
 

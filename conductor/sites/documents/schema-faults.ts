@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { nameSome } from '#shared/name-some.ts';
 import { nearestWord } from '#shared/nearest-word.ts';
 

@@ -1,5 +1,5 @@
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 
 /** One document of a revision. */
 export interface SiteDocument {

@@ -1,4 +1,5 @@
-import type { JsonObject } from '#conductor/db/schema/node.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { driverInfoOf } from '#conductor/sites/documents/driver-info.ts';
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
@@ -6,7 +7,6 @@ import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { sitePorts } from '#conductor/sites/documents/site-ports.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /** Any microversion that knows all characters of a node's name. */
 const nameVersion = 10;

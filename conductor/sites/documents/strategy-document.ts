@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { Strategy } from '#conductor/model/site-run.ts';
 import { readLabels } from '#conductor/sites/documents/read-labels.ts';
 import { expected, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { orderGroups } from '#conductor/sites/strategy/order-groups.ts';
-import type { Strategy } from '#conductor/sites/strategy/site-run.ts';
 
 /** `shipyard/DeploymentStrategy/v1`: seed 000, and our extensions (README.md). */
 

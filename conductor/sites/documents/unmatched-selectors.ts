@@ -1,8 +1,8 @@
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { GroupDefinition, Selector } from '#conductor/model/site-run.ts';
 import { documentFault, fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import type { NodeIndex } from '#conductor/sites/strategy/select-nodes.ts';
-import type { GroupDefinition, Selector } from '#conductor/sites/strategy/site-run.ts';
 
 /** Told one by one, with what was probably meant: to look for it among ten thousand names takes its time. */
 const told = 20;

@@ -1,8 +1,8 @@
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import { findSecrets } from '#conductor/secrets/find-secrets.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import { findSecrets } from '#conductor/kernel/secrets/find-secrets.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Locate } from '#conductor/sites/documents/read-yaml-document.ts';
 import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /** Schemas that Baton acts on; the rest of a site's documents is for others. */
 export const usedSchemas: ReadonlySet<string> = new Set([

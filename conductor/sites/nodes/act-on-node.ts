@@ -1,12 +1,11 @@
 import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import { requireAction } from '#conductor/flows/actions/action-lease.ts';
+import { removeNode } from '#conductor/flows/remove-node.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { removeNode } from '#conductor/nodes/remove-node.ts';
-import { requireAction } from '#conductor/sites/actions/action-lease.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
@@ -16,9 +15,10 @@ import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { findRevision, recordDeploy } from '#conductor/sites/nodes/record-deploy.ts';
+import { requestDecommission, requestLeaveCluster } from '#conductor/sites/nodes/request-decommission.ts';
 import { reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
-import { requestDecommission, requestLeaveCluster } from '#conductor/teardown/request-decommission.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A node that something is to be done about, with what that is decided from. */

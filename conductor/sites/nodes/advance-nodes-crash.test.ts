@@ -1,12 +1,12 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ConductorContext } from '#conductor/context.ts';
-import { allocations } from '#conductor/db/schema/allocation.ts';
-import { flows } from '#conductor/db/schema/flow.ts';
-import { ports } from '#conductor/db/schema/port.ts';
-import { siteNodes } from '#conductor/db/schema/site.ts';
+import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { type FakeSite, type NodeWish, newAction, newSiteNode, startFakeSite } from '#test/support/fake-site.ts';
 
 /** Conductors that die after any of their writes. */

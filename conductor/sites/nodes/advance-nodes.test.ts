@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { allocations } from '#conductor/db/schema/allocation.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
+import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type FakeSite, newAction, newSiteNode, startFakeSite } from '#test/support/fake-site.ts';
 
 let site: FakeSite;

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { actOnNode, type BeatWork, type NodeTask } from '#conductor/sites/nodes/act-on-node.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
@@ -12,6 +11,7 @@ import { tellInItsName } from '#conductor/sites/nodes/own-name.ts';
 import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { readCancelled } from '#conductor/sites/nodes/read-standing.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 /** So many requests at once: more would only wait for the database. */

@@ -1,14 +1,14 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { ConductorContext } from '#conductor/context.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { siteRevisions } from '#conductor/db/schema/site.ts';
-import { siteActionNodes, siteActions } from '#conductor/db/schema/site-action.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
+import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 /** Nobody works on nodes here: what is to be broken off never comes to rest. */

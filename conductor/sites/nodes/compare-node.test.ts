@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PortRow } from '#conductor/db/schema/port.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { compareNode, describedDocuments, type KnownNode, nameChanges } from '#conductor/sites/nodes/compare-node.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonObject, NodeRow } from '#conductor/db/schema/node.ts';
-import type { PortRow } from '#conductor/db/schema/port.ts';
-import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
+import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
 
 /** A node as it is, its secrets open. */

@@ -1,4 +1,4 @@
-import { transientStates } from '#conductor/nodes/provision-states.ts';
+import { transientStates } from '#conductor/model/provision-states.ts';
 import { alreadyThere, notDeployedByUs, rebuildFailed } from '#conductor/sites/nodes/decide-prepare.ts';
 import {
   act,

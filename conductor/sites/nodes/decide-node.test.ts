@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { legalVerbs, provisionStates, transientStates } from '#conductor/nodes/provision-states.ts';
+import { legalVerbs, provisionStates, transientStates } from '#conductor/model/provision-states.ts';
 import { decideNode, patienceMs } from '#conductor/sites/nodes/decide-node.ts';
 import {
   allocationStanding,

@@ -1,5 +1,5 @@
-import { isCleaningUp } from '#conductor/flows/flow-states.ts';
-import { legalVerbs } from '#conductor/nodes/provision-states.ts';
+import { isCleaningUp } from '#conductor/model/flow-states.ts';
+import { legalVerbs } from '#conductor/model/provision-states.ts';
 import { decideDeploy } from '#conductor/sites/nodes/decide-deploy.ts';
 import { decidePrepare } from '#conductor/sites/nodes/decide-prepare.ts';
 import { decideTeardown, leaveStill } from '#conductor/sites/nodes/decide-teardown.ts';

@@ -1,4 +1,4 @@
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import {
   act,
   done,

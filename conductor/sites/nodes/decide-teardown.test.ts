@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { legalVerbs, provisionStates, transientStates } from '#conductor/nodes/provision-states.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { legalVerbs, provisionStates, transientStates } from '#conductor/model/provision-states.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 import { working } from '#conductor/sites/nodes/node-decision.ts';
 import type { FlowStanding, NodeFacts, RestingFacts } from '#conductor/sites/nodes/node-facts.ts';

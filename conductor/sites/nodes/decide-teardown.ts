@@ -1,6 +1,6 @@
 import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import { type ProvisionState, transientStates } from '#conductor/nodes/provision-states.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { type ProvisionState, transientStates } from '#conductor/model/provision-states.ts';
 import {
   decidePrepare,
   isJustWiped,

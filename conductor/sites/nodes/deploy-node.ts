@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import type { RequestedStep } from '#conductor/flows/planned-step.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
-import { attachNetwork, detachNetwork } from '#conductor/nodes/attach-network.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
-import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
+import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { FlowStanding, StepStanding } from '#conductor/sites/nodes/node-facts.ts';
 
 /** What each kind of flow does, for people. */

@@ -1,17 +1,17 @@
 import { eq } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import { ports } from '#conductor/db/schema/port.ts';
+import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
-import { changePort, createPort } from '#conductor/nodes/change-port.ts';
 import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
-import { setTraits } from '#conductor/nodes/change-traits.ts';
 import { createNode } from '#conductor/nodes/create-node.ts';
+import { changePort, createPort } from '#conductor/nodes/ports/change-port.ts';
+import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
 import { describedDocuments } from '#conductor/sites/nodes/compare-node.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { type NodeDesign, openCredentials, whyNoLogin } from '#conductor/sites/nodes/read-design.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 
 /** What is known of RAID and BIOS. */

@@ -1,7 +1,7 @@
 import { and, asc, eq } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { siteNodes } from '#conductor/db/schema/site.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { nameSome } from '#shared/name-some.ts';
 
 const namedNodes = 5;

@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import type { Transaction } from '#conductor/db/open.ts';
-import { allocations } from '#conductor/db/schema/allocation.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
+import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
-import { requireAction } from '#conductor/sites/actions/action-lease.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import { refuseUnderWay } from '#conductor/teardown/refuse-under-way.ts';
-import { tellWebhooksOfAllocations } from '#conductor/webhooks/outbox.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

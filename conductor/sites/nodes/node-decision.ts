@@ -1,5 +1,5 @@
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import type { ProvisionState, ProvisionVerb } from '#conductor/nodes/provision-states.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { ProvisionState, ProvisionVerb } from '#conductor/model/provision-states.ts';
 import type { FlowStanding, NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
 import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
 

@@ -1,7 +1,7 @@
-import type { AllocationState } from '#conductor/db/schema/allocation.ts';
-import type { NodeRow } from '#conductor/db/schema/node.ts';
-import type { FlowKindName, FlowState } from '#conductor/flows/flow-states.ts';
-import type { PluginTaskRef } from '#conductor/flows/planned-step.ts';
+import type { AllocationState } from '#conductor/kernel/db/schema/allocation.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
+import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
 
 /** What is known of a document's node when its next move is decided. Plain values. */
 export interface NodeFacts {

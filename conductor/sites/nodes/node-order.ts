@@ -1,6 +1,6 @@
+import type { DecommissionTimeouts } from '#conductor/flows/plan-decommission.ts';
+import type { NodePhase } from '#conductor/model/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
-import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
-import type { DecommissionTimeouts } from '#conductor/teardown/plan-decommission.ts';
 
 /** What an action wants of a node. Given again and again until it has ended; each time all that is known is in the database. */
 export interface NodeOrder {

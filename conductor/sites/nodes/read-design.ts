@@ -1,20 +1,20 @@
 import { eq } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import { isAmong } from '#conductor/db/is-among.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import { biosSettings } from '#conductor/db/schema/bios-setting.ts';
-import { type NodeRow, nodes } from '#conductor/db/schema/node.ts';
-import { nodeVifs } from '#conductor/db/schema/node-vif.ts';
-import { type PortRow, ports } from '#conductor/db/schema/port.ts';
-import type { RequestedStep } from '#conductor/flows/planned-step.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { biosSettings } from '#conductor/kernel/db/schema/bios-setting.ts';
+import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodeVifs } from '#conductor/kernel/db/schema/node-vif.ts';
+import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { hasFakeDeploy, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
-import { listTraits } from '#conductor/nodes/trait-store.ts';
-import { openNodeDocument } from '#conductor/secrets/node-secrets.ts';
+import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import { type Credential, openCredential } from '#conductor/sites/credentials/credential-store.ts';
 import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
 import { compareNode, type NodeChanges } from '#conductor/sites/nodes/compare-node.ts';
 import { hardwareSteps } from '#conductor/sites/nodes/hardware-steps.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 type DesignContext = Pick<ConductorContext, 'db' | 'secrets'>;
 

@@ -1,4 +1,3 @@
-import type { ConductorContext } from '#conductor/context.ts';
 import { nameChanges } from '#conductor/sites/nodes/compare-node.ts';
 import { isBusy } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
@@ -12,6 +11,7 @@ import {
   readStandings,
   readSucceeded,
 } from '#conductor/sites/nodes/read-standing.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 export interface ReadNode {
   readonly facts: NodeFacts;

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database } from '#conductor/db/open.ts';
-import { flowEvents, flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
-import { siteActionCommands, siteActions } from '#conductor/db/schema/site-action.ts';
+import type { Database } from '#conductor/kernel/db/open.ts';
+import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { readPerhapsBack, readSucceeded } from '#conductor/sites/nodes/read-standing.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 

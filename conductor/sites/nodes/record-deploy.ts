@@ -1,7 +1,7 @@
 import { and, eq, ne, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/db/open.ts';
-import { siteNodes } from '#conductor/db/schema/site.ts';
-import { siteActions } from '#conductor/db/schema/site-action.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 
 /** A deploy that has succeeded. */
 export interface EndedDeploy {

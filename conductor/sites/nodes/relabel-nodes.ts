@@ -1,13 +1,13 @@
-import type { ConductorContext } from '#conductor/context.ts';
+import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
-import { setTraits } from '#conductor/nodes/change-traits.ts';
-import type { JsonPatch } from '#conductor/nodes/json-patch.ts';
+import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { inItsName } from '#conductor/sites/nodes/own-name.ts';
 import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const atOnce = 16;

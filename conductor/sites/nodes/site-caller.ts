@@ -1,4 +1,4 @@
-import type { Caller } from '#conductor/auth/caller.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 
 /** Nodes are written as by clients of today: the newest version that the API serves. */

@@ -1,4 +1,3 @@
-import type { ConductorContext } from '#conductor/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
@@ -8,6 +7,7 @@ import { openCredentials, whyNoLogin } from '#conductor/sites/nodes/read-design.
 import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** BMCs are slow, and there are many: most of the time is waiting. */

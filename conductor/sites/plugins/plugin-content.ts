@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { PluginRow } from '#conductor/db/schema/site.ts';
+import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 
 /**
  * SHA-256 of what a plugin does: its tasks, and its files by path. A version that is deleted and uploaded anew may have another

@@ -1,8 +1,8 @@
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { type OrderFault, orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { loadPluginTasks } from '#conductor/sites/plugins/plugin-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 
 /**
  * What keeps a site's plugins from running together: ids that none of them has, circles.

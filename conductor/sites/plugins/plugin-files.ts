@@ -1,6 +1,6 @@
-import type { Queryable } from '#conductor/db/open.ts';
-import type { PluginRow } from '#conductor/db/schema/site.ts';
-import type { PluginTaskRef } from '#conductor/flows/planned-step.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
+import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
 import { getPlugin } from '#conductor/sites/plugins/plugin-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/limit-at-once.ts';

@@ -1,6 +1,6 @@
-import type { Queryable } from '#conductor/db/open.ts';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import type { PluginTaskRef, RequestedStep } from '#conductor/flows/planned-step.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
 import { type OrderedTask, orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { loadPluginTasks } from '#conductor/sites/plugins/plugin-store.ts';
 import { type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';

@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { type PluginRow, plugins } from '#conductor/db/schema/site.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { type PluginRow, plugins } from '#conductor/kernel/db/schema/site.ts';
 import type { PluginTask, PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import { findOpenAction } from '#conductor/sites/actions/action-store.ts';
+import { findOpenAction } from '#conductor/flows/actions/action-store.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { deletePlugin, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';

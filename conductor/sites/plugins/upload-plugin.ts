@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import type { Queryable } from '#conductor/db/open.ts';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import type { PluginRow } from '#conductor/db/schema/site.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { parseTasks, tellFault } from '#conductor/sites/plugins/parse-tasks.ts';
 import { contentHash } from '#conductor/sites/plugins/plugin-content.ts';
 import { getPlugin, insertPlugin } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTask } from '#conductor/sites/plugins/plugin-task.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isPluginPath, maxPluginBytes } from '#shared/wire/plugin-task.ts';
 

@@ -1,4 +1,4 @@
-import type { PluginRow } from '#conductor/db/schema/site.ts';
+import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { OrderedTask } from '#conductor/sites/plugins/order-tasks.ts';
 import type { PluginSummary } from '#conductor/sites/plugins/plugin-store.ts';
 import { type PluginTask, stageText } from '#conductor/sites/plugins/plugin-task.ts';

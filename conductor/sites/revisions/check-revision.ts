@@ -1,5 +1,5 @@
-import type { ConductorContext } from '#conductor/context.ts';
-import { plugins } from '#conductor/db/schema/site.ts';
+import { plugins } from '#conductor/kernel/db/schema/site.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { listCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
@@ -8,7 +8,7 @@ import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { getRevision } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 export interface CheckContext extends Pick<ConductorContext, 'db'> {
   readonly networks: Pick<ConductorContext['networks'], 'networks'>;

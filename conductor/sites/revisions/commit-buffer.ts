@@ -1,7 +1,7 @@
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { readHeads } from '#conductor/sites/revisions/read-heads.ts';
 import { lockRevisions, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface CommitOutcome {

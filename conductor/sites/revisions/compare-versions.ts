@@ -1,4 +1,4 @@
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import {
   parseRole,

@@ -1,4 +1,4 @@
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type SiteDocument, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import type { SiteVersion } from '#conductor/sites/revisions/revision-roles.ts';

@@ -1,7 +1,12 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { siteContents, siteRevisionCollections, siteRevisions, siteRevisionTags } from '#conductor/db/schema/site.ts';
-import { siteActions } from '#conductor/db/schema/site-action.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import {
+  siteContents,
+  siteRevisionCollections,
+  siteRevisions,
+  siteRevisionTags,
+} from '#conductor/kernel/db/schema/site.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { getRevision, listTags, lockRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

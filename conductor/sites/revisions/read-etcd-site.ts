@@ -1,10 +1,10 @@
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { findRevisionByRole, listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import type { EtcdCluster, Site } from '#conductor/sites/site.ts';
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The etcd clusters that nodes are taken out of. */

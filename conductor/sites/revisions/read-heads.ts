@@ -1,5 +1,5 @@
-import type { Queryable } from '#conductor/db/open.ts';
-import type { SiteRevisionRow } from '#conductor/db/schema/site.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
 import { isSameContent } from '#conductor/sites/revisions/plan-upload.ts';
 import { findRevisionByRole, type RevisionContent, readContent } from '#conductor/sites/revisions/revision-store.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database } from '#conductor/db/open.ts';
+import type { Database } from '#conductor/kernel/db/open.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';

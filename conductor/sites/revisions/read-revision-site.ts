@@ -1,4 +1,4 @@
-import type { Queryable } from '#conductor/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
 import { listRevisionDocuments, readContent } from '#conductor/sites/revisions/revision-store.ts';
 

@@ -1,5 +1,5 @@
-import type { Queryable } from '#conductor/db/open.ts';
-import { together } from '#conductor/db/together.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { together } from '#conductor/kernel/db/together.ts';
 import { type RevisionRole, revisionRoles } from '#conductor/sites/revisions/revision-roles.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database } from '#conductor/db/open.ts';
+import type { Database } from '#conductor/kernel/db/open.ts';
 import { noNetworks } from '#conductor/networks/networks-file.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';

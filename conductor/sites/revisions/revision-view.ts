@@ -1,4 +1,4 @@
-import type { SiteRevisionRow, SiteRevisionTagRow } from '#conductor/db/schema/site.ts';
+import type { SiteRevisionRow, SiteRevisionTagRow } from '#conductor/kernel/db/schema/site.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import type { RevisionRole } from '#conductor/sites/revisions/revision-roles.ts';
 

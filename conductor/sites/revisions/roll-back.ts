@@ -1,5 +1,5 @@
-import type { Queryable } from '#conductor/db/open.ts';
-import type { SiteRevisionRow } from '#conductor/db/schema/site.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
 import { getRevision, insertRevision, lockRevisions, readContent } from '#conductor/sites/revisions/revision-store.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { eq, inArray, sql } from 'drizzle-orm';
-import type { Queryable, Transaction } from '#conductor/db/open.ts';
-import { rowsOf } from '#conductor/db/rows-of.ts';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import { type SiteRevisionRow, siteContents } from '#conductor/db/schema/site.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import { type SiteRevisionRow, siteContents } from '#conductor/kernel/db/schema/site.ts';
 import { type BufferMode, planUpload } from '#conductor/sites/revisions/plan-upload.ts';
 import { pruneRevisions } from '#conductor/sites/revisions/prune-revisions.ts';
 import { readHeads } from '#conductor/sites/revisions/read-heads.ts';

@@ -1,6 +1,6 @@
+import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/model/site-run.ts';
 import { describeMisses, judge, type Tally } from '#conductor/sites/strategy/judge.ts';
 import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/run-draft.ts';
-import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/sites/strategy/site-run.ts';
 import { type MemberSurvey, surveyMembers } from '#conductor/sites/strategy/survey-members.ts';
 
 /** What a group is decided on with. */

@@ -1,6 +1,6 @@
+import type { Decision, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
 import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
 import { applyToDraft, draftOf, finishDraft, nodeOf } from '#conductor/sites/strategy/run-draft.ts';
-import type { Decision, NodeRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
 /**
  * The run after these decisions, in their order.

@@ -1,6 +1,6 @@
+import type { Decision, GroupRun, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
 import { advanceGroup } from '#conductor/sites/strategy/advance-group.ts';
 import { applyToDraft, draftOf, groupOf, type RunDraft } from '#conductor/sites/strategy/run-draft.ts';
-import type { Decision, GroupRun, PhaseTimeouts, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
 export interface DecideOptions {
   /** Nothing new is begun and no group's time runs out; what is at work goes on, and is judged when it rests. */

@@ -1,4 +1,4 @@
-import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import type { SiteRun } from '#conductor/model/site-run.ts';
 
 /** A group as it is drawn, in an order that the dependencies allow. */
 export interface DrawnGroup {

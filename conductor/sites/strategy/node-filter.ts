@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Selector } from '#conductor/model/site-run.ts';
 import { readLabels } from '#conductor/sites/documents/read-labels.ts';
 import { isMapping } from '#conductor/sites/documents/site-document.ts';
 import {
@@ -9,7 +10,6 @@ import {
   selectPositions,
   unite,
 } from '#conductor/sites/strategy/select-nodes.ts';
-import type { Selector } from '#conductor/sites/strategy/site-run.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Drydock's node filter, or the seed's selectors, read: which sets of nodes are joined, and how. */

@@ -1,6 +1,6 @@
-import type { SiteFault } from '#conductor/sites/site-fault.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { GroupDefinition } from '#conductor/model/site-run.ts';
 import { findCycles } from '#conductor/sites/strategy/find-cycles.ts';
-import type { GroupDefinition } from '#conductor/sites/strategy/site-run.ts';
 
 type Orderable = Pick<GroupDefinition, 'name' | 'depends_on'>;
 

@@ -1,7 +1,7 @@
+import type { NodeRun, SiteRun } from '#conductor/model/site-run.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { orderGroups } from '#conductor/sites/strategy/order-groups.ts';
 import { indexOfSite, type SelectableNode, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
-import type { NodeRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type Plannable = Pick<Site, 'strategy'> & { readonly nodes: ReadonlyMap<string, SelectableNode> };

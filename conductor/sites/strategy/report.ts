@@ -1,4 +1,4 @@
-import type { GroupRun, GroupStage, Miss, NodeStatus, SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import type { GroupRun, GroupStage, Miss, NodeStatus, SiteRun } from '#conductor/model/site-run.ts';
 
 /** The seed's final report: what has become of groups and nodes. Also of a run that has not ended. */
 export interface SiteReport {

@@ -1,4 +1,4 @@
-import type { Decision, GroupRun, NodeRun, SiteRun } from '#conductor/sites/strategy/site-run.ts';
+import type { Decision, GroupRun, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A run that is being changed: what has changed lies over the stored one, which is not copied for a few nodes of many. */

@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import type {
   GroupDefinition,
   GroupStage,
@@ -8,7 +7,8 @@ import type {
   NodeStatus,
   SiteRun,
   SuccessCriteria,
-} from '#conductor/sites/strategy/site-run.ts';
+} from '#conductor/model/site-run.ts';
+import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
 
 /** "Process" of seed 000 as it stands there, one sentence after another, against `decide` one group at a time. */

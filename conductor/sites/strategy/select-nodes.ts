@@ -1,5 +1,5 @@
+import type { Selector } from '#conductor/model/site-run.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { Selector } from '#conductor/sites/strategy/site-run.ts';
 
 export type SelectableNode = Pick<SiteNode, 'name' | 'tags' | 'labels' | 'rack'>;
 

@@ -1,5 +1,5 @@
+import type { GroupRun } from '#conductor/model/site-run.ts';
 import { nodeOf, type RunDraft } from '#conductor/sites/strategy/run-draft.ts';
-import type { GroupRun } from '#conductor/sites/strategy/site-run.ts';
 
 /** How a group's members stand; each list in the members' order. */
 export interface MemberSurvey {

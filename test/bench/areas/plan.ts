@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import { flowKinds } from '#conductor/flows/flow-kinds.ts';
 import { planDestroys } from '#conductor/flows/plan-destroys.ts';
 import { planHash } from '#conductor/flows/plan-hash.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
-import type { PlanFacts } from '#conductor/flows/planned-step.ts';
-import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { toKnownDisk } from '#conductor/model/known-disk.ts';
+import type { PlanFacts } from '#conductor/model/planned-step.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 import { AdvertisedStep } from '#shared/wire/step.ts';
 import { type Area, median, round } from '#test/bench/area.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { type Database, openDatabase } from '#conductor/db/open.ts';
+import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { readReservations, readStandings } from '#conductor/sites/nodes/read-standing.ts';
 import { type Figure, median, round } from '#test/bench/area.ts';
 import { startPostgresql } from '#test/support/postgresql.ts';

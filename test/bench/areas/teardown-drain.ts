@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { drainStep, runNodeStep } from '#conductor/teardown/kubernetes/node-steps.ts';
+import { drainStep, runNodeStep } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { type BenchContext, type Figure, median, round } from '#test/bench/area.ts';
 import { loadAverage } from '#test/bench/process-figures.ts';
 import { startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';

@@ -1,9 +1,9 @@
-import { openDatabase } from '#conductor/db/open.ts';
+import { quorumOf } from '#conductor/cluster/etcd/cluster-view.ts';
+import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
+import type { EtcdContext } from '#conductor/cluster/etcd/open-cluster.ts';
+import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
+import { openDatabase } from '#conductor/kernel/db/open.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
-import { quorumOf } from '#conductor/teardown/etcd/cluster-view.ts';
-import { lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
-import type { EtcdContext } from '#conductor/teardown/etcd/open-cluster.ts';
-import { removeEtcdRound } from '#conductor/teardown/etcd/remove-etcd-round.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { type BenchContext, type Figure, median, percentile, round } from '#test/bench/area.ts';

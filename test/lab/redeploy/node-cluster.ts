@@ -43,7 +43,7 @@ export async function startNodeCluster(site: LabSite, node: string): Promise<Nod
   const simulator = await startKubernetesSimulator();
   site.defer(() => simulator.close());
   for (const name of otherNodes) simulator.store.create('nodes', newNode(name));
-  const manifest = new URL('../../../conductor/teardown/kubernetes/kubelet-shutdown.yaml', import.meta.url);
+  const manifest = new URL('../../../conductor/cluster/kubernetes/kubelet-shutdown.yaml', import.meta.url);
   simulator.store.create('daemonsets', parse(readFileSync(manifest, 'utf8')) as Draft);
   simulator.store.create('daemonsets', newSet('node-log'));
   const kubeconfigFile = join(site.directory.path, 'kubeconfig');

@@ -1,4 +1,5 @@
-import { readWish } from '#conductor/sites/actions/action-lease.ts';
+import { readWish } from '#conductor/flows/actions/action-lease.ts';
+import type { SiteRun } from '#conductor/model/site-run.ts';
 import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
@@ -16,7 +17,6 @@ import type { NodeOrder, NodeOutcome, TeardownOrder } from '#conductor/sites/nod
 import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { reportSite } from '#conductor/sites/strategy/report.ts';
-import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What nodes are doing is written for people, who do not read faster; with whatever else is written it goes too. */

@@ -1,6 +1,6 @@
 import { countDistinct } from 'drizzle-orm';
-import { isOlderThan } from '#conductor/conductors/work-known.ts';
-import { siteNodes } from '#conductor/db/schema/site.ts';
+import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
+import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 

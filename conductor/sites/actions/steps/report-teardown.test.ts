@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { toldStep as step } from '#conductor/cluster/testing/told-step.ts';
+import type { ToldFlow } from '#conductor/flows/what-remains.ts';
 import { noteNode } from '#conductor/sites/actions/steps/report-teardown.ts';
-import { toldStep as step } from '#conductor/teardown/testing/told-step.ts';
-import type { ToldFlow } from '#conductor/teardown/what-remains.ts';
 
 const stuck: ToldFlow = {
   flow: { kind: 'decommission', state: 'failed' },

@@ -1,13 +1,13 @@
 import { and, asc, eq } from 'drizzle-orm';
-import { isAmong } from '#conductor/db/is-among.ts';
-import type { Queryable } from '#conductor/db/open.ts';
-import { flowSteps, flows } from '#conductor/db/schema/flow.ts';
-import { nodes } from '#conductor/db/schema/node.ts';
+import { type ToldFlow, whatRemains } from '#conductor/flows/what-remains.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRun } from '#conductor/model/site-run.ts';
+import { wayToWipe } from '#conductor/nodes/wipe-wish.ts';
 import { listReceiptsOfAction } from '#conductor/receipts/receipt-store.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
-import type { NodeRun } from '#conductor/sites/strategy/site-run.ts';
-import { type ToldFlow, whatRemains } from '#conductor/teardown/what-remains.ts';
-import { wayToWipe } from '#conductor/teardown/wipe-wish.ts';
 
 const step = 'final_report';
 

@@ -4,7 +4,8 @@ import {
   type ActionName,
   type SiteActionRow,
   siteActions,
-} from '#conductor/db/schema/site-action.ts';
+} from '#conductor/kernel/db/schema/site-action.ts';
+import type { SiteRun } from '#conductor/model/site-run.ts';
 import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes } from '#conductor/sites/actions/note-changes.ts';
@@ -14,7 +15,6 @@ import { clustersOf } from '#conductor/sites/actions/teardown-order.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import type { SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
 const step = 'validate_site_design';
 

@@ -1,4 +1,3 @@
-import type { ConductorContext } from '#conductor/context.ts';
 import { type ActionStepName, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import { type ActionWork, awaitGo, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
@@ -6,6 +5,7 @@ import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { type NodeLook, recordLooks } from '#conductor/sites/actions/run-store.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Nodes of one call: between two the operator's wish is followed, so that it waits for the slowest of them. */
 const nodesPerCall = 32;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { Pod } from '#conductor/cluster/kubernetes/objects.ts';
+import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { describeDrain, namePods, tellKept } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
-import type { Pod } from '#conductor/teardown/kubernetes/objects.ts';
-import { planDrain } from '#conductor/teardown/kubernetes/plan-drain.ts';
 
 const pod = (name: string, app: string, namespace = 'shop'): Pod => ({
   metadata: {

@@ -1,5 +1,5 @@
-import { podName } from '#conductor/teardown/kubernetes/objects.ts';
-import type { DrainPlan, ForcedFor } from '#conductor/teardown/kubernetes/plan-drain.ts';
+import { podName } from '#conductor/cluster/kubernetes/objects.ts';
+import type { DrainPlan, ForcedFor } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { nameSome } from '#shared/name-some.ts';
 
 /** What a drain would meet on a node, as its operator reads it before. `null`: nobody could be asked. */

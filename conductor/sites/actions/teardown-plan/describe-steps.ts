@@ -1,7 +1,7 @@
+import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
+import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import { decommissionLabel } from '#conductor/teardown/kubernetes/node-labels.ts';
-import { nodeStepDefaults } from '#conductor/teardown/kubernetes/node-steps.ts';
 
 /** One step of a node's teardown, as an operator reads it before. */
 export interface TeardownStepView {

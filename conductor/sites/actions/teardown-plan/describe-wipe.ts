@@ -1,6 +1,6 @@
-import type { JsonObject } from '#conductor/db/schema/node.ts';
-import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
-import { type DiskMarks, matchDisks } from '#conductor/inspection/match-disks.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { KnownDisk } from '#conductor/model/known-disk.ts';
+import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';

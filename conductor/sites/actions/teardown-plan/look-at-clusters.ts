@@ -1,4 +1,9 @@
-import type { ConductorContext } from '#conductor/context.ts';
+import { nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
+import { findTroubles } from '#conductor/cluster/etcd/find-troubles.ts';
+import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
+import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
+import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
+import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import {
   type KubernetesLook,
   type LookOrder,
@@ -8,12 +13,7 @@ import {
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { EtcdCluster } from '#conductor/sites/site.ts';
-import { nameOf } from '#conductor/teardown/etcd/cluster-view.ts';
-import { findTroubles } from '#conductor/teardown/etcd/find-troubles.ts';
-import { lookAtCluster } from '#conductor/teardown/etcd/look-at-cluster.ts';
-import { matchMembers } from '#conductor/teardown/etcd/match-members.ts';
-import { withCluster } from '#conductor/teardown/etcd/open-cluster.ts';
-import { planRemoval } from '#conductor/teardown/etcd/plan-removal.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 

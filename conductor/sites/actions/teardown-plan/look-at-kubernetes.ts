@@ -1,4 +1,11 @@
-import type { ConductorContext } from '#conductor/context.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
+import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
+import type { PodOutline } from '#conductor/cluster/kubernetes/objects.ts';
+import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
+import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import { kubeletShutdown } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import {
   type DrainLook,
   describeDrain,
@@ -8,14 +15,7 @@ import {
 import { lookAtNode, type SeenNode } from '#conductor/sites/actions/teardown-plan/look-at-node.ts';
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
-import { findDaemonSets, hasDaemonSet } from '#conductor/teardown/kubernetes/daemon-sets.ts';
-import { type Budget, listBudgets } from '#conductor/teardown/kubernetes/disruption-budgets.ts';
-import { nodeStepDefaults } from '#conductor/teardown/kubernetes/node-steps.ts';
-import type { PodOutline } from '#conductor/teardown/kubernetes/objects.ts';
-import { planDrain } from '#conductor/teardown/kubernetes/plan-drain.ts';
-import { withSharedCluster } from '#conductor/teardown/kubernetes/share-cluster.ts';
-import { kubeletShutdown } from '#conductor/teardown/kubernetes/shutdown-kubelet.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listPodsOf } from '#conductor/cluster/kubernetes/objects.ts';
 import { lookAtNode } from '#conductor/sites/actions/teardown-plan/look-at-node.ts';
-import { listPodsOf } from '#conductor/teardown/kubernetes/objects.ts';
 import { newSet } from '#test/simulators/kubernetes/scene.ts';
 import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';
 

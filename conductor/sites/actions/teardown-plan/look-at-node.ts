@@ -1,8 +1,8 @@
+import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { isCordoned, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
+import { isUnknownNode, listPodsOf, type PodOutline, readNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { outlineOf } from '#conductor/cluster/kubernetes/select-pods.ts';
 import { lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
-import type { Cluster } from '#conductor/teardown/kubernetes/cluster.ts';
-import { isCordoned, isReady } from '#conductor/teardown/kubernetes/cordon.ts';
-import { isUnknownNode, listPodsOf, type PodOutline, readNode } from '#conductor/teardown/kubernetes/objects.ts';
-import { outlineOf } from '#conductor/teardown/kubernetes/select-pods.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /** A node of the cluster with its pods, or why it is known that the cluster has no such node. */

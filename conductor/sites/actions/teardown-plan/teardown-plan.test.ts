@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { KnownDisk } from '#conductor/inspection/known-disk.ts';
-import { toKnownDisk } from '#conductor/inspection/known-disk.ts';
+import type { KnownDisk } from '#conductor/model/known-disk.ts';
+import { toKnownDisk } from '#conductor/model/known-disk.ts';
 import { describeSteps } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
 import { describeWipe } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
 import { teardownOrder } from '#conductor/sites/nodes/testing/node-cases.ts';

@@ -1,6 +1,5 @@
-import type { ConductorContext } from '#conductor/context.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
-import { latestInventory } from '#conductor/inspection/inventory-store.ts';
+import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
@@ -16,6 +15,7 @@ import {
 import type { KubernetesLook } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** `dry_run` of an action that tears nodes down: all that will be done to one, and what is known to be wrong now. */

@@ -1,14 +1,14 @@
 import { eq, sql } from 'drizzle-orm';
-import { anybody } from '#conductor/auth/caller.ts';
-import type { ConductorContext } from '#conductor/context.ts';
-import { siteRevisions } from '#conductor/db/schema/site.ts';
-import { type SiteActionRow, siteActions } from '#conductor/db/schema/site-action.ts';
+import { getAction } from '#conductor/flows/actions/action-store.ts';
+import { anybody } from '#conductor/kernel/caller.ts';
+import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
+import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { startActionRunner } from '#conductor/sites/actions/action-runner.ts';
-import { getAction } from '#conductor/sites/actions/action-store.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { type Clock, systemClock } from '#shared/clock.ts';
 
 /** A revision without documents that is committed: what it says comes from the test's hands. */

@@ -1,11 +1,11 @@
 import { eq } from 'drizzle-orm';
-import type { ConductorContext } from '#conductor/context.ts';
-import { siteActionNodes } from '#conductor/db/schema/site-action.ts';
+import { siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
+import type { NodePhase, Strategy } from '#conductor/model/site-run.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import type { NodeOutcome, NodeReport } from '#conductor/sites/nodes/node-order.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { SelectableNode } from '#conductor/sites/strategy/select-nodes.ts';
-import type { NodePhase, Strategy } from '#conductor/sites/strategy/site-run.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** A site of fake hardware. */
 export function makeSite(

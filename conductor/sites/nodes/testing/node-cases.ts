@@ -1,5 +1,6 @@
-import type { FlowKindName } from '#conductor/flows/flow-states.ts';
-import type { ProvisionState } from '#conductor/nodes/provision-states.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import type { NodePhase } from '#conductor/model/site-run.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 import type { NodeCase } from '#conductor/sites/nodes/node-decision.ts';
 import type {
@@ -11,7 +12,6 @@ import type {
 } from '#conductor/sites/nodes/node-facts.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { NodePhase } from '#conductor/sites/strategy/site-run.ts';
 
 /** Plain values of nodes in every standing, for tests and for the table in the documents. */
 

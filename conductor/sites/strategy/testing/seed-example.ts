@@ -1,5 +1,5 @@
+import type { Strategy } from '#conductor/model/site-run.ts';
 import type { SelectableNode } from '#conductor/sites/strategy/select-nodes.ts';
-import type { Strategy } from '#conductor/sites/strategy/site-run.ts';
 
 /** "Example Deployment Strategy Document" of seed 000, word for word. */
 export const seedStrategy: Strategy = {

@@ -1,7 +1,7 @@
+import type { Decision, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
 import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
-import type { Decision, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/sites/strategy/site-run.ts';
 
 export interface Simulation {
   /** What becomes of a node's phase, and how many beats it takes. Default: done at once. */

@@ -1,0 +1,165 @@
+import type { WebSocket } from 'ws';
+import { type ConsoleOccasion, readConsoleOccasion, whyOver } from '#conductor/agents/console/console-occasion.ts';
+import { dialAgent } from '#conductor/agents/console/dial-agent.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import { closeSocket, endConsole } from '#shared/web-socket/close-socket.ts';
+import { keepAlive } from '#shared/web-socket/keep-alive.ts';
+import { pump } from '#shared/web-socket/pump.ts';
+import type { ConsoleQuery } from '#shared/wire/console.ts';
+
+/** How long a step may have begun until the consoles opened before it are cut; milliseconds. */
+const watchIntervalMs = 500;
+
+/** How long a login that has ended keeps its console, at most; and the token is remembered for as long again. */
+const permissionIntervalMs = 2_500;
+
+/** At a time, on one conductor. */
+const maxConsoles = 64;
+
+export interface ConsoleRequest {
+  readonly nodeUuid: string;
+  readonly occasion: ConsoleOccasion;
+  readonly query: ConsoleQuery;
+  /** Who wants it, as the history names them. */
+  readonly by: string;
+  readonly user: string | undefined;
+  readonly project: string | undefined;
+  /** Why they may have it no longer; `undefined` = they may. */
+  readonly whyForbidden: () => Promise<string | undefined>;
+}
+
+/** The consoles that go through this conductor. */
+export interface Consoles {
+  /** @throws AppError `busy` when too many are open */
+  requireRoom(): void;
+  /** Joins an operator's WebSocket with a new shell until either side or the flow ends it; never rejects. */
+  serve(socket: WebSocket, request: ConsoleRequest): Promise<void>;
+  /** Ends all, and resolves when that is recorded. */
+  close(): Promise<void>;
+}
+
+export function createConsoles(context: {
+  readonly db: Queryable;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly conductorName: string;
+}): Consoles {
+  const open = new Map<WebSocket, Promise<void>>();
+  return {
+    requireRoom: () => {
+      if (open.size >= maxConsoles) throw new AppError('busy', `${maxConsoles} consoles are open on this conductor`);
+    },
+    serve: async (socket, request) => {
+      socket.on('error', (err) => context.log.warn({ err }, 'console connection failed')); // `close` follows
+      const served = serveOne(context, socket, request).catch((error: unknown) => {
+        context.log.error({ node: request.nodeUuid, err: error }, 'console failed');
+        endConsole(socket, { reason: errorChain(error) }, 1011);
+      });
+      open.set(socket, served);
+      await served;
+      open.delete(socket);
+    },
+    close: async () => {
+      for (const socket of open.keys()) endConsole(socket, { reason: 'the conductor stops' }, 1001);
+      await Promise.all(open.values());
+    },
+  };
+}
+
+async function serveOne(
+  context: Parameters<typeof createConsoles>[0],
+  operator: WebSocket,
+  { nodeUuid, occasion, query, by, user, project, whyForbidden }: ConsoleRequest,
+): Promise<void> {
+  const { db, clock, log } = context;
+  operator.pause();
+  const hasLeft = closing(operator, 'the connection to the operator was lost');
+  if (!occasion.session) throw new AppError('internal', 'a console was let through without an agent');
+  const agent = await dialAgent(context.secrets, occasion.session, query);
+  const record = (event: string): Promise<void> =>
+    addHistory(db, {
+      nodeUuid,
+      severity: 'INFO',
+      eventType: 'console',
+      event,
+      conductor: context.conductorName,
+      user,
+      project,
+    });
+  const startedAt = clock.now().getTime();
+  const during = occasion.stepName === undefined ? '' : ` during ${occasion.stepName}`;
+  let reason = '';
+  let overBecause: string | undefined;
+  try {
+    // before anything can be typed: what was done on the machine must not be without an entry
+    await record(`console opened by ${by}${during}`);
+    log.info({ node: nodeUuid, by }, 'console opened');
+    keepAlive(operator);
+    keepAlive(agent);
+    pump(operator, agent);
+    pump(agent, operator);
+    const shellIsGone = closing(agent, 'the connection to the agent was lost');
+    const watch = watchOccasion(db, nodeUuid, { occasion, whyForbidden, log }, (why) => {
+      overBecause = why;
+      endConsole(operator, { reason: why });
+    });
+    agent.resume();
+    if (operator.readyState === operator.OPEN) operator.resume();
+    const ended = await Promise.race([hasLeft, shellIsGone]);
+    clearInterval(watch);
+    reason = overBecause ?? ended;
+  } catch (error) {
+    reason = errorChain(error);
+    throw error;
+  } finally {
+    closeSocket(agent, 1000, reason);
+    closeSocket(operator, 1000, reason);
+    const seconds = Math.round((clock.now().getTime() - startedAt) / 1000);
+    await record(`console of ${by} closed after ${seconds} s: ${reason}`);
+    log.info({ node: nodeUuid, by, seconds, reason }, 'console closed');
+  }
+}
+
+/** Asks the database, for the flow may be in another conductor's hands. */
+function watchOccasion(
+  db: Queryable,
+  nodeUuid: string,
+  { occasion, whyForbidden, log }: Pick<ConsoleRequest, 'occasion' | 'whyForbidden'> & { readonly log: Log },
+  onOver: (why: string) => void,
+): NodeJS.Timeout {
+  let isAsking = false;
+  let looks = 0;
+  const look = async (): Promise<void> => {
+    looks += 1;
+    const isTurn = looks % (permissionIntervalMs / watchIntervalMs) === 0;
+    const why =
+      whyOver(occasion, await readConsoleOccasion(db, nodeUuid)) ?? (isTurn ? await whyForbidden() : undefined);
+    if (why !== undefined) onOver(why);
+  };
+  return setInterval(() => {
+    if (isAsking) return;
+    isAsking = true;
+    look()
+      .catch((err: unknown) => {
+        log.error({ node: nodeUuid, err }, 'flow of an open console not read');
+        onOver('the conductor can not tell any more what the flow does');
+      })
+      .finally(() => {
+        isAsking = false;
+      });
+  }, watchIntervalMs);
+}
+
+/** Resolves with what the closing side said. */
+function closing(socket: WebSocket, otherwise: string): Promise<string> {
+  return new Promise((resolve) => {
+    if (socket.readyState === socket.CLOSED) resolve(otherwise);
+    else socket.once('close', (_code, reason) => resolve(reason.toString() || otherwise));
+  });
+}

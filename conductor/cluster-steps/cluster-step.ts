@@ -1,0 +1,179 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { type Announce, afterLook, type ClusterReport, readReport, withDeeds } from '#conductor/cluster/deeds.ts';
+import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
+import { isUnknownNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { isAccessFault } from '#conductor/cluster/kubernetes/refusal.ts';
+import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import { noteOutput } from '#conductor/flows/flow-store.ts';
+import {
+  type ConductorStep,
+  type ConductorStepOutcome,
+  type StepContext,
+  stepArgs,
+} from '#conductor/flows/step-context.ts';
+import { valueWithout } from '#conductor/kernel/secrets/hide-secrets.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { parseStepArgs } from '#shared/steps/define-step.ts';
+
+/** As long a cluster that was open before may let nobody in. */
+const patienceMs = 300_000;
+
+/** What all steps of the interface `cluster` are told. */
+export const clusterArgs = z.object({
+  node: z.string().describe('its name in the clusters, which is its host name'),
+  timeout: z.number().int().positive().describe('seconds for all of it'),
+  not_in_cluster_ok: z
+    .boolean()
+    .default(false)
+    .describe('a node that the Kubernetes cluster does not have is done, though its instance is deployed'),
+});
+
+export interface ClusterLook<Args> {
+  readonly context: StepContext;
+  readonly args: Args;
+  /** What earlier looks of this step have done. */
+  readonly report: ClusterReport;
+  readonly announce: Announce;
+}
+
+export interface ClusterStepOptions<Args extends z.output<typeof clusterArgs>> {
+  readonly step: string;
+  readonly description: string;
+  readonly args: z.ZodType<Args>;
+  /** Seconds between two looks. */
+  readonly every: number;
+  /** Its failure is told, and holds nothing up. */
+  readonly mayFail?: boolean;
+  /** The first of its flow to look at this cluster: being refused there at once is a mistake that only people mend. */
+  readonly isFirst?: boolean;
+  readonly round: (look: ClusterLook<Args>) => Promise<Round>;
+}
+
+/**
+ * A step that looks at a cluster, one round at a time, until it is done or its time is up. What a round does is written
+ * down before it does it. An error that may pass is waited for, as long as the step has time.
+ */
+export function newClusterStep<Args extends z.output<typeof clusterArgs>>(
+  options: ClusterStepOptions<Args>,
+): ConductorStep {
+  const look = (context: StepContext): Promise<ConductorStepOutcome> => lookOnce(context, options);
+  const { step, description } = options;
+  return { interface: 'cluster', step, description, run: look, resume: look };
+}
+
+async function lookOnce<Args extends z.output<typeof clusterArgs>>(
+  context: StepContext,
+  options: ClusterStepOptions<Args>,
+): Promise<ConductorStepOutcome> {
+  const { step, every, mayFail = false, round } = options;
+  const args = parseStepArgs({ interface: 'cluster', step, args: options.args }, stepArgs(context));
+  const kept = keepReport(context);
+  const waitFor = (reason: string): ConductorStepOutcome => {
+    const leftMs = timeLeft(context, args.timeout);
+    // who may fail ends by itself: for the engine, time that is up is a failure
+    if (mayFail && leftMs <= 0)
+      return toldFailure(context.log, kept.report(), `not ended within ${args.timeout} s: ${reason}`);
+    const checkEveryMs = Math.min(every * 1000, Math.max(leftMs, 1));
+    return { kind: 'wait', reason, timeoutMs: mayFail ? Infinity : Math.max(leftMs, 0), checkEveryMs };
+  };
+  try {
+    const now = await round({ context, args, report: kept.report(), announce: kept.announce });
+    if (now.state === 'done') return { kind: 'done', output: afterLook(kept.report(), [...now.messages]) };
+    await kept.looked(now.messages);
+    return waitFor(now.reason);
+  } catch (error) {
+    if (context.signal.aborted || !(error instanceof AppError)) throw error;
+    if (isUnknownNode(error)) return notInCluster(context, args, { kept: kept.report(), error, mayFail });
+    // the database's own, and a node that is another conductor's now
+    if (error.code === 'database_error' || error.code === 'lease_lost') throw error;
+    if (mayPass(error)) return waitFor(errorChain(error));
+    if (!mayFail && isAccessFault(error) && (await kept.refused(options.isFirst === true))) {
+      return waitFor(
+        `${errorChain(error)}; the cluster was open before: it is asked again for ${patienceMs / 60_000} minutes`,
+      );
+    }
+    if (mayFail) return toldFailure(context.log, kept.report(), errorChain(error));
+    await kept.told(messagesOf(error));
+    throw error;
+  }
+}
+
+/** From the first look on, whoever has made it. */
+function timeLeft({ clock, step }: StepContext, timeout: number): number {
+  const now = clock.now().getTime();
+  // maintenance prolongs the limit of a step that waits
+  const until = step.waitUntil?.getTime() ?? (step.startedAt?.getTime() ?? now) + timeout * 1000;
+  return until - now;
+}
+
+function toldFailure(log: StepContext['log'], report: ClusterReport, reason: string): ConductorStepOutcome {
+  log.warn({ reason }, 'step has not come about, which holds nothing up');
+  return { kind: 'done', output: { ...report, messages: [{ message: reason, error: true }] } };
+}
+
+/** States in which an instance is deployed, which is a node of some cluster if the site's nodes are. */
+const deployedStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+  'active',
+  'rescue',
+  'rescue failed',
+  'unrescue failed',
+  'service failed',
+]);
+
+function notInCluster(
+  { node }: StepContext,
+  args: z.output<typeof clusterArgs>,
+  { kept, error, mayFail }: { readonly kept: ClusterReport; readonly error: AppError; readonly mayFail: boolean },
+): ConductorStepOutcome {
+  const isExpected = args.not_in_cluster_ok || !deployedStates.has(node.provisionState);
+  if (isExpected || mayFail) {
+    return { kind: 'done', output: { ...kept, messages: [{ message: errorChain(error), error: !isExpected }] } };
+  }
+  throw new AppError(
+    'not_found',
+    `node ${args.node} is ${node.provisionState}, but not in the cluster: BATON_KUBECONFIG may name another one. If it ` +
+      'was never in it, or was removed by hand, ask again with --param not-in-cluster-ok=true',
+    { cause: error },
+  );
+}
+
+function messagesOf({ details }: AppError): readonly RoundMessage[] {
+  return Array.isArray(details['messages']) ? (details['messages'] as readonly RoundMessage[]) : [];
+}
+
+interface KeptReport {
+  readonly report: () => ClusterReport;
+  readonly announce: Announce;
+  /** After a look that has ended: what was announced is done. */
+  readonly looked: (messages: readonly RoundMessage[]) => Promise<void>;
+  /** Of a look that has failed: what stood in its way. */
+  readonly told: (messages: readonly RoundMessage[]) => Promise<void>;
+  /** Of a look that was not let in. @returns whether to try again */
+  readonly refused: (isFirst: boolean) => Promise<boolean>;
+}
+
+/** The step's report in its row, written only when there is news. */
+function keepReport(context: StepContext): KeptReport {
+  const state = { report: readReport(context.step.output) };
+  const keep = async (report: ClusterReport): Promise<void> => {
+    if (isDeepStrictEqual(report, state.report)) return;
+    await context.record((tx) => noteOutput(tx, context.step.uuid, valueWithout(context.hide, report)));
+    state.report = report;
+  };
+  return {
+    report: () => state.report,
+    announce: (deeds) => keep(withDeeds(state.report, deeds)),
+    looked: (messages) => keep(afterLook(state.report, [...messages])),
+    told: (messages) =>
+      messages.length === 0 ? Promise.resolve() : keep({ ...state.report, messages: [...messages] }),
+    refused: async (isFirst) => {
+      const { deeds, refusedSince } = state.report;
+      if (isFirst && context.step.waitUntil === null && deeds.length === 0) return false;
+      const now = context.clock.now();
+      if (refusedSince === undefined) await keep({ ...state.report, refusedSince: now.toISOString() });
+      return refusedSince === undefined || now.getTime() - Date.parse(refusedSince) < patienceMs;
+    },
+  };
+}

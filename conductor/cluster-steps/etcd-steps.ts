@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
+import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
+import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { readRevision } from '#conductor/sites/actions/read-revision.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+
+const etcdArgs = clusterArgs.extend({
+  revision: z
+    .number()
+    .int()
+    .positive()
+    .describe('of the documents that say where the etcd clusters are, beside the committed ones'),
+});
+
+async function etcdWork(context: StepContext, args: z.output<typeof etcdArgs>): Promise<EtcdWork> {
+  // faults that other nodes have by now stop none whose pods are gone already
+  const site = await readRevision(context, args.revision);
+  const etcd = await readEtcdSite(context.db, { revisionId: args.revision, site });
+  return { node: args.node, site: etcd, signal: context.signal };
+}
+
+export const removeEtcd = newClusterStep({
+  step: 'remove_etcd',
+  description:
+    "Has the node's members leave their etcd clusters, leaders moved away first; refused where a cluster would lose its quorum or fall below its minimum.",
+  args: etcdArgs,
+  every: 5,
+  round: ({ context, args, announce }) =>
+    context.ask(etcdWork(context, args).then((work) => removeEtcdRound(context, { ...work, announce }))),
+});
+
+export const waitForEtcd = newClusterStep({
+  step: 'wait_for_etcd',
+  description: 'Waits until all etcd clusters of the site are well without the node.',
+  args: etcdArgs,
+  every: 30,
+  round: ({ context, args }) => context.ask(etcdWork(context, args).then((work) => etcdStableRound(context, work))),
+});

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
+import { leaveCluster } from '#conductor/cluster/kubernetes/leave-cluster.ts';
+import { readNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { findNode } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
+import { refuseAnotherMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
+import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
+import type { Round } from '#conductor/cluster/round.ts';
+import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
+
+type ClusterArgs = z.output<typeof clusterArgs>;
+
+/**
+ * A round at the node of that name, when it is this machine.
+ * @param mayBeGone the node need not be there any more
+ */
+function atNode(
+  context: StepContext,
+  { node: name }: ClusterArgs,
+  work: (cluster: Cluster) => Promise<Round>,
+  mayBeGone = false,
+): Promise<Round> {
+  return withSharedCluster(context.database, context.config.kubeconfigFile, async (cluster) => {
+    const inventory = await context.ask(findInventory(context.db, context.node.uuid));
+    const node = await (mayBeGone ? findNode : readNode)(cluster, name, context.signal);
+    const remarks = node ? refuseAnotherMachine(cluster, node, systemUuidOf(inventory?.inventory)) : [];
+    const round = await work(cluster);
+    return { ...round, messages: [...round.messages, ...remarks] };
+  });
+}
+
+const drainArgs = clusterArgs.extend({
+  grace_period: z.number().int().min(0).describe('seconds that each pod gets to end by itself'),
+});
+
+export const drain = newClusterStep({
+  step: 'drain',
+  description:
+    "Cordons the node in its Kubernetes cluster and evicts its pods, as far as their budgets allow, until none but daemon sets' is left.",
+  args: drainArgs,
+  every: 2,
+  isFirst: true,
+  round: ({ context, args, announce }) =>
+    atNode(context, args, (cluster) =>
+      drainNode(cluster, args.node, { gracePeriodSeconds: args.grace_period, announce }, context.signal),
+    ),
+});
+
+export const clearNodeLabels = newClusterStep({
+  step: 'clear_labels',
+  description: "Takes away the labels that were added to the cluster's node, and waits until its pods have settled.",
+  args: clusterArgs,
+  every: 2,
+  round: ({ context, args, announce }) =>
+    atNode(context, args, (cluster) => clearLabels(cluster, args.node, context.signal, announce)),
+});
+
+export const shutDownKubelet = newClusterStep({
+  step: 'shutdown_kubelet',
+  description:
+    'Labels the node so that the daemon set for it stops its kubelet, and waits until that is silent. Its failure is told and holds nothing up.',
+  args: clusterArgs,
+  every: 5,
+  mayFail: true,
+  round: ({ context, args, announce }) =>
+    atNode(context, args, (cluster) => shutdownKubelet(cluster, args.node, context.signal, announce)),
+});
+
+export const removeNodeFromCluster = newClusterStep({
+  step: 'remove_node',
+  description:
+    'Deletes the node from its Kubernetes cluster, when it is drained; a cordon and labels that have come back since are seen to first.',
+  args: clusterArgs,
+  every: 2,
+  round: ({ context, args, announce, report }) => {
+    // to a round a node that is gone is done; one that this step has not deleted may never have been there
+    const mayBeGone = report.deeds.some(({ kind }) => kind === 'node');
+    const leave = (cluster: Cluster) => leaveCluster(cluster, args.node, { mayBeGone, announce }, context.signal);
+    return atNode(context, args, leave, mayBeGone);
+  },
+});

@@ -1,0 +1,145 @@
+import { Agent, request } from 'undici';
+import type { z } from 'zod';
+import { ErrorAnswer, HealthAnswer, TokenAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import { etcdError, faultOf, requestError } from '#conductor/cluster/etcd/etcd-fault.ts';
+import type { EtcdTls } from '#conductor/cluster/etcd/etcd-tls.ts';
+import { refusedCertificate } from '#conductor/cluster/etcd/refused-certificate.ts';
+import type { Credential } from '#conductor/sites/credentials/credential-store.ts';
+import { type AppError, errorChain } from '#shared/errors/app-error.ts';
+
+export interface EtcdLimits {
+  /** Milliseconds to connect, TLS included. */
+  readonly connectMs: number;
+  /** Milliseconds for a question, all in all. */
+  readonly askMs: number;
+  /** Milliseconds for what etcd has to agree on: its own limit is 5 s and twice the election timeout. */
+  readonly actMs: number;
+}
+
+const defaultLimits: EtcdLimits = { connectMs: 3_000, askMs: 8_000, actMs: 15_000 };
+
+/** One cluster's members by URL, with its credentials. Errors name the URL; `faultOf` tells their kind. */
+export interface EtcdClient {
+  /** A call of the v3 API, `/v3/cluster/member/list`. @throws AppError */
+  post<Schema extends z.ZodType>(
+    url: string,
+    path: string,
+    body: object,
+    answer: Schema,
+    options?: { readonly acts: boolean },
+  ): Promise<z.infer<Schema>>;
+  /** What the member says of itself: it has the word of a quorum, whatever alarm about space there is. @throws AppError */
+  isHealthy(url: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface EtcdClientOptions {
+  readonly tls?: EtcdTls | undefined;
+  readonly login?: Credential | undefined;
+  readonly limits?: EtcdLimits;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** gRPC's codes of a wrong password (3), a user who may not (7), and one who is not known (16). */
+const denials: ReadonlySet<number> = new Set([3, 7, 16]);
+const maxAnswerBytes = 1024 * 1024;
+
+export function createEtcdClient({ tls, login, limits = defaultLimits, signal }: EtcdClientOptions): EtcdClient {
+  const agent = new Agent({
+    allowH2: false,
+    maxResponseSize: maxAnswerBytes,
+    connect: { allowH2: false, timeout: limits.connectMs, ...tls },
+  });
+  const tokens = new Map<string, Promise<string | undefined>>();
+
+  const exchange = async (url: string, options: { body?: object; token?: string | undefined; ms: number }) => {
+    const limit = AbortSignal.timeout(options.ms);
+    try {
+      const answer = await request(url, {
+        dispatcher: agent,
+        method: options.body ? 'POST' : 'GET',
+        headers: options.token === undefined ? {} : { authorization: options.token },
+        ...(options.body ? { body: JSON.stringify(options.body) } : {}),
+        signal: signal ? AbortSignal.any([limit, signal]) : limit,
+      });
+      const text = await answer.body.text();
+      return { status: answer.statusCode, text, body: readJson(text) };
+    } catch (cause) {
+      signal?.throwIfAborted();
+      const refused = wasClosed(cause)
+        ? await refusedCertificate(url, { tls, connectMs: limits.connectMs })
+        : undefined;
+      throw refused ?? requestError(new URL(url).origin, cause);
+    }
+  };
+
+  const call = async <Schema extends z.ZodType>(
+    url: string,
+    options: { body: object; token?: string | undefined; ms: number },
+    schema: Schema,
+  ): Promise<z.infer<Schema>> => {
+    const { status, text, body } = await exchange(url, options);
+    const refusal = ErrorAnswer.safeParse(body);
+    if (refusal.success) {
+      const { error, code = 0 } = refusal.data;
+      const isDenied = denials.has(code) || /user name (is empty|not found)/.test(error);
+      throw etcdError(isDenied ? 'denied' : 'refused', `${new URL(url).origin} refuses: ${error}`);
+    }
+    const answer = schema.safeParse(body);
+    if (status === 200 && answer.success) return answer.data;
+    throw strangeAnswer(url, status, text);
+  };
+
+  /** Of a cluster that asks for none: none. */
+  const logIn = async (url: string, { username, password }: Credential): Promise<string | undefined> => {
+    try {
+      const body = { name: username, password };
+      return (await call(`${url}/v3/auth/authenticate`, { body, ms: limits.askMs }, TokenAnswer)).token;
+    } catch (error) {
+      if (faultOf(error) === 'refused' && errorChain(error).includes('authentication is not enabled')) return undefined;
+      throw error;
+    }
+  };
+  const tokenFor = async (url: string): Promise<string | undefined> => {
+    if (!login) return undefined;
+    const token = tokens.get(url) ?? logIn(url, login);
+    tokens.set(url, token);
+    return token;
+  };
+
+  return {
+    post: async (url, path, body, answer, options) => {
+      const token = await tokenFor(url);
+      return call(`${url}${path}`, { body, token, ms: options?.acts ? limits.actMs : limits.askMs }, answer);
+    },
+    isHealthy: async (url) => {
+      // 503 goes with "false"
+      const { status, text, body } = await exchange(`${url}/health?exclude=NOSPACE`, { ms: limits.askMs });
+      const answer = HealthAnswer.safeParse(body);
+      if (answer.success) return answer.data.health === 'true';
+      throw strangeAnswer(`${url}/health`, status, text);
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** With users and passwords etcd takes no client's certificate that names one of its own, and says so in plain text. */
+function strangeAnswer(url: string, status: number, text: string): AppError {
+  if (text.includes('CommonName of client'))
+    return etcdError('denied', `${url}: client.crt must have no CommonName where etcd asks for user and password`);
+  const start = JSON.stringify(text.slice(0, 80));
+  return etcdError('invalid', `${url} answered ${status} ${start}, which is nothing that etcd would say`);
+}
+
+function wasClosed(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && ['UND_ERR_SOCKET', 'ECONNRESET'].includes(String(cause.code));
+}
+
+/** What is no JSON is no answer of etcd's, which the caller finds. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

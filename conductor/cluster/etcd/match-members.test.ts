@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
+import type { EtcdCluster } from '#conductor/sites/site.ts';
+
+const nodes = new Set(['n1', 'n2', 'n3']);
+const member = (name: string, peer: string) => ({ name, peerUrls: [`https://${peer}:2380`] });
+
+/** Names, or peer URLs of those without, of `n1`'s and of nobody's. */
+function matched(members: readonly ReturnType<typeof member>[], entries: EtcdCluster['members'] = [], node = 'n1') {
+  const { own, unclear } = matchMembers(members, { members: entries }, node, nodes);
+  const text = (each: ReturnType<typeof member>): string => each.name || (each.peerUrls[0] ?? '');
+  return { own: own.map(text), unclear: unclear.map(text) };
+}
+
+test('by name, by the host of the peer URL, by the first label of it', () => {
+  expect(matched([member('n1', '10.0.0.1'), member('n2', '10.0.0.2')])).toEqual({ own: ['n1'], unclear: [] });
+  expect(matched([member('a', 'n1'), member('b', 'N2.example.org')])).toEqual({ own: ['a'], unclear: [] });
+  expect(matched([member('', 'n1.example.org'), member('n2', 'n1')])).toEqual({
+    own: ['https://n1.example.org:2380'],
+    unclear: [],
+  });
+});
+
+test("the document's word goes before", () => {
+  const members = [member('n1', '10.0.0.1'), member('n2', '10.0.0.2'), member('', '10.0.0.3'), member('x', 'fd00::1')];
+  const swapped = [
+    { node: 'n2', name: 'n1' },
+    { node: 'n1', name: 'n2' },
+  ];
+  expect(matched(members.slice(0, 2), swapped).own).toEqual(['n2']);
+  expect(matched(members, [{ node: 'n1', address: '10.0.0.3' }]).own).toEqual(['n1', 'https://10.0.0.3:2380']);
+  expect(
+    matched([{ name: 'x', peerUrls: ['https://[fd00::1]:2380'] }], [{ node: 'n1', address: 'fd00::1' }]).own,
+  ).toEqual(['x']);
+});
+
+test('members of which nothing says where they run', () => {
+  const strangers = [member('etcd-0', '10.0.0.1'), member('etcd-1', '10.0.0.2'), member('', '10.0.0.9')];
+  expect(matched(strangers)).toEqual({ own: [], unclear: ['etcd-0', 'etcd-1', 'https://10.0.0.9:2380'] });
+  // elsewhere
+  const elsewhere = [{ name: 'etcd-0' }, { name: 'etcd-1' }, { address: '10.0.0.9' }];
+  expect(matched(strangers, elsewhere)).toEqual({ own: [], unclear: [] });
+  // the document says which is this node's, also when it is gone already
+  expect(matched(strangers, [{ node: 'n1', name: 'etcd-7' }])).toEqual({ own: [], unclear: [] });
+  // it says two things
+  const both = [
+    { node: 'n2', name: 'etcd-0' },
+    { node: 'n3', address: '10.0.0.1' },
+    { name: 'etcd-1' },
+    { address: '10.0.0.9' },
+  ];
+  expect(matched(strangers, both)).toEqual({ own: [], unclear: ['etcd-0'] });
+});

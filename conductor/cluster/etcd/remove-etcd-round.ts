@@ -1,0 +1,198 @@
+import type { Announce, Deed } from '#conductor/cluster/deeds.ts';
+import { type ClusterView, nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
+import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import type { EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
+import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
+import { aloneWithCluster } from '#conductor/cluster/etcd/lock-cluster.ts';
+import { firstAnswer, lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
+import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
+import { type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
+import { planRemoval, type RemovalPlan } from '#conductor/cluster/etcd/plan-removal.ts';
+import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import type { EtcdCluster, Site } from '#conductor/sites/site.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+export interface EtcdWork {
+  /** Name of the node, as in the documents. */
+  readonly node: string;
+  readonly site: Pick<Site, 'etcdClusters'> & {
+    /** By name. */
+    readonly nodes: { readonly keys: () => Iterable<string>; readonly has: (name: string) => boolean };
+  };
+  readonly signal?: AbortSignal;
+  readonly announce?: Announce;
+}
+
+/** What a cluster says now of the node's members. */
+interface Look {
+  readonly view: ClusterView;
+  readonly plan: RemovalPlan;
+}
+
+/** Acts are followed by a look; leaders that were just moved are not known to everybody at once. */
+const maxLooks = 20;
+const lookAgainMs = 250;
+
+/**
+ * Has the node's members leave their clusters (seed 001, "Remove etcd Node"), leaders moved away first. Looks at all
+ * clusters before it touches one: what can't be done in one of them leaves all as they are. Done when none has a member
+ * on the node; repeated, it goes on where it was.
+ * @throws AppError `conflict` when a cluster is too small, or when nothing says where its members run; what can't be
+ * reached for want of the right certificates or files
+ */
+export async function removeEtcdRound(context: EtcdContext, work: EtcdWork): Promise<Round> {
+  const { etcdClusters: clusters } = work.site;
+  const looks = await Promise.all(
+    clusters.map((cluster) =>
+      withCluster(context, cluster, work.signal, (client) => lookFor(client, cluster, work)).catch(keepPassing),
+    ),
+  );
+  const refusals = clusters.flatMap(({ name }, index) => {
+    const look = looks[index];
+    if (look instanceof AppError || look?.plan.act !== 'refuse' || look.plan.mayPass) return [];
+    return [inTheWay(name, look.plan.reason)];
+  });
+  if (refusals.length > 0) throw refused(work.node, refusals);
+  const rounds = await Promise.all(
+    clusters.map(async (cluster, index): Promise<Round> => {
+      const look = looks[index];
+      if (look instanceof AppError) return waitingFor(cluster.name, errorChain(look));
+      return look?.plan.act === 'nothing' ? nothingThere(cluster, work.node) : removeFrom(context, cluster, work);
+    }),
+  );
+  return joinRounds(rounds);
+}
+
+/** An error that may pass by itself is waited for; others end the round. */
+function keepPassing(error: unknown): AppError {
+  if (mayPass(error)) return error;
+  throw error;
+}
+
+async function lookFor(client: EtcdClient, cluster: EtcdCluster, { node, site }: EtcdWork): Promise<Look> {
+  const view = await lookAtCluster(client, cluster);
+  const { own, unclear } = matchMembers(view.members, cluster, node, new Set(site.nodes.keys()));
+  if (unclear.length > 0) {
+    const names = unclear
+      .map((each) => (each.name === '' ? nameOf(each) : `${each.name} (${each.peerUrls.join(', ')})`))
+      .join(', ');
+    throw refused(node, [
+      inTheWay(
+        cluster.name,
+        `nothing says on which node ${names} runs: name it in the members of the promenade/EtcdClusters/v1 document, without a node when it is none of the site's`,
+      ),
+    ]);
+  }
+  return { view, plan: planRemoval(view, new Set(own.map(({ id }) => id)), cluster.minimumMembers) };
+}
+
+async function removeFrom(context: EtcdContext, cluster: EtcdCluster, work: EtcdWork): Promise<Round> {
+  const round = await aloneWithCluster(context.database, cluster.name, () =>
+    withCluster(context, cluster, work.signal, (client) => actUntilGone(context, client, cluster, work)),
+  );
+  return round ?? waitingFor(cluster.name, 'another removal from it is under way');
+}
+
+/** Looks anew before each act: what others did meanwhile counts. */
+async function actUntilGone(
+  context: EtcdContext,
+  client: EtcdClient,
+  cluster: EtcdCluster,
+  work: EtcdWork,
+): Promise<Round> {
+  const messages: RoundMessage[] = [];
+  let reason = 'its members are still changing';
+  for (let looks = 0; looks < maxLooks; looks += 1) {
+    const { view, plan } = await lookFor(client, cluster, work);
+    if (plan.act === 'nothing')
+      return { state: 'done', messages: messages.length > 0 ? messages : nothingThere(cluster, work.node).messages };
+    if (plan.act === 'refuse') {
+      if (!plan.mayPass) throw refused(work.node, [...messages, inTheWay(cluster.name, plan.reason)]);
+      ({ reason } = plan);
+      // nothing has been begun: the others' trouble is not over in a moment
+      if (messages.length === 0) break;
+      await context.clock.sleep(lookAgainMs, work.signal);
+      continue;
+    }
+    try {
+      await work.announce?.([deedOf(cluster.name, plan)]);
+      const done = await act(client, cluster.name, view, plan);
+      context.log.info({ cluster: cluster.name, node: work.node }, done);
+      messages.push({ message: done, error: false, kind: 'EtcdCluster', name: cluster.name });
+    } catch (error) {
+      const kept = keepPassing(error);
+      reason = errorChain(kept);
+      break;
+    }
+  }
+  const { messages: waiting } = waitingFor(cluster.name, reason);
+  return { state: 'waiting', reason: `etcd cluster ${cluster.name}: ${reason}`, messages: [...messages, ...waiting] };
+}
+
+type Act = Extract<RemovalPlan, { readonly act: 'remove' | 'move leader' }>;
+
+function deedOf(cluster: string, plan: Act): Deed {
+  const message = describeAct(cluster, plan);
+  if (plan.act === 'move leader') return { kind: 'etcd leader', name: nameOf(plan.to), of: cluster, message };
+  return {
+    kind: 'etcd member',
+    name: nameOf(plan.member),
+    value: plan.member.peerUrls.join(', '),
+    of: cluster,
+    message,
+  };
+}
+
+function describeAct(cluster: string, plan: Act): string {
+  return plan.act === 'move leader'
+    ? `leader of ${cluster} moved from ${nameOf(plan.from)} to ${nameOf(plan.to)}`
+    : `member ${nameOf(plan.member)} removed from ${cluster}`;
+}
+
+/** @returns what was done, in words */
+async function act(client: EtcdClient, cluster: string, { members }: ClusterView, plan: Act): Promise<string> {
+  const acts = { acts: true };
+  if (plan.act === 'move leader') {
+    // only the leader itself can hand over
+    const at = plan.from.url === undefined ? [] : [{ url: plan.from.url }];
+    await firstAnswer(cluster, at, (url) =>
+      client.post(url, '/v3/maintenance/transfer-leadership', { targetID: plan.to.id }, AnyAnswer, acts),
+    );
+    return describeAct(cluster, plan);
+  }
+  const others = members.flatMap(({ id, url, state, isLearner }) =>
+    id !== plan.member.id && state === 'healthy' && !isLearner && url !== undefined ? [{ url }] : [],
+  );
+  await firstAnswer(cluster, others, (url) =>
+    client.post(url, '/v3/cluster/member/remove', { ID: plan.member.id }, AnyAnswer, acts),
+  );
+  return describeAct(cluster, plan);
+}
+
+function refused(node: string, messages: readonly RoundMessage[]): AppError {
+  const reasons = messages.filter(({ error }) => error).map(({ message }) => message);
+  return new AppError('conflict', `etcd can't be removed from ${node}: ${reasons.join('; ')}`, {
+    details: { messages },
+  });
+}
+
+function inTheWay(cluster: string, reason: string): RoundMessage {
+  return { message: `etcd cluster ${cluster}: ${reason}`, error: true, kind: 'EtcdCluster', name: cluster };
+}
+
+function nothingThere({ name }: EtcdCluster, node: string): Round {
+  const message = `no member of ${name} runs on ${node}`;
+  return { state: 'done', messages: [{ message, error: false, kind: 'EtcdCluster', name }] };
+}
+
+function waitingFor(cluster: string, reason: string): Round {
+  const message = inTheWay(cluster, reason);
+  return { state: 'waiting', reason: message.message, messages: [message] };
+}
+
+/** One round of several. */
+export function joinRounds(rounds: readonly Round[]): Round {
+  const messages = rounds.flatMap((round) => round.messages);
+  const reasons = rounds.flatMap((round) => (round.state === 'waiting' ? [round.reason] : []));
+  return reasons.length > 0 ? { state: 'waiting', reason: reasons.join('; '), messages } : { state: 'done', messages };
+}

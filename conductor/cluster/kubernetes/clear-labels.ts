@@ -1,0 +1,79 @@
+import type { Announce } from '#conductor/cluster/deeds.ts';
+import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
+import { named } from '#conductor/cluster/kubernetes/evict-pod.ts';
+import { addedLabels, allowsNode } from '#conductor/cluster/kubernetes/node-labels.ts';
+import {
+  type ClusterNode,
+  isFinished,
+  listPodsOf,
+  nodesPath,
+  type Pod,
+  podName,
+  readNode,
+} from '#conductor/cluster/kubernetes/objects.ts';
+import { controllerOf } from '#conductor/cluster/kubernetes/select-pods.ts';
+import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+
+/**
+ * One look at a node that is to have no labels but its kubelet's own and `promenade-decomission`: takes the others away,
+ * then is done when its pods have settled: none starts, none ends, and no daemon set has yet to take one away.
+ * @throws AppError as `Cluster.request`; `not_found` when the cluster has no such node
+ */
+export async function clearLabels(
+  cluster: Cluster,
+  name: string,
+  signal: AbortSignal,
+  announce?: Announce,
+): Promise<Round> {
+  const node = await readNode(cluster, name, signal);
+  const messages = await takeLabels(cluster, node, signal, announce);
+  if (messages.length > 0) {
+    // its pods have not heard of it
+    const taken = messages.map((message) => message.name).join(', ');
+    return { state: 'waiting', reason: `labels were taken from node ${name}: ${taken}`, messages };
+  }
+  const moving = (await listPodsOf(cluster, name, signal)).flatMap((pod) => unsettled(pod, node));
+  const [first] = moving;
+  if (first) {
+    return {
+      state: 'waiting',
+      reason: `${moving.length === 1 ? '1 pod has' : `${moving.length} pods have`} not settled: ${first.message}`,
+      messages: moving,
+    };
+  }
+  return { state: 'done', messages: [{ message: `Node ${name} has no labels that were added`, error: false }] };
+}
+
+/** Takes the labels from the node that were added. @returns a message for each of them */
+export async function takeLabels(
+  cluster: Cluster,
+  node: ClusterNode,
+  signal: AbortSignal,
+  announce?: Announce,
+): Promise<RoundMessage[]> {
+  const { name, labels = {} } = node.metadata;
+  const added = addedLabels(node);
+  if (added.length === 0) return [];
+  const taken = added.map((label) => ({ label, value: labels?.[label] ?? '' }));
+  const tell = ({ label, value }: (typeof taken)[number]): string =>
+    `Label ${label}=${value} is taken from node ${name}`;
+  await announce?.(taken.map((each) => ({ kind: 'label', name: each.label, value: each.value, message: tell(each) })));
+  const body = { metadata: { labels: Object.fromEntries(added.map((label) => [label, null])) } };
+  await cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal });
+  return taken.map((each) => ({ message: tell(each), error: false, name: each.label, kind: 'Label' }));
+}
+
+function unsettled(pod: Pod, node: ClusterNode): RoundMessage[] {
+  const why = motion(pod, node);
+  return why === undefined ? [] : [{ message: `Pod ${podName(pod)} ${why}`, error: true, ...named(pod) }];
+}
+
+function motion(pod: Pod, node: ClusterNode): string | undefined {
+  const { finalizers, deletionTimestamp } = pod.metadata;
+  if (deletionTimestamp) {
+    return `is ending${finalizers?.length ? `, held by its finalizers ${finalizers.join(', ')}` : ''}`;
+  }
+  if (pod.status?.phase === 'Pending') return 'is starting';
+  const isStray = controllerOf(pod)?.kind === 'DaemonSet' && !isFinished(pod) && !allowsNode(pod, node);
+  return isStray ? 'needs labels that the node has not, and has yet to be taken away by its daemon set' : undefined;
+}

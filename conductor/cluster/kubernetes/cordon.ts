@@ -1,0 +1,33 @@
+import type { Announce } from '#conductor/cluster/deeds.ts';
+import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
+import { type ClusterNode, nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
+
+/** Ends what is said of a node that nobody has to cordon. */
+export const cordonedBefore = 'is cordoned already';
+
+/** Marks the node as unschedulable. @returns whether it was not so already */
+export async function cordon(
+  cluster: Cluster,
+  node: ClusterNode,
+  signal: AbortSignal,
+  announce?: Announce,
+): Promise<boolean> {
+  if (isCordoned(node)) return false;
+  const { name } = node.metadata;
+  await announce?.([{ kind: 'cordon', name, message: `Node ${name} is cordoned` }]);
+  await cluster.request('PATCH', apiPath(nodesPath, name), {
+    body: { spec: { unschedulable: true } },
+    contentType: mergePatch,
+    signal,
+  });
+  return true;
+}
+
+export function isCordoned({ spec }: ClusterNode): boolean {
+  return spec?.unschedulable === true;
+}
+
+/** Whether its kubelet reports it as ready; pods of one that does not stay, since nobody confirms their end. */
+export function isReady({ status }: Pick<ClusterNode, 'status'>): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+}

@@ -1,0 +1,99 @@
+import type { Announce, Deed } from '#conductor/cluster/deeds.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { cordon, cordonedBefore, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
+import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { evictionVersion, evictPod, named } from '#conductor/cluster/kubernetes/evict-pod.ts';
+import {
+  type ClusterNode,
+  isFinished,
+  listPodsOf,
+  type Pod,
+  podName,
+  readNode,
+} from '#conductor/cluster/kubernetes/objects.ts';
+import { type PodFate, podFate } from '#conductor/cluster/kubernetes/select-pods.ts';
+import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import { inParallel } from '#shared/in-parallel.ts';
+
+export interface DrainOptions {
+  /** Seconds that each pod gets to end by itself; 0 = none. */
+  readonly gracePeriodSeconds: number;
+  readonly announce?: Announce;
+}
+
+/** Requests at the same time: an API server shares itself between its clients. */
+const atOnce = 16;
+
+/**
+ * One look at a node that is to be empty: cordons it, evicts what may go, and is done when nothing but pods of daemon
+ * sets and mirror pods is left. As `kubectl drain --force --ignore-daemonsets --delete-local-data` (seed 001).
+ * @throws AppError as `Cluster.request`; `not_found` when the cluster has no such node
+ */
+export async function drainNode(
+  cluster: Cluster,
+  name: string,
+  { gracePeriodSeconds, announce }: DrainOptions,
+  signal: AbortSignal,
+): Promise<Round> {
+  const node = await readNode(cluster, name, signal);
+  const messages: RoundMessage[] = [];
+  const isNew = await cordon(cluster, node, signal, announce);
+  messages.push({ message: `Node ${name} ${isNew ? 'is cordoned' : cordonedBefore}`, error: false });
+  const pods = await listPodsOf(cluster, name, signal);
+  const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
+  const fates = pods.map((pod) => ({ pod, ...podFate(pod, hasDaemonSet) }));
+  const leaving = fates.filter((each) => each.fate === 'evict');
+  messages.push(...fates.flatMap(remark));
+  if (leaving.length === 0) {
+    return { state: 'done', messages: [...messages, { message: `Node ${name} is drained`, error: false }] };
+  }
+  const toEvict = leaving.map(({ pod }) => pod).filter((pod) => !isGoing(pod, gracePeriodSeconds));
+  await announce?.(fates.filter(({ pod }) => toEvict.includes(pod)).flatMap(lossOf));
+  const version = toEvict.length === 0 ? '' : await evictionVersion(cluster, signal);
+  const evict = (pod: Pod) => evictPod(cluster, pod, { version, gracePeriodSeconds, signal });
+  const obstacles = await inParallel(toEvict, evict, { atOnce });
+  const blocked = obstacles.filter((each) => each !== undefined);
+  const ending = leaving.map(({ pod }) => pod).filter(({ metadata }) => metadata.deletionTimestamp);
+  messages.push(...blocked, ...ending.map((pod) => endingMessage(pod, node)));
+  const first = blocked[0]?.message ?? messages.at(-1)?.message;
+  const count = `${leaving.length} ${leaving.length === 1 ? 'pod is' : 'pods are'} still on node ${name}`;
+  const isTold = blocked.length > 0 || ending.length > 0;
+  const reason = `${count}: ${isTold ? (first ?? '') : 'told to end just now'}`;
+  return { state: 'waiting', reason, messages };
+}
+
+/** Told to end, and within the time that is wanted: one that was given longer is told again. */
+function isGoing({ metadata }: Pod, gracePeriodSeconds: number): boolean {
+  return Boolean(metadata.deletionTimestamp) && (metadata.deletionGracePeriodSeconds ?? 0) <= gracePeriodSeconds;
+}
+
+function remark({ pod, ...fate }: { readonly pod: Pod } & PodFate): RoundMessage[] {
+  if (fate.fate === 'ignore')
+    return [{ message: `Pod ${podName(pod)} is left alone: ${fate.because}`, error: false, ...named(pod) }];
+  if (fate.forced === 'local data')
+    return [{ message: `Pod ${podName(pod)} goes with its local data (emptyDir)`, error: false, ...named(pod) }];
+  if (fate.forced === 'unmanaged')
+    return [{ message: `Pod ${podName(pod)} goes for good: no controller replaces it`, error: false, ...named(pod) }];
+  return [];
+}
+
+/** What the eviction of a pod costs beyond a restart elsewhere. */
+function lossOf(each: Parameters<typeof remark>[0]): Deed[] {
+  return remark(each).map(({ message }) => ({ kind: 'pod', name: podName(each.pod), message }));
+}
+
+function endingMessage(pod: Pod, node: ClusterNode): RoundMessage {
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = pod.metadata;
+  const reasons = [
+    ...(finalizers?.length ? [`held by its finalizers ${finalizers.join(', ')}`] : []),
+    ...(isReady(node) || isFinished(pod)
+      ? []
+      : [`the kubelet of node ${node.metadata.name}, which would confirm its end, does not report`]),
+  ];
+  const why = reasons.length > 0 ? `: ${reasons.join('; ')}` : '';
+  return {
+    message: `Pod ${podName(pod)} is ending, due ${deletionTimestamp ?? ''} with ${deletionGracePeriodSeconds ?? 0} s of grace${why}`,
+    error: true,
+    ...named(pod),
+  };
+}

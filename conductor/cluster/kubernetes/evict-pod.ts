@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { type Pod, parse, podName } from '#conductor/cluster/kubernetes/objects.ts';
+import { causesOf, isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
+import type { RoundMessage } from '#conductor/cluster/round.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+const Discovered = z.looseObject({
+  resources: z.array(
+    z.looseObject({ name: z.string(), kind: z.string(), group: z.string().optional(), version: z.string().optional() }),
+  ),
+});
+
+/** `policy/v1`, or `policy/v1beta1` where the cluster is older than 1.22. */
+export async function evictionVersion(cluster: Cluster, signal: AbortSignal): Promise<string> {
+  const { resources } = parse(Discovered, await cluster.request('GET', '/api/v1', { signal }), 'discovery of /api/v1');
+  const eviction = resources.find(({ name, kind }) => name === 'pods/eviction' && kind === 'Eviction');
+  if (!eviction) {
+    throw new AppError('not_supported', `the Kubernetes API server at ${cluster.server} offers no eviction of pods`);
+  }
+  return `${eviction.group ?? 'policy'}/${eviction.version ?? 'v1'}`;
+}
+
+interface EvictOptions {
+  readonly version: string;
+  readonly gracePeriodSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks for the pod to go, with its grace period; its budget may forbid it for now.
+ * @returns what stood in the way, or `undefined`: it is going, or gone
+ */
+export async function evictPod(cluster: Cluster, pod: Pod, options: EvictOptions): Promise<RoundMessage | undefined> {
+  const { version, gracePeriodSeconds, signal } = options;
+  const { name, namespace, uid } = pod.metadata;
+  const body = {
+    apiVersion: version,
+    kind: 'Eviction',
+    metadata: { name, namespace },
+    // another pod of that name is another one's: the next look decides about it
+    deleteOptions: { gracePeriodSeconds, preconditions: { uid } },
+  };
+  try {
+    const path = `${apiPath('/api/v1/namespaces', namespace, 'pods', name)}/eviction`;
+    await cluster.request('POST', path, { body, signal });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof AppError) || signal.aborted) throw error;
+    // that pod is gone, or is another by now
+    if (isAbsent(error, { kind: 'pods', name }) || error.code === 'conflict') return undefined;
+    return obstacle(pod, error);
+  }
+}
+
+/** An eviction that is refused concerns that pod alone: the others go on. */
+function obstacle(pod: Pod, error: AppError): RoundMessage {
+  const budget = causesOf(error).find(({ reason }) => reason === 'DisruptionBudget');
+  if (!budget) {
+    return { message: `Pod ${podName(pod)} can't be evicted: ${errorChain(error)}`, error: true, ...named(pod) };
+  }
+  // "The disruption budget web needs 2 healthy pods and has 2 currently"
+  const budgetName = /^The disruption budget (\S+)/.exec(budget.message ?? '')?.[1];
+  const which = budgetName === undefined ? 'its budget' : `PodDisruptionBudget ${pod.metadata.namespace}/${budgetName}`;
+  return {
+    message: `Pod ${podName(pod)} may not be evicted now: ${which} forbids it (${budget.message ?? ''})`,
+    error: true,
+    ...named(pod),
+  };
+}
+
+export function named(pod: Pod): { readonly name: string; readonly kind: 'Pod' } {
+  return { name: podName(pod), kind: 'Pod' };
+}

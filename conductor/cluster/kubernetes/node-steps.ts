@@ -1,0 +1,154 @@
+import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
+import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
+import { isUnknownNode, nodesPath, podsOf, podsPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
+import { removeFromCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
+import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
+import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
+import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+
+/** Seconds, as seed 001 has them; it gives none for the last two, which must not hold a teardown up. */
+export const nodeStepDefaults = {
+  drainTimeout: 3600,
+  drainGracePeriod: 1800,
+  clearLabelsTimeout: 1800,
+  shutdownKubeletTimeout: 300,
+  removeFromClusterTimeout: 120,
+} as const;
+
+export interface NodeStep {
+  /** The node's name in the cluster, which is its host name. */
+  readonly node: string;
+  /** Seconds for all of it. */
+  readonly timeout: number;
+  /** Fires when nobody waits for it any more. */
+  readonly signal: AbortSignal;
+}
+
+/** Work with the cluster of a kubeconfig file. */
+export type ClusterWork<Step extends NodeStep> = (cluster: Cluster, step: Step) => Promise<readonly RoundMessage[]>;
+
+/**
+ * One operation of seed 001, from its first round until it is done.
+ * @param kubeconfigFile `undefined`: none is set
+ * @param reason the seed's, for every failure that has none of its own: `DrainNodeError`
+ * @throws AppError `not_found` (the cluster has no such node), `conflict` and `invalid_argument` (of the step itself),
+ * `unavailable` (stopped in the middle); else `command_failed` with `details.reason` and `details.messages`
+ */
+export async function runNodeStep<Step extends NodeStep>(
+  kubeconfigFile: string | undefined,
+  reason: string,
+  work: ClusterWork<Step>,
+  step: Step,
+): Promise<readonly RoundMessage[]> {
+  try {
+    const cluster = await openCluster(kubeconfigFile);
+    try {
+      return await work(cluster, step);
+    } finally {
+      await cluster.close();
+    }
+  } catch (error) {
+    throw asStepFailure(error, reason, step.node);
+  }
+}
+
+function asStepFailure(error: unknown, reason: string, node: string): unknown {
+  if (!(error instanceof AppError) || isUnknownNode(error)) return error;
+  const { code, details } = error;
+  if (details['refusal'] === true) return error;
+  if (code === 'aborted') return new AppError('unavailable', `teardown of ${node}`, { cause: error, details });
+  const messages = Array.isArray(details['messages']) ? (details['messages'] as RoundMessage[]) : [];
+  return new AppError('command_failed', `teardown of ${node}`, {
+    cause: error,
+    retryable: isRetryable(error),
+    details: { reason, messages },
+  });
+}
+
+const podRetryMs = 5_000;
+const nodeRetryMs = 2_000;
+
+export interface DrainStep extends NodeStep {
+  /** Seconds, below the timeout. */
+  readonly gracePeriod: number;
+}
+
+/** @throws AppError `invalid_argument` unless the grace period is below the timeout */
+export function checkDrainTimes({ timeout, gracePeriod }: Pick<DrainStep, 'timeout' | 'gracePeriod'>): void {
+  if (gracePeriod < timeout) return;
+  throw new AppError(
+    'invalid_argument',
+    `grace-period: ${gracePeriod} s must be less than the timeout, which is ${timeout} s: pods that take all of it ` +
+      'could not be waited for',
+  );
+}
+
+export const drainStep: ClusterWork<DrainStep> = (cluster, { node, gracePeriod, ...step }) =>
+  repeatRounds((signal) => drainNode(cluster, node, { gracePeriodSeconds: gracePeriod }, signal), {
+    what: `drain of node ${node}`,
+    ...limits(step, podRetryMs),
+    watch: watchPods(cluster, node),
+  });
+
+export const clearLabelsStep: ClusterWork<NodeStep> = (cluster, { node, ...step }) =>
+  repeatRounds((signal) => clearLabels(cluster, node, signal), {
+    what: `clearing of the labels of node ${node}`,
+    ...limits(step, nodeRetryMs),
+    watch: watchPods(cluster, node),
+  });
+
+export interface ShutdownKubeletStep extends NodeStep {
+  /** Whether `kubelet-shutdown.yaml` is put into the cluster first. */
+  readonly applyDaemonSet: boolean;
+  /** For its container; default: the manifest's. */
+  readonly image?: string | undefined;
+}
+
+export const shutdownKubeletStep: ClusterWork<ShutdownKubeletStep> = (cluster, { node, ...step }) => {
+  const state = { isApplied: !step.applyDaemonSet };
+  const round = async (signal: AbortSignal): Promise<Round> => {
+    if (!state.isApplied) {
+      await readNode(cluster, node, signal); // nothing is applied for a node that is not there
+      await applyDaemonSet(cluster, step.image, signal);
+      state.isApplied = true;
+    }
+    return shutdownKubelet(cluster, node, signal);
+  };
+  return repeatRounds(round, {
+    what: `shutdown of the kubelet of node ${node}`,
+    ...limits(step, nodeRetryMs),
+    watch: watchNode(cluster, node),
+  });
+};
+
+export const removeFromClusterStep: ClusterWork<NodeStep> = (cluster, { node, ...step }) => {
+  const state = { isSeen: false };
+  const round = async (signal: AbortSignal): Promise<Round> => {
+    // to a round a node that is gone is done; to who names one that never was, it is a mistake
+    if (!state.isSeen) await readNode(cluster, node, signal);
+    state.isSeen = true;
+    return removeFromCluster(cluster, node, signal);
+  };
+  return repeatRounds(round, {
+    what: `removal of node ${node} from the cluster`,
+    ...limits(step, nodeRetryMs),
+    watch: watchNode(cluster, node),
+  });
+};
+
+function limits({ timeout, signal }: Omit<NodeStep, 'node'>, everyMs: number) {
+  return { timeoutMs: timeout * 1000, everyMs, signal };
+}
+
+function watchPods(cluster: Cluster, node: string) {
+  return (signal: AbortSignal, changed: () => void): void => cluster.watch(podsPath, podsOf(node), signal, changed);
+}
+
+function watchNode(cluster: Cluster, node: string) {
+  const query = { fieldSelector: `metadata.name=${node}` };
+  return (signal: AbortSignal, changed: () => void): void => cluster.watch(nodesPath, query, signal, changed);
+}

@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import { apiPath, type Cluster, type Reply } from '#conductor/cluster/kubernetes/cluster.ts';
+import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Kubernetes' objects, as far as rounds read them. */
+
+const OwnerReference = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  name: z.string(),
+  uid: z.string(),
+  controller: z.boolean().optional(),
+});
+
+export const Requirement = z.looseObject({
+  key: z.string(),
+  operator: z.string(),
+  values: z.array(z.string()).nullish(),
+});
+export type Requirement = z.infer<typeof Requirement>;
+
+const NodeSelectorTerm = z.looseObject({
+  matchExpressions: z.array(Requirement).nullish(),
+  matchFields: z.array(Requirement).nullish(),
+});
+
+const Pod = z.looseObject({
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: z.string(),
+    uid: z.string(),
+    labels: z.record(z.string(), z.string()).nullish(),
+    annotations: z.record(z.string(), z.string()).nullish(),
+    ownerReferences: z.array(OwnerReference).nullish(),
+    finalizers: z.array(z.string()).nullish(),
+    deletionTimestamp: z.string().nullish(),
+    deletionGracePeriodSeconds: z.number().nullish(),
+  }),
+  spec: z.looseObject({
+    nodeSelector: z.record(z.string(), z.string()).nullish(),
+    affinity: z
+      .looseObject({
+        nodeAffinity: z
+          .looseObject({
+            requiredDuringSchedulingIgnoredDuringExecution: z
+              .looseObject({ nodeSelectorTerms: z.array(NodeSelectorTerm) })
+              .nullish(),
+          })
+          .nullish(),
+      })
+      .nullish(),
+    volumes: z.array(z.looseObject({ name: z.string(), emptyDir: z.unknown().optional() })).nullish(),
+  }),
+  status: z
+    .looseObject({
+      phase: z.string().optional(),
+      conditions: z.array(z.looseObject({ type: z.string(), status: z.string() })).nullish(),
+    })
+    .optional(),
+});
+export type Pod = z.infer<typeof Pod>;
+
+/** Of a pod, what decides whether it goes. A whole one is ten kilobytes and more. */
+export interface PodOutline {
+  readonly metadata: Pick<Pod['metadata'], 'name' | 'namespace' | 'labels' | 'annotations' | 'deletionTimestamp'> & {
+    readonly ownerReferences?: readonly PodOwner[] | null | undefined;
+  };
+  readonly spec: { readonly volumes?: readonly { readonly emptyDir?: unknown }[] | null | undefined };
+  readonly status?: Pick<NonNullable<Pod['status']>, 'phase' | 'conditions'> | undefined;
+}
+export type PodOwner = Pick<z.infer<typeof OwnerReference>, 'kind' | 'name' | 'controller'>;
+
+const ClusterNode = z.looseObject({
+  metadata: z.looseObject({
+    name: z.string(),
+    uid: z.string(),
+    resourceVersion: z.string(),
+    labels: z.record(z.string(), z.string()).nullish(),
+    deletionTimestamp: z.string().nullish(),
+    finalizers: z.array(z.string()).nullish(),
+  }),
+  spec: z.looseObject({ unschedulable: z.boolean().nullish() }).optional(),
+  status: z
+    .looseObject({
+      nodeInfo: z.looseObject({ systemUUID: z.string().nullish(), machineID: z.string().nullish() }).nullish(),
+      conditions: z
+        .array(
+          z.looseObject({
+            type: z.string(),
+            status: z.string(),
+            reason: z.string().nullish(),
+            message: z.string().nullish(),
+          }),
+        )
+        .nullish(),
+    })
+    .optional(),
+});
+export type ClusterNode = z.infer<typeof ClusterNode>;
+
+export const nodesPath = '/api/v1/nodes';
+export const podsPath = '/api/v1/pods';
+
+/** Each look begins with it, and holds its node's lease: a server that is dead must not keep an abort waiting. */
+const nodeTimeoutMs = 5_000;
+
+const isDnsName = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+/** @throws AppError `not_found` with `details.reason` `NotFound` when the cluster has no such node */
+export async function readNode(cluster: Cluster, name: string, signal?: AbortSignal): Promise<ClusterNode> {
+  if (!isDnsName.test(name)) throw unknownNode(cluster, name);
+  try {
+    const reply = await cluster.request('GET', apiPath(nodesPath, name), { signal, timeoutMs: nodeTimeoutMs });
+    return parse(ClusterNode, reply, `node ${name}`);
+  } catch (error) {
+    if (isAbsent(error, { kind: 'nodes', name })) throw unknownNode(cluster, name);
+    throw error;
+  }
+}
+
+/** Whether it is the error of `readNode` for a node that the cluster has not. */
+export function isUnknownNode(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'not_found' && error.details['unknownNode'] === true;
+}
+
+function unknownNode(cluster: Cluster, name: string): AppError {
+  return new AppError('not_found', `the Kubernetes cluster at ${cluster.server} has no node ${JSON.stringify(name)}`, {
+    details: { unknownNode: true },
+  });
+}
+
+/** All pods that are bound to the node. */
+export function listPodsOf(cluster: Cluster, node: string, signal?: AbortSignal): Promise<Pod[]> {
+  return listAll(cluster, podsPath, Pod, { what: `pods of node ${node}`, query: podsOf(node), signal });
+}
+
+/** All objects of a kind, page by page. @param what it is called in errors @throws AppError as `Cluster.request` */
+export async function listAll<Item>(
+  cluster: Cluster,
+  path: string,
+  item: z.ZodType<Item>,
+  {
+    what,
+    query,
+    signal,
+  }: {
+    readonly what: string;
+    readonly query?: Readonly<Record<string, string>>;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<Item[]> {
+  const List = z.looseObject({ metadata: z.looseObject({ continue: z.string().nullish() }), items: z.array(item) });
+  const items: Item[] = [];
+  let next: string | undefined;
+  do {
+    const asked = { ...query, limit: '500', ...(next === undefined ? {} : { continue: next }) };
+    const page = parse(List, await cluster.request('GET', path, { query: asked, signal }), what);
+    items.push(...page.items);
+    next = page.metadata.continue || undefined;
+  } while (next !== undefined);
+  return items;
+}
+
+/** The query that lists, and watches, the pods of a node. */
+export function podsOf(node: string): Record<string, string> {
+  return { fieldSelector: `spec.nodeName=${node}` };
+}
+
+/** @throws AppError `unavailable`: something that is no API server, or a sick one, has answered */
+export function parse<Schema extends z.ZodType>(schema: Schema, { body }: Reply, what: string): z.output<Schema> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new AppError(
+    'unavailable',
+    `the Kubernetes API server's answer is none: ${what}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`,
+  );
+}
+
+/** `namespace/name`, as kubectl writes it. */
+export function podName({ metadata }: Pick<PodOutline, 'metadata'>): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+export function isFinished({ status }: Pick<PodOutline, 'status'>): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}

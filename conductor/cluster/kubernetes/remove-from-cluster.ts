@@ -1,0 +1,93 @@
+import type { Announce } from '#conductor/cluster/deeds.ts';
+import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { isCordoned } from '#conductor/cluster/kubernetes/cordon.ts';
+import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { named } from '#conductor/cluster/kubernetes/evict-pod.ts';
+import { addedLabels, decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/node-labels.ts';
+import {
+  type ClusterNode,
+  isUnknownNode,
+  listPodsOf,
+  nodesPath,
+  type Pod,
+  podName,
+  readNode,
+} from '#conductor/cluster/kubernetes/objects.ts';
+import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
+import { controllerOf, podFate } from '#conductor/cluster/kubernetes/select-pods.ts';
+import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * One look at a node that is to leave the cluster: deletes it when it is cordoned, drained, and has no added labels but
+ * `promenade-decomission: enabled`. A node that is gone is done.
+ * @throws AppError as `Cluster.request`; `conflict` with `details.refusal`, which is not retryable, with everything that
+ * stands in the way as `details.messages`
+ */
+export async function removeFromCluster(
+  cluster: Cluster,
+  name: string,
+  signal: AbortSignal,
+  announce?: Announce,
+): Promise<Round> {
+  const node = await findNode(cluster, name, signal);
+  if (!node) return { state: 'done', messages: [{ message: `Node ${name} is not in the cluster`, error: false }] };
+  const { uid, resourceVersion, deletionTimestamp, finalizers } = node.metadata;
+  if (!deletionTimestamp) {
+    const obstacles = await whatStandsInTheWay(cluster, node, signal);
+    if (obstacles.length > 0) {
+      throw new AppError(
+        'conflict',
+        `node ${name} can't be removed from the cluster: ${obstacles.map(({ message }) => message).join('; ')}`,
+        { details: { messages: obstacles, refusal: true } },
+      );
+    }
+    // of the node that was looked at: one that was uncordoned since, or has joined anew, is looked at again
+    await announce?.([{ kind: 'node', name, message: `Node ${name} is removed from the cluster` }]);
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid, resourceVersion } };
+    await cluster.request('DELETE', apiPath(nodesPath, name), { body, signal }).catch((error: unknown) => {
+      if (!isAbsent(error, { kind: 'nodes', name })) throw error;
+    });
+  }
+  const left = await findNode(cluster, name, signal);
+  if (left?.metadata.uid !== uid) {
+    return { state: 'done', messages: [{ message: `Node ${name} is removed from the cluster`, error: false }] };
+  }
+  const held = finalizers?.length ? `, held by its finalizers ${finalizers.join(', ')}` : '';
+  const message = `Node ${name} is being deleted${held}`;
+  return { state: 'waiting', reason: message, messages: [{ message, error: true, name, kind: 'Node' }] };
+}
+
+/** @returns `undefined`: the cluster says that it has no such node */
+export async function findNode(cluster: Cluster, name: string, signal: AbortSignal): Promise<ClusterNode | undefined> {
+  try {
+    return await readNode(cluster, name, signal);
+  } catch (error) {
+    if (isUnknownNode(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Of a node that is off, these have ended as failed; their daemon set had them there all the same. */
+function isDaemon(pod: Pod, hasDaemonSet: (pod: Pod) => boolean): boolean {
+  return controllerOf(pod)?.kind === 'DaemonSet' && hasDaemonSet(pod);
+}
+
+async function whatStandsInTheWay(cluster: Cluster, node: ClusterNode, signal: AbortSignal): Promise<RoundMessage[]> {
+  const { name, labels } = node.metadata;
+  const pods = await listPodsOf(cluster, name, signal);
+  const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
+  const left = pods.filter((pod) => podFate(pod, hasDaemonSet).fate === 'evict' && !isDaemon(pod, hasDaemonSet));
+  const mark = labels?.[decommissionLabel] ?? decommissionValue;
+  const wrong = [...addedLabels(node), ...(mark === decommissionValue ? [] : [decommissionLabel])];
+  return [
+    ...(isCordoned(node) ? [] : [{ message: `Node ${name} is not cordoned`, error: true, name, kind: 'Node' }]),
+    ...left.map((pod) => ({ message: `Pod ${podName(pod)} is on it`, error: true, ...named(pod) })),
+    ...wrong.map((label) => ({
+      message: `Label ${label}=${labels?.[label] ?? ''} is on it`,
+      error: true,
+      name: label,
+      kind: 'Label',
+    })),
+  ];
+}

@@ -1,0 +1,75 @@
+import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
+
+/** A rotated credential is used after so long at the latest. */
+const lifeMs = 20_000;
+/** Looks at thousands of nodes come one after another; a cluster that nobody looks at for so long is let go. */
+const idleMs = 5_000;
+
+interface Shared {
+  readonly file: string | undefined;
+  readonly opened: Promise<Cluster>;
+  readonly since: number;
+  users: number;
+  idle?: NodeJS.Timeout;
+}
+
+/** Of each conductor in this process. */
+const current = new WeakMap<object, Shared>();
+
+/**
+ * Work with the cluster of the kubeconfig file, over connections that all who look at it at about the same time share:
+ * thousands of nodes keep no thousands of connections.
+ * @param owner whose connections they are; its identity counts alone
+ * @throws AppError as `openCluster`, and what `work` throws
+ */
+export async function withSharedCluster<Result>(
+  owner: object,
+  file: string | undefined,
+  work: (cluster: Cluster) => Promise<Result>,
+): Promise<Result> {
+  const shared = take(owner, file);
+  try {
+    return await work(await shared.opened);
+  } catch (error) {
+    // it may be the login that is no good any more
+    if (current.get(owner) === shared) current.delete(owner);
+    throw error;
+  } finally {
+    giveBack(owner, shared);
+  }
+}
+
+function take(owner: object, file: string | undefined): Shared {
+  const known = current.get(owner);
+  const isFresh = known?.file === file && performance.now() - (known?.since ?? 0) < lifeMs;
+  if (known && !isFresh) {
+    current.delete(owner);
+    if (known.users === 0) close(known);
+  }
+  const shared: Shared =
+    known && isFresh ? known : { file, opened: openCluster(file), since: performance.now(), users: 0 };
+  current.set(owner, shared);
+  clearTimeout(shared.idle);
+  shared.users += 1;
+  return shared;
+}
+
+function giveBack(owner: object, shared: Shared): void {
+  shared.users -= 1;
+  if (shared.users > 0) return;
+  if (current.get(owner) !== shared) {
+    close(shared);
+    return;
+  }
+  shared.idle = setTimeout(() => {
+    if (current.get(owner) === shared) current.delete(owner);
+    close(shared);
+  }, idleMs).unref();
+}
+
+function close(shared: Shared): void {
+  clearTimeout(shared.idle);
+  // one that could not be opened has told those who wanted it
+  shared.opened.then((cluster) => cluster.close()).catch(() => undefined);
+}

@@ -1,0 +1,70 @@
+import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import { createBell } from '#conductor/kernel/bell.ts';
+import { systemClock } from '#shared/clock.ts';
+import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
+
+export interface RepeatOptions {
+  /** What is done, for the message: `drain of node n1`. */
+  readonly what: string;
+  readonly timeoutMs: number;
+  /** Milliseconds between two rounds, at the most. */
+  readonly everyMs: number;
+  /** Fires when whoever asked has hung up, or the conductor stops: no further round is begun. */
+  readonly signal: AbortSignal;
+  /** Has something call back when a look is worth it before that; until the signal fires. */
+  readonly watch?: (signal: AbortSignal, changed: () => void) => void;
+}
+
+/** Changes come in bursts: one look for all that come within so many milliseconds. */
+const burstMs = 150;
+
+/**
+ * Repeats rounds until one is done, or time is up. Errors that may pass (`retryable`) are tried again; time is up for
+ * them as for everything else.
+ * @returns the last round's messages
+ * @throws AppError `timeout` with `details.messages`, `aborted`, or the round's own error that does not pass
+ */
+export async function repeatRounds(
+  round: (signal: AbortSignal) => Promise<Round>,
+  { what, timeoutMs, everyMs, signal, watch }: RepeatOptions,
+): Promise<readonly RoundMessage[]> {
+  const startedAt = performance.now();
+  const leftMs = (): number => timeoutMs - (performance.now() - startedAt);
+  const ended = new AbortController();
+  const timeUp = AbortSignal.timeout(timeoutMs);
+  const bell = createBell(systemClock, { burstMs });
+  watch?.(AbortSignal.any([signal, ended.signal]), () => bell.ring());
+  let last: Exclude<Round, { state: 'done' }> | undefined;
+  let lastError: unknown;
+  try {
+    do {
+      try {
+        const now = await round(AbortSignal.any([signal, timeUp]));
+        if (now.state === 'done') return now.messages;
+        last = now;
+        lastError = undefined;
+      } catch (error) {
+        if (!isRetryable(error) && !timeUp.aborted && !signal.aborted) throw error;
+        if (signal.aborted) break;
+        // what time's end cut off tells less than what was before
+        if (!timeUp.aborted || !last) lastError = error;
+      }
+      // what the signal's end means is said below
+      await bell.rest(Math.min(everyMs, Math.max(0, leftMs())), signal).catch(() => undefined);
+    } while (!signal.aborted && leftMs() > 0);
+  } finally {
+    ended.abort();
+  }
+  const messages = last?.messages ?? [];
+  if (signal.aborted) {
+    throw new AppError('aborted', `${what} was stopped; what was begun goes on by itself, a repeat finishes it`, {
+      cause: signal.reason,
+      details: { messages },
+    });
+  }
+  const failure: RoundMessage[] = lastError === undefined ? [] : [{ message: errorChain(lastError), error: true }];
+  throw new AppError('timeout', `${what} has not ended within ${timeoutMs / 1000} s${last ? `: ${last.reason}` : ''}`, {
+    cause: lastError,
+    details: { messages: [...messages, ...failure] },
+  });
+}

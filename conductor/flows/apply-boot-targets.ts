@@ -1,0 +1,56 @@
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+/** Sets the boot mode and secure boot that an operator has asked for; a failure ends in `last_error`. */
+export async function applyBootTargets(context: ConductorContext, lease: Lease, signal: AbortSignal): Promise<void> {
+  const node = await getNode(context.db, lease.nodeUuid);
+  const { targetBootMode, targetSecureBoot } = node;
+  if (targetBootMode === null && targetSecureBoot === null) return;
+  const wanted = [
+    ...(targetBootMode === null ? [] : [`boot mode '${targetBootMode}'`]),
+    ...(targetSecureBoot === null ? [] : [`secure boot ${targetSecureBoot ? 'on' : 'off'}`]),
+  ].join(' and ');
+  let failure: string | undefined;
+  let firmware: FirmwareBootColumns = {};
+  try {
+    firmware = await applyTargets(context, node, signal);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    failure = `${wanted} failed: ${errorChain(error)}`;
+    context.log.warn({ node: node.uuid, err: error }, 'boot mode not set');
+  }
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, lease);
+    await updateNode(tx, node.uuid, {
+      targetBootMode: null,
+      targetSecureBoot: null,
+      ...firmware,
+      ...(failure === undefined ? {} : { lastError: failure }),
+    });
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: failure === undefined ? 'INFO' : 'ERROR',
+      eventType: 'boot mode',
+      event: failure ?? `${wanted} done`,
+      conductor: context.config.conductorName,
+    });
+  });
+}
+
+async function applyTargets(
+  context: ConductorContext,
+  node: NodeRow,
+  signal: AbortSignal,
+): Promise<FirmwareBootColumns> {
+  const bmc = context.drivers.connect(node, { node: node.uuid });
+  const { firmwareBoot } = bmc;
+  if (!firmwareBoot) throw new AppError('not_supported', `driver ${node.driver} can not set them`);
+  if (node.targetBootMode !== null) await firmwareBoot.setBootMode(node.targetBootMode, { signal });
+  if (node.targetSecureBoot !== null) await firmwareBoot.setSecureBoot(node.targetSecureBoot, { signal });
+  return readFirmwareBoot(bmc, { log: context.log, signal });
+}

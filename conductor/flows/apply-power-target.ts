@@ -1,0 +1,49 @@
+import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { powerStateAfter } from '#conductor/model/power-states.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
+import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+
+/** Brings the node to the power state that an operator has asked for; a failure ends in `last_error`. */
+export async function applyPowerTarget(context: ConductorContext, lease: Lease, signal: AbortSignal): Promise<void> {
+  const node = await getNode(context.db, lease.nodeUuid);
+  const target = node.targetPowerState;
+  if (!target) return;
+  let failure: string | undefined;
+  try {
+    const { power } = context.drivers.connect(node, { node: node.uuid });
+    // without the operator's word the driver's own limits hold: an operating system may take minutes to go down
+    const limit = node.powerTimeout === null ? {} : { timeoutMs: node.powerTimeout * 1000 };
+    await power.setPowerState(target, { signal, ...limit });
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    failure = `power target '${target}' failed: ${errorChain(error)}`;
+    context.log.warn({ node: node.uuid, err: error }, 'power action failed');
+  }
+  await context.db.transaction(async (tx) => {
+    await holdLease(tx, lease);
+    await updateNode(tx, node.uuid, {
+      targetPowerState: null,
+      powerTimeout: null,
+      ...(failure === undefined ? { powerState: powerStateAfter(target), powerFailures: 0 } : { lastError: failure }),
+    });
+    if (failure === undefined && target !== 'power on') await forgetAgentSession(tx, node.uuid);
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: failure === undefined ? 'INFO' : 'ERROR',
+      eventType: 'power',
+      event: failure ?? `'${target}' done`,
+      tell: {
+        type: 'node.power_state',
+        data: {
+          power_state: failure === undefined ? powerStateAfter(target) : node.powerState,
+          target_power_state: null,
+          event: failure ?? 'done',
+        },
+      },
+      conductor: context.config.conductorName,
+    });
+  });
+}

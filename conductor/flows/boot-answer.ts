@@ -1,0 +1,39 @@
+import { eq } from 'drizzle-orm';
+import type { BootAnswer } from '#conductor/boot/ipxe-script.ts';
+import { readRequiredBoot } from '#conductor/flows/read-required-boot.ts';
+import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
+import { listNodeConnectors } from '#conductor/nodes/volumes/connector-store.ts';
+import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
+import { findBootVolume } from '#conductor/nodes/volumes/target-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+
+/** What the machine with this MAC address (lower-case) is to boot now. */
+export async function answerBoot(
+  context: Pick<ConductorContext, 'db' | 'config' | 'secrets'>,
+  mac: string,
+): Promise<BootAnswer> {
+  const { db } = context;
+  const [port] = await db.select({ nodeUuid: ports.nodeUuid }).from(ports).where(eq(ports.address, mac));
+  if (!port) return context.config.discovery ? { kind: 'ramdisk' } : { kind: 'unknown' };
+  const node = await getNode(db, port.nodeUuid);
+  const nodeName = node.name ?? node.uuid;
+  if ((await readRequiredBoot(db, node)) === 'local disk') {
+    const target = await findBootVolume(db, node.uuid);
+    if (target) {
+      const connectors = await listNodeConnectors(db, node.uuid);
+      return { kind: 'volume', volume: bootVolume(openTarget(context.secrets, target), connectors), nodeName };
+    }
+    return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
+  }
+  const inspects = node.provisionState === 'inspecting' || node.provisionState === 'inspect wait';
+  // the one text of driver_info that a machine is told
+  const text = node.driverInfo['kernel_append_params'];
+  const own = openNodeDocument(context.secrets, { ...node, driverInfo: { kernel_append_params: text } }, 'driverInfo')[
+    'kernel_append_params'
+  ];
+  return { kind: 'ramdisk', nodeName, inspects, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
+}

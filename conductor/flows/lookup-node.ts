@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { findAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { readRequiredBoot } from '#conductor/flows/read-required-boot.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
+import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
+import { imageFormats } from '#conductor/nodes/image-info.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { findNode } from '#conductor/nodes/node-store.ts';
+import { sparing } from '#conductor/nodes/spared-disks.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * Ironic shows a token once; a lost answer then costs a whole deploy. A load balancer gives up on a conductor that hangs
+ * after most of a minute.
+ */
+const repeatTokenMs = 60_000;
+/** Tokens exist since this microversion. */
+const tokenVersion = 62;
+
+export interface LookupRequest {
+  /** Lower-case MAC addresses. */
+  readonly addresses: readonly string[];
+  readonly nodeUuid?: string | undefined;
+  /** Minor of the microversion in use. */
+  readonly version: number;
+}
+
+/**
+ * `GET /v1/lookup`: who the machine is, and the boot's token the first time it asks.
+ * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
+ */
+export async function lookupNode(
+  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>,
+  request: LookupRequest,
+): Promise<Record<string, unknown>> {
+  const { db } = context;
+  const node = request.nodeUuid
+    ? await findNode(db, request.nodeUuid)
+    : await findNodeByAddresses(db, request.addresses);
+  // an instance that boots, still in `deploying`, is a stranger as well
+  if (!node || (await readRequiredBoot(db, node)) !== 'ramdisk') {
+    throw new AppError('not_found', 'Resource could not be found.');
+  }
+  return answerAgent(context, node, request.version);
+}
+
+/** What a ramdisk is told of the node that it runs on, with the boot's token the first time. */
+export async function answerAgent(
+  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>,
+  node: NodeRow,
+  version: number,
+): Promise<Record<string, unknown>> {
+  const { config } = context;
+  const token = version >= tokenVersion ? await issueToken(context, node) : undefined;
+  return {
+    node: {
+      uuid: node.uuid,
+      properties: maskDocument(sparing(node.properties, node)),
+      instance_info: {},
+      driver_internal_info: { agent_secret_token: mask },
+      links: ['v1/', ''].map((prefix, index) => ({
+        href: `${config.publicUrl}/${prefix}nodes/${node.uuid}`,
+        rel: index === 0 ? 'self' : 'bookmark',
+      })),
+    },
+    config: {
+      metrics: {
+        backend: 'noop',
+        prepend_host: false,
+        prepend_uuid: false,
+        prepend_host_reverse: true,
+        global_prefix: null,
+      },
+      metrics_statsd: { statsd_host: 'localhost', statsd_port: 8125 },
+      heartbeat_timeout: config.heartbeatTimeout,
+      ...(token === undefined ? {} : { agent_token: token }),
+      agent_token_required: true,
+      agent_md5_checksum_enable: false,
+      disable_deep_image_inspection: false,
+      permitted_image_formats: imageFormats,
+      // partition images and software RAID under BIOS are supported, and the image is the operator's choice
+      enable_bios_bootloader_install: true,
+      agent_skip_bmc_detect: false,
+      baton: { progress_interval_ms: 1000 },
+    },
+  };
+}
+
+async function findNodeByAddresses(db: Queryable, addresses: readonly string[]): Promise<NodeRow | undefined> {
+  const rows = await db
+    .selectDistinct({ nodeUuid: ports.nodeUuid })
+    .from(ports)
+    .where(isAmong(ports.address, addresses));
+  // addresses of two nodes: nobody can say which one this machine is
+  const [row] = rows;
+  return row && rows.length === 1 ? findNode(db, row.nodeUuid) : undefined;
+}
+
+async function issueToken(
+  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>,
+  node: NodeRow,
+): Promise<string> {
+  const token = randomBytes(32).toString('base64url');
+  if (
+    !(await insertAgentSession(context.db, node.uuid, context.secrets.seal(token, nodePlace(node.uuid, 'agent_token'))))
+  ) {
+    const session = await findAgentSession(context.db, node.uuid);
+    // nobody has used it yet: the answer that carried it may have been lost on the way, and the agent asks again soon
+    const age = context.clock.now().getTime() - (session?.createdAt.getTime() ?? 0);
+    return session && !session.lastHeartbeatAt && age < repeatTokenMs ? openAgentToken(context.secrets, session) : mask;
+  }
+  await addHistory(context.db, {
+    nodeUuid: node.uuid,
+    severity: 'INFO',
+    eventType: 'agent',
+    event: 'ramdisk has looked itself up',
+    conductor: context.config.conductorName,
+  });
+  return token;
+}

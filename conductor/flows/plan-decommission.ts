@@ -1,0 +1,77 @@
+import { etcdStepDefaults } from '#conductor/cluster/etcd/etcd-steps.ts';
+import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
+import { planSteps } from '#conductor/flows/plan-steps.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Seconds (seed 001, "Promenade Decommission Node"). */
+export interface DecommissionTimeouts {
+  readonly drainTimeout: number;
+  /** Below `drainTimeout`. */
+  readonly drainGracePeriod: number;
+  readonly clearLabelsTimeout: number;
+  readonly removeEtcdTimeout: number;
+  readonly etcdReadyTimeout: number;
+}
+
+export const decommissionTimeouts: DecommissionTimeouts = {
+  drainTimeout: nodeStepDefaults.drainTimeout,
+  drainGracePeriod: nodeStepDefaults.drainGracePeriod,
+  clearLabelsTimeout: nodeStepDefaults.clearLabelsTimeout,
+  removeEtcdTimeout: etcdStepDefaults.removeTimeout,
+  etcdReadyTimeout: etcdStepDefaults.readyTimeout,
+};
+
+/** What a node is to be taken out of. */
+export interface ClustersOfNode {
+  /** Its name in the clusters. */
+  readonly node: string;
+  /** The conductor knows a Kubernetes cluster. */
+  readonly hasKubernetes: boolean;
+  /** The site's documents have etcd clusters. */
+  readonly hasEtcd: boolean;
+  readonly notInClusterOk: boolean;
+}
+
+/**
+ * The steps that take a node out of its clusters, in seed 001's order; those of clusters that there are not are left out. Pure.
+ * @throws AppError `invalid_argument` unless the drain's grace period is below its timeout
+ */
+export function planDecommission(
+  clusters: ClustersOfNode,
+  { revisionId, timeouts }: { readonly revisionId: number; readonly timeouts: DecommissionTimeouts },
+): PlannedStep[] {
+  const { drainTimeout, drainGracePeriod } = timeouts;
+  if (drainGracePeriod >= drainTimeout) {
+    throw new AppError(
+      'invalid_argument',
+      `drain-node-grace-period: ${drainGracePeriod} s must be less than drain-node-timeout, which is ${drainTimeout} s`,
+    );
+  }
+  const args: Readonly<Record<string, Record<string, unknown>>> = {
+    'cluster.drain': { timeout: drainTimeout, grace_period: drainGracePeriod },
+    'cluster.clear_labels': { timeout: timeouts.clearLabelsTimeout },
+    'cluster.remove_etcd': { timeout: timeouts.removeEtcdTimeout, revision: revisionId },
+    'cluster.wait_for_etcd': { timeout: timeouts.etcdReadyTimeout, revision: revisionId },
+    'cluster.shutdown_kubelet': { timeout: nodeStepDefaults.shutdownKubeletTimeout },
+  };
+  return withArgs(planSteps(flowKinds.decommission, { requested: [] }), clusters, args).filter((step) =>
+    step.args['revision'] === undefined ? clusters.hasKubernetes : clusters.hasEtcd,
+  );
+}
+
+/** The step that removes a node from its Kubernetes cluster; none where the conductor knows no cluster. Pure. */
+export function planLeaveCluster(clusters: Omit<ClustersOfNode, 'hasEtcd'>): PlannedStep[] {
+  if (!clusters.hasKubernetes) return [];
+  const args = { 'cluster.remove_node': { timeout: nodeStepDefaults.removeFromClusterTimeout } };
+  return withArgs(planSteps(flowKinds.leave_cluster, { requested: [] }), clusters, args);
+}
+
+function withArgs(
+  steps: readonly PlannedStep[],
+  { node, notInClusterOk }: Pick<ClustersOfNode, 'node' | 'notInClusterOk'>,
+  args: Readonly<Record<string, Record<string, unknown>>>,
+): PlannedStep[] {
+  return steps.map((step) => ({ ...step, args: { node, ...args[stepKey(step)], not_in_cluster_ok: notInClusterOk } }));
+}

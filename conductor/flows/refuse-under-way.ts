@@ -1,0 +1,40 @@
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { findNode } from '#conductor/nodes/node-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * What begins beside an open flow would take its ground away: it has to end first, or to be aborted.
+ * @param asked the verb or kind of flow that is wanted
+ * @throws AppError `conflict` naming the flow that is under way
+ */
+export function refuseUnderWay(
+  node: Pick<NodeRow, 'uuid' | 'name'>,
+  flow: Pick<FlowRow, 'kind' | 'uuid'> | undefined,
+  asked: string,
+): void {
+  if (!flow) return;
+  throw new AppError(
+    'conflict',
+    `'${asked}' is not possible on node ${node.uuid} while its ${flow.kind} is under way (flow ${flow.uuid}): wait until ` +
+      `it ends, or stop it with \`baton abort ${node.name ?? node.uuid}\``,
+  );
+}
+
+/**
+ * What people do to a cluster's node by hand must not meet a flow that does the same, or a site action's.
+ * @param name of the node in its cluster; one that Baton does not know is nobody else's
+ * @throws AppError `conflict` naming flow and action
+ */
+export async function refuseWorkedOn({ db }: Pick<ConductorContext, 'db'>, name: string, asked: string): Promise<void> {
+  const node = await findNode(db, name);
+  const flow = node && (await findOpenFlow(db, node.uuid));
+  if (!flow || (flow.actionId === null && flow.kind !== 'decommission' && flow.kind !== 'leave_cluster')) return;
+  const whose = flow.actionId === null ? `flow ${flow.uuid}` : `flow ${flow.uuid} of site action ${flow.actionId}`;
+  throw new AppError(
+    'conflict',
+    `'${asked}' is not possible on node ${name} while its ${flow.kind} is under way (${whose}): wait until it ends`,
+  );
+}

@@ -1,0 +1,60 @@
+import { deleteAllocationOfNode } from '#conductor/allocations/allocation-store.ts';
+import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { deleteNode } from '#conductor/nodes/node-store.ts';
+import { refuseProtected } from '#conductor/nodes/protected-node.ts';
+import { refuseForgetting } from '#conductor/nodes/wipe-wish.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+  'enroll',
+  'manageable',
+  'adopt failed',
+  'available',
+]);
+
+/**
+ * Forgets a node with everything that belongs to it, its allocation too (ironic-api.md §3.4). The machine is not touched.
+ * @param fence throws when who wants it has no right to it any more; holds until the node is gone
+ * @throws AppError `conflict`, `forbidden` (protected), `node_locked`, `not_found`, and what `fence` throws.
+ */
+export async function removeNode(
+  context: Pick<ConductorContext, 'db' | 'clock' | 'log'>,
+  nodeUuid: string,
+  { user, project }: Pick<Caller, 'user' | 'project'>,
+  fence?: (tx: Transaction) => Promise<void>,
+): Promise<void> {
+  const name = await changeUnlocked(context, nodeUuid, async (tx, node) => {
+    await fence?.(tx);
+    refuseRemoval(node);
+    // it would go on nowhere, with what it has begun in the node's clusters forgotten
+    if (!node.maintenance) refuseUnderWay(node, await findOpenFlow(tx, nodeUuid), 'delete');
+    await deleteAllocationOfNode(tx, nodeUuid);
+    await deleteNode(tx, nodeUuid);
+    return node.name;
+  });
+  // its history is gone with it
+  context.log.info({ node: nodeUuid, name, user, project }, 'node deleted');
+}
+
+function refuseRemoval(node: NodeRow): void {
+  refuseProtected(node);
+  if (node.maintenance) return;
+  if (node.instanceUuid) {
+    throw new AppError('conflict', `Node ${node.uuid} is associated with instance ${node.instanceUuid}.`);
+  }
+  if (!removableStates.has(node.provisionState)) {
+    throw new AppError(
+      'conflict',
+      `Can not delete node "${node.uuid}" while it is in provision state "${node.provisionState}". ` +
+        `Valid provision states to perform deletion are: ${[...removableStates].join(', ')}, or any state in maintenance.`,
+    );
+  }
+  refuseForgetting(node);
+}

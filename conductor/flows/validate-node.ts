@@ -1,0 +1,139 @@
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
+import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { buildImageInfo } from '#conductor/nodes/image-info.ts';
+import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
+import { hasFakeDeploy, hollowReason, type InterfaceKind, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
+import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
+import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
+import { listNodeConnectors } from '#conductor/nodes/volumes/connector-store.ts';
+import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
+import { findBootVolume } from '#conductor/nodes/volumes/target-store.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+
+/** `null` = the node has no such interface. */
+export interface InterfaceValidation {
+  readonly result: boolean | null;
+  readonly reason?: string;
+}
+
+type ValidationContext = Pick<ConductorContext, 'config' | 'db' | 'drivers' | 'networks' | 'secrets'>;
+
+/** In the order in which they are reported. */
+const interfaces = [
+  'power',
+  'management',
+  'boot',
+  'deploy',
+  'network',
+  'storage',
+  'bios',
+  'console',
+  'firmware',
+  'inspect',
+  'raid',
+  'rescue',
+] as const;
+export type Interface = (typeof interfaces)[number];
+
+/** `GET /v1/nodes/{node}/validate` (ironic-api.md §3.6): whether each interface has what it needs. Touches no hardware. */
+export async function validateNode(
+  context: ValidationContext,
+  node: NodeRow,
+): Promise<Record<string, InterfaceValidation>> {
+  const checks = await readChecks(context, node, interfaces);
+  return Object.fromEntries(interfaces.map((name) => [name, checks[name]()]));
+}
+
+/** The checks of all interfaces; only those `asked` for may be made, for only what they need is read. */
+async function readChecks(
+  context: ValidationContext,
+  node: NodeRow,
+  asked: readonly Interface[],
+): Promise<Record<Interface, () => InterfaceValidation>> {
+  const isAsked = (...names: readonly Interface[]): boolean => names.some((name) => asked.includes(name));
+  const [ports, vifs, volume, connectors] = await Promise.all([
+    isAsked('boot', 'network', 'inspect') ? listNodePorts(context.db, node.uuid) : [],
+    isAsked('network') ? listVifs(context.db, node.uuid) : [],
+    isAsked('deploy') ? findBootVolume(context.db, node.uuid) : undefined,
+    isAsked('deploy') ? listNodeConnectors(context.db, node.uuid) : [],
+  ]);
+  const [vif] = vifs;
+  const isFake = hasFakeDeploy(node);
+  let reached: InterfaceValidation | undefined;
+  const bmc = (): InterfaceValidation => (reached ??= check(() => context.drivers.connect(node)));
+  const boot = (): InterfaceValidation =>
+    check(() => {
+      bootModeOf(node);
+      if (!ports.some((port) => port.pxeEnabled)) {
+        throw new AppError('invalid_argument', `node ${node.uuid} has no port with pxe_enabled: create one`);
+      }
+    });
+  const unless = (kind: InterfaceKind, validate: () => InterfaceValidation) => (): InterfaceValidation => {
+    const reason = hollowReason(node, kind);
+    if (reason !== undefined) return { result: false, reason };
+    return isSwitchedOff(node, kind) ? { result: null, reason: 'not supported' } : validate();
+  };
+  const passed = (): InterfaceValidation => ({ result: true });
+  return {
+    power: bmc,
+    management: bmc,
+    // what is only pretended needs no ramdisk
+    boot: isFake ? passed : unless('boot', boot),
+    // who boots from a volume is sent no image
+    deploy: isFake
+      ? passed
+      : () =>
+          check(() => {
+            checkImageUrls(node.instanceInfo, context.config.outbound.images);
+            return volume ? bootVolume(openTarget(context.secrets, volume), connectors) : buildImageInfo(node);
+          }),
+    network: () =>
+      check(() => {
+        const { result, reason } = validateNetwork({
+          networkInterface: parseNetworkInterface(node.networkInterface),
+          ports,
+          networks: context.networks.networks,
+          networkNames: vif ? { tenant: vif } : {},
+        });
+        if (!result) throw new AppError('invalid_argument', reason ?? 'the network is not set up');
+      }),
+    storage: passed,
+    bios: unless('bios', bmc),
+    console: unless('console', bmc),
+    firmware: unless('firmware', bmc),
+    // in-band: it needs what power and boot need
+    inspect: unless('inspect', () => (isFake && bmc().result === true ? boot() : bmc())),
+    // the agent's steps, and the agent's ramdisk
+    raid: unless('raid', bmc),
+    rescue: unless('rescue', bmc),
+  };
+}
+
+/** The interfaces without which a flow can't run, in the order in which they are reported. */
+export async function refuseInvalid(
+  context: ValidationContext,
+  node: NodeRow,
+  needed: readonly Interface[],
+): Promise<void> {
+  const checks = await readChecks(context, node, needed);
+  const faults = needed.flatMap((name) => {
+    const answer = checks[name]();
+    return answer.result === true ? [] : [`${name}: ${answer.reason ?? 'invalid'}`];
+  });
+  if (faults.length > 0) {
+    throw new AppError('invalid_argument', `Node ${node.uuid} failed validation. ${faults.join('; ')}`);
+  }
+}
+
+function check(attempt: () => unknown): InterfaceValidation {
+  try {
+    attempt();
+    return { result: true };
+  } catch (error) {
+    if (error instanceof AppError) return { result: false, reason: errorChain(error) };
+    throw error;
+  }
+}

@@ -1,0 +1,205 @@
+import { expect, test } from 'vitest';
+import { afterLook, type Deed, withDeeds } from '#conductor/cluster/deeds.ts';
+import { type ToldStep as Step, toldStep as step } from '#conductor/cluster/testing/told-step.ts';
+import { type ToldFlow, whatRemains } from '#conductor/flows/what-remains.ts';
+
+const told = (deeds: readonly Deed[], sure = true) => {
+  const report = withDeeds({ deeds: [], messages: [] }, deeds);
+  return sure ? afterLook(report, []) : report;
+};
+const cordon: Deed = { kind: 'cordon', name: 'n1', message: 'Node n1 is cordoned' };
+const label = (name: string): Deed => ({
+  kind: 'label',
+  name,
+  value: 'x',
+  message: `Label ${name}=x is taken from node n1`,
+});
+const member: Deed = {
+  kind: 'etcd member',
+  name: 'n1',
+  value: 'https://n1:2380, https://n1b:2380',
+  of: 'control',
+  message: 'member n1 removed from control',
+};
+const stopped: ToldFlow = {
+  flow: { kind: 'decommission', state: 'aborted' },
+  steps: [
+    step('drain', { output: told([cordon]) }),
+    step('clear_labels', { output: told([label('rack'), label('zone')]) }),
+    step('remove_etcd', { state: 'failed', output: told([member], false), error: 'stopped' }),
+    step('wait_for_etcd', { state: 'skipped' }),
+  ],
+};
+
+test('a teardown that was stopped says what was done, what was not begun, and what remains by hand', () => {
+  expect(whatRemains('n1', [stopped])).toEqual({
+    done: [
+      'cluster.drain is done',
+      'cluster.clear_labels is done',
+      'Node n1 is cordoned',
+      'Label rack=x is taken from node n1',
+      'Label zone=x is taken from node n1',
+      'member n1 removed from control: this was begun, and nobody has looked since whether it was done',
+    ],
+    simulated: [],
+    failed: ['cluster.remove_etcd failed: stopped'],
+    notBegun: ['cluster.wait_for_etcd was not begun'],
+    byHand: [
+      'to let pods onto it again: `kubectl uncordon n1`',
+      'to give it its labels back: `kubectl label node n1 rack=x zone=x`',
+      'to have n1 back in etcd cluster control: empty its data directory, and `etcdctl member add n1 --peer-urls=https://n1:2380,https://n1b:2380`',
+    ],
+  });
+});
+
+test('of a node that was decommissioned twice, each thing is put back once, as it was last', () => {
+  const late = { ...label('rack'), value: 'y', message: 'Label rack=y is taken from node n1' };
+  const again: ToldFlow = {
+    flow: { kind: 'decommission', state: 'failed' },
+    steps: [step('drain', { output: told([cordon]) }), step('clear_labels', { output: told([late]) })],
+  };
+  expect(whatRemains('n1', [stopped, again]).byHand).toEqual([
+    'to let pods onto it again: `kubectl uncordon n1`',
+    'to give it its labels back: `kubectl label node n1 rack=y zone=x`',
+    expect.stringContaining('etcdctl member add n1'),
+  ]);
+});
+
+test('what stood in the way on the last look is named; a kubelet that runs on is told, and pods that were left', () => {
+  const saying = (message: string, error: boolean) => ({ deeds: [], messages: [{ message, error }] });
+  const { done, failed } = whatRemains('n1', [
+    {
+      flow: { kind: 'decommission', state: 'failed' },
+      steps: [
+        step('drain', { output: saying('Pod a/b is left alone: daemon set', false) }),
+        step('shutdown_kubelet', { output: saying('Kubelet of node n1 still reports', true) }),
+        step('clear_labels', { state: 'failed', error: 'gave up', output: saying('Pod a/c is starting', true) }),
+      ],
+    },
+  ]);
+  expect(done).toEqual([
+    'cluster.drain is done',
+    'Pod a/b is left alone: daemon set',
+    'cluster.shutdown_kubelet has not come about, which holds nothing up: Kubelet of node n1 still reports',
+  ]);
+  expect(failed).toEqual(['cluster.clear_labels failed: gave up', 'cluster.clear_labels: Pod a/c is starting']);
+});
+
+test('a node gets its pods back when nothing stops its kubelet again; whoever has cordoned it is not forgotten', () => {
+  const report = { deeds: [], messages: [{ message: 'Node n1 is cordoned already', error: false }] };
+  const again: ToldFlow = {
+    flow: { kind: 'decommission', state: 'aborted' },
+    steps: [step('drain', { output: report }), step('shutdown_kubelet', { state: 'failed', error: 'stopped' })],
+  };
+  // the label is an earlier flow's deed
+  expect(whatRemains('n1', [again]).byHand).toEqual([
+    expect.stringContaining('`kubectl label node n1 promenade-decomission-`'),
+    expect.stringContaining('n1 was cordoned before this action'),
+  ]);
+  const both = [{ ...again, steps: [step('drain', { output: told([cordon]) }), ...again.steps.slice(1)] }];
+  expect(whatRemains('n1', both).byHand).toEqual([
+    expect.stringContaining('promenade-decomission-'),
+    'to let pods onto it again: `kubectl uncordon n1`',
+  ]);
+});
+
+test('a node that is out of its cluster is joined again, not uncordoned', () => {
+  const gone: Deed = { kind: 'node', name: 'n1', message: 'Node n1 is removed from the cluster' };
+  const left: ToldFlow = {
+    flow: { kind: 'leave_cluster', state: 'succeeded' },
+    steps: [step('remove_node', { output: told([gone]) })],
+  };
+  const { byHand } = whatRemains('n1', [stopped, left]);
+  expect(byHand[0]).toBe('n1 is no longer in its Kubernetes cluster: it comes back by joining it again');
+  expect(byHand.join()).not.toContain('uncordon');
+});
+
+const wiped: ToldFlow[] = [
+  {
+    flow: { kind: 'decommission', state: 'succeeded' },
+    steps: [
+      step('drain', { output: told([cordon]) }),
+      step('clear_labels', { output: told([label('rack')]) }),
+      step('shutdown_kubelet', { output: told([{ kind: 'kubelet', name: 'n1', message: 'its kubelet stops' }]) }),
+    ],
+  },
+  { flow: { kind: 'teardown', state: 'succeeded' }, steps: [step('power_off', { interface: 'deploy' })] },
+  { flow: { kind: 'wipe', state: 'succeeded' }, steps: [step('wipe_disks', { interface: 'deploy' })] },
+];
+const leave = (state: Step['state'], deeds: readonly Deed[] = []): ToldFlow => ({
+  flow: { kind: 'leave_cluster', state: state === 'succeeded' ? 'succeeded' : 'failed' },
+  steps: [step('remove_node', { state, output: told(deeds) })],
+});
+const stillThere = 'n1 is still in its Kubernetes cluster: `kubectl delete node n1`';
+
+test('a machine that was wiped gets no pods back: its node is to be deleted', () => {
+  expect(whatRemains('n1', wiped).byHand).toEqual([stillThere]);
+  expect(whatRemains('n1', [...wiped, leave('failed', [label('rack')])]).byHand).toEqual([stillThere]);
+  expect(whatRemains('n1', [leave('failed', [cordon, label('rack')])]).byHand).toEqual([stillThere]);
+  const stoppedBetween: ToldFlow[] = [
+    ...wiped.slice(0, 1),
+    {
+      flow: { kind: 'teardown', state: 'failed' },
+      steps: [step('power_off', { interface: 'deploy', state: 'failed' })],
+    },
+  ];
+  expect(whatRemains('n1', stoppedBetween).byHand).toEqual([stillThere]);
+  expect(whatRemains('n1', [...wiped, leave('succeeded')]).byHand).toEqual([]);
+});
+
+test('a node that was never in the cluster is not to be deleted from it', () => {
+  const message = 'the Kubernetes cluster at https://k has no node "n1"';
+  const drain = step('drain', { output: { deeds: [], messages: [{ message, error: false }] } });
+  const without: ToldFlow[] = [
+    { flow: { kind: 'decommission', state: 'succeeded' }, steps: [drain] },
+    ...wiped.slice(1),
+  ];
+  expect(whatRemains('n1', without).byHand).toEqual([]);
+});
+
+test('a teardown of which no step has begun leaves the way back as it is', () => {
+  const notBegun: ToldFlow = {
+    flow: { kind: 'teardown', state: 'aborted' },
+    steps: [step('power_off', { interface: 'deploy', state: 'skipped' })],
+  };
+  expect(whatRemains('n1', [...wiped.slice(0, 1), notBegun]).byHand.join()).toContain('kubectl uncordon n1');
+});
+
+test('disks count as wiped only when the wipe has succeeded', () => {
+  const wipe = (state: Step['state'], output: unknown = null): ToldFlow => ({
+    flow: { kind: 'wipe', state: 'failed' },
+    steps: [step('wipe_disks', { interface: 'deploy', state, output })],
+  });
+  expect(whatRemains('n1', [wipe('failed')]).byHand[0]).toContain('may still be readable');
+  expect(whatRemains('n1', [wipe('skipped')]).byHand[0]).toContain('were not touched');
+  const erased = [{ device: '/dev/sda', serial: 'S1', method: 'discard', bytes: 1, seconds: 1 }];
+  const receiptFailed = whatRemains('n1', [wipe('succeeded', { erased, skipped: [] })]);
+  expect(receiptFailed.byHand).toEqual([]);
+  expect(receiptFailed.done).toContain('disk S1 was wiped (discard)');
+});
+
+test('a node that is released and not wiped yet: its disks are as they were', () => {
+  const release: ToldFlow = {
+    flow: { kind: 'teardown', state: 'succeeded' },
+    steps: [step('release_instance', { interface: 'deploy' }), step('owe_wipe', { interface: 'deploy' })],
+  };
+  const way = '`baton manage n1` and `baton provide n1` wipe it';
+  const untouched = `the disks of n1 were not touched by this action: ${way}`;
+  expect(whatRemains('n1', [...wiped.slice(0, 1), release], way)).toMatchObject({
+    notBegun: ['the wipe that its release was to end with was not begun'],
+    byHand: [stillThere, untouched],
+  });
+  for (const next of [leave('failed'), ...wiped.slice(2)]) {
+    const { notBegun, byHand } = whatRemains('n1', [release, next], way);
+    expect(byHand.includes(untouched)).toBe(next.flow.kind !== 'wipe');
+    expect(notBegun).toHaveLength(next.flow.kind === 'wipe' ? 0 : 1);
+  }
+  // it owes none any more: an operator has had it wiped
+  expect(whatRemains('n1', [release])).toMatchObject({ notBegun: [expect.any(String)], byHand: [] });
+});
+
+test('a deed that is announced again is no news', () => {
+  const report = told([cordon, label('rack')]);
+  expect(withDeeds(report, [cordon])).toBe(report);
+  expect(withDeeds(report, [label('zone')]).deeds.map(({ sure }) => sure)).toEqual([true, true, false]);
+});

@@ -1,0 +1,122 @@
+import { and, asc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import { workKnown } from '#conductor/kernel/conductors/work-known.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type ConductorRow, conductors } from '#conductor/kernel/db/schema/conductor.ts';
+import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
+
+/** A conductor of the register, dead ones too. */
+export type Conductor = ConductorRow & { readonly alive: boolean };
+
+/** What a conductor says of itself. */
+export type ConductorDescription = Pick<ConductorRow, 'hostname' | 'conductorGroup' | 'drivers' | 'publicUrl'>;
+
+/**
+ * On a row of `conductors`: it has not said good-bye, and its last heartbeat is younger than `timeoutMs`
+ * (`config.conductorTimeoutMs`) by the database's clock. Who is in no row is dead.
+ */
+export function isAlive(timeoutMs: number): SQL | undefined {
+  return and(
+    isNull(conductors.stoppedAt),
+    gt(conductors.updatedAt, sql`now() - make_interval(secs => ${timeoutMs / 1000})`),
+  );
+}
+
+/** All that have ever registered, in the order of their first start. */
+export function listConductors(db: Queryable, timeoutMs: number): Promise<Conductor[]> {
+  return selectConductors(db, timeoutMs).orderBy(asc(conductors.id));
+}
+
+export async function findConductor(
+  db: Queryable,
+  hostname: string,
+  timeoutMs: number,
+): Promise<Conductor | undefined> {
+  const [row] = await selectConductors(db, timeoutMs).where(eq(conductors.hostname, hostname));
+  return row;
+}
+
+const sortColumns = {
+  hostname: conductors.hostname,
+  conductor_group: conductors.conductorGroup,
+  created_at: conductors.createdAt,
+  updated_at: conductors.updatedAt,
+};
+
+/** @throws AppError `invalid_argument` for a field that the list is not sorted by. */
+export function listConductorPage(db: Queryable, timeoutMs: number, page: PageRequest): Promise<Conductor[]> {
+  const { order, after } = pageOf({
+    table: sql`${conductors}`,
+    uuid: conductors.hostname,
+    id: conductors.id,
+    sortBy: sortColumn(sortColumns, page.sortKey),
+    descending: page.descending,
+    marker: page.marker,
+  });
+  return selectConductors(db, timeoutMs)
+    .where(after)
+    .orderBy(...order)
+    .limit(page.limit);
+}
+
+function selectConductors(db: Queryable, timeoutMs: number) {
+  return db
+    .select({
+      id: conductors.id,
+      hostname: conductors.hostname,
+      conductorGroup: conductors.conductorGroup,
+      drivers: conductors.drivers,
+      publicUrl: conductors.publicUrl,
+      generation: conductors.generation,
+      knows: conductors.knows,
+      knowsGeneration: conductors.knowsGeneration,
+      createdAt: conductors.createdAt,
+      updatedAt: conductors.updatedAt,
+      stoppedAt: conductors.stoppedAt,
+      alive: sql<boolean>`${isAlive(timeoutMs)}`,
+    })
+    .from(conductors);
+}
+
+/** Writes the conductor's row at its start; answers the generation, by which this life is known from others. */
+export async function insertConductor(db: Queryable, description: ConductorDescription): Promise<number> {
+  const [row] = await db
+    .insert(conductors)
+    .values({ ...description, knows: workKnown, knowsGeneration: 1 })
+    .onConflictDoUpdate({
+      target: conductors.hostname,
+      set: {
+        ...description,
+        generation: sql`${conductors.generation} + 1`,
+        knows: workKnown,
+        knowsGeneration: sql`${conductors.generation} + 1`,
+        updatedAt: sql`now()`,
+        stoppedAt: null,
+      },
+    })
+    .returning({ generation: conductors.generation });
+  return row?.generation ?? 1;
+}
+
+const isThisLife = (hostname: string, generation: number) =>
+  and(eq(conductors.hostname, hostname), eq(conductors.generation, generation));
+
+/** A heartbeat; `false` when another process has taken the name since. */
+export async function recordConductorHeartbeat(
+  db: Queryable,
+  { hostname, generation }: Pick<ConductorRow, 'hostname' | 'generation'>,
+): Promise<boolean> {
+  const rows = await db
+    .update(conductors)
+    .set({ updatedAt: sql`now()` })
+    .where(isThisLife(hostname, generation))
+    .returning({ id: conductors.id });
+  return rows.length > 0;
+}
+
+/** Good-bye: from now on it is not alive. */
+export async function recordConductorStop(
+  db: Queryable,
+  { hostname, generation }: Pick<ConductorRow, 'hostname' | 'generation'>,
+): Promise<void> {
+  await db.update(conductors).set({ stoppedAt: sql`now()` }).where(isThisLife(hostname, generation));
+}

@@ -1,0 +1,74 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { isAlive } from '#conductor/kernel/conductors/conductor-store.ts';
+import { responsibleConductor, worksOn } from '#conductor/kernel/conductors/responsible.ts';
+import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
+import { type NodeRow, nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+type Context = Pick<ConductorContext, 'conductors'>;
+type Work = Pick<NodeRow, 'driver' | 'conductorGroup'>;
+
+/**
+ * On a row of `nodes`, what the API shows as its `conductor`: who works on it now, else who is named for it
+ * (`responsibleConductor`, here in SQL); null when nobody is.
+ */
+export function conductorOfNode(timeoutMs: number): SQL {
+  return sql`coalesce(
+    (select ${nodeLeases.holder} from ${nodeLeases}
+      where ${nodeLeases.nodeUuid} = ${nodes.uuid} and ${nodeLeases.expiresAt} > now()),
+    (select ${conductors.hostname} from ${conductors}
+      where ${isAlive(timeoutMs)} and ${conductors.conductorGroup} = lower(${nodes.conductorGroup})
+        and ${conductors.drivers} @> to_jsonb(${nodes.driver})
+      order by md5(${nodes.uuid}::text || ${conductors.hostname}) collate "C" desc limit 1))`;
+}
+
+/** Who is named for a node that nobody works on, as far as this conductor knows. */
+export function namedConductor(context: Context, node: NodeRow): string | undefined {
+  return responsibleConductor(context.conductors.recent(), node);
+}
+
+/** In Ironic's words. */
+function noConductor({ driver, conductorGroup }: Work): string {
+  const group = conductorGroup === '' ? '' : ` for conductor group "${conductorGroup}"`;
+  return `No valid host was found. Reason: No conductor service registered which supports driver ${driver}${group}.`;
+}
+
+/** As this conductor knows: whoever refuses because of it asks `conductors.live()` before, outside of any transaction. */
+function hasConductor({ conductors: register }: Context, node: Work): boolean {
+  return register.recent().some((each) => worksOn(each, node));
+}
+
+/** Reads who is alive when nobody is known for the node: it may just have started. */
+export async function lookForConductor(context: Context, node: Work): Promise<void> {
+  if (!hasConductor(context, node)) await context.conductors.live();
+}
+
+/**
+ * For a node that is described: nobody could work on it.
+ * @throws AppError `invalid_argument` (400)
+ */
+export function refuseUnknownGroup(context: Context, node: Work): void {
+  if (hasConductor(context, node)) return;
+  const groups = new Set(context.conductors.recent().map(({ conductorGroup }) => `"${conductorGroup}"`));
+  throw new AppError(
+    'invalid_argument',
+    `${noConductor(node)} There are conductors of group ${[...groups].join(', ')}.`,
+  );
+}
+
+/**
+ * For a node that is to be worked on: nobody can just now. Clients try again by themselves.
+ * @throws AppError `unavailable` (503; Ironic's 404 would say that the node is gone)
+ */
+export function refuseUnattended(context: Context, node: Work): void {
+  if (!hasConductor(context, node)) throw new AppError('unavailable', noConductor(node));
+}
+
+/** Why nobody works on a node's flow; `undefined` when somebody does, or could. */
+export function whyUnattended(context: Context, node: Work): string | undefined {
+  if (hasConductor(context, node)) return undefined;
+  const { driver, conductorGroup } = node;
+  const group = conductorGroup === '' ? 'without a group' : `of group "${conductorGroup}"`;
+  return `no conductor ${group} that knows driver ${driver} is alive (GET /v1/conductors)`;
+}

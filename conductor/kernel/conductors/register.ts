@@ -1,0 +1,134 @@
+import {
+  type ConductorDescription,
+  findConductor,
+  insertConductor,
+  listConductors,
+  recordConductorHeartbeat,
+  recordConductorStop,
+} from '#conductor/kernel/conductors/conductor-store.ts';
+import type { Database } from '#conductor/kernel/db/open.ts';
+import type { ConductorRow } from '#conductor/kernel/db/schema/conductor.ts';
+import type { SessionLock } from '#conductor/kernel/db/session-lock.ts';
+import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
+import { startPeriodicTasks } from '#conductor/kernel/periodic.ts';
+import type { ConductorConfig } from '#conductor/start/config.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+/** This conductor's place among all on its database, and what it knows of the others. */
+export interface Register {
+  /** The conductors that are alive, read now; this one is among them until it says good-bye. */
+  live(): Promise<readonly ConductorRow[]>;
+  /** The same without asking, as of this conductor's last heartbeat at the latest. */
+  recent(): readonly ConductorRow[];
+  /** Resolves when another process has taken this one's name, because this one seemed dead: it must end. */
+  readonly superseded: Promise<AppError>;
+  /** Says good-bye: others take its work. */
+  leave(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A process that was killed has let go of its name already, unless it is just ending. */
+const nameTries = 30;
+const nameTryMs = 100;
+
+export interface RegisterOptions {
+  readonly config: Pick<
+    ConductorConfig,
+    'conductorName' | 'conductorGroup' | 'conductorHeartbeatMs' | 'conductorTimeoutMs' | 'publicUrl'
+  >;
+  readonly database: Database;
+  readonly drivers: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/**
+ * Enters this conductor into the register, and has it give signs of life until it leaves.
+ * @throws AppError `conflict` when a living process has its name.
+ */
+export async function joinRegister(options: RegisterOptions): Promise<Register> {
+  const { config, database, clock, log, metrics } = options;
+  const { db } = database;
+  const self: ConductorDescription = {
+    hostname: config.conductorName,
+    conductorGroup: config.conductorGroup,
+    drivers: [...options.drivers],
+    publicUrl: config.publicUrl,
+  };
+  const name = database.lock(`conductor ${config.conductorName}`);
+  const generation = await takeName(options, name)
+    .then(() => insertConductor(db, self))
+    .catch(async (error: unknown) => {
+      await name.release();
+      throw error;
+    });
+  const life = { hostname: self.hostname, generation };
+  const { promise: superseded, resolve: giveUp } = Promise.withResolvers<AppError>();
+  const state = { hasLeft: false, known: [] as readonly ConductorRow[] };
+  const readLive = async (): Promise<readonly ConductorRow[]> => {
+    const all = await listConductors(db, config.conductorTimeoutMs);
+    // who answers is alive, however late its heartbeat
+    state.known = all.filter((each) => (each.hostname === self.hostname ? !state.hasLeft : each.alive));
+    return state.known;
+  };
+  const beat = async (): Promise<void> => {
+    // lost with its connection, it is taken again; another process that has it has written another generation
+    await name.take();
+    if (!(await recordConductorHeartbeat(db, life))) {
+      giveUp(new AppError('conflict', `another process runs as conductor ${self.hostname} now`));
+    }
+    await readLive();
+  };
+  await readLive();
+  const beats = startPeriodicTasks([{ name: 'heartbeat', periodMs: config.conductorHeartbeatMs, run: beat }], {
+    clock,
+    log,
+    metrics,
+  });
+  const leave = async (): Promise<void> => {
+    if (state.hasLeft) return;
+    state.hasLeft = true;
+    state.known = state.known.filter(({ hostname }) => hostname !== self.hostname);
+    await beats.stop();
+    await recordConductorStop(db, life);
+  };
+  return {
+    live: readLive,
+    recent: () => state.known,
+    superseded,
+    leave,
+    close: async () => {
+      try {
+        await leave();
+      } catch (err) {
+        // others see it by the heartbeats that no longer come
+        log.warn({ err }, 'the stop of this conductor could not be recorded');
+      } finally {
+        await name.release();
+      }
+    },
+  };
+}
+
+/**
+ * A name is taken while its process holds the lock and gives signs of life. One of both is not enough: a computer that
+ * is gone keeps its lock for a while, and a process that was killed seems alive for a while.
+ */
+async function takeName({ config, database, clock }: RegisterOptions, name: SessionLock): Promise<void> {
+  const { conductorName, conductorTimeoutMs } = config;
+  for (let tryNumber = 1; !(await name.take()); tryNumber += 1) {
+    const known = await findConductor(database.db, conductorName, conductorTimeoutMs);
+    if (known && !known.alive && known.stoppedAt === null) return;
+    if (tryNumber === nameTries) {
+      throw new AppError(
+        'conflict',
+        `BATON_CONDUCTOR_NAME: a conductor named ${conductorName} runs on this database already` +
+          `${known ? ` (${known.publicUrl})` : ''}: give each one a name of its own`,
+      );
+    }
+    await clock.sleep(nameTryMs);
+  }
+}

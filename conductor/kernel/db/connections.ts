@@ -1,0 +1,216 @@
+import type { Writable } from 'node:stream';
+import { drizzle, NodePgDatabase, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-postgres';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryConfig, types } from 'pg';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { keepAliveInitialDelayMillis } from '#conductor/kernel/db/session.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+// no `schema`: with it every transaction makes an object for each table, which nobody reads
+const casing = 'snake_case';
+
+const connectMs = 10_000;
+/** Rows stay locked while a session rests in a transaction (a paused machine): the server ends it. Ours last milliseconds. */
+const idleInTransactionMs = 5_000;
+/** A statement that takes longer is ended by the server: ten that wait for a lock would be the whole pool. */
+const statementMs = 30_000;
+
+/** Statements that are sent often get a name, and PostgreSQL keeps their plan; text beyond that many is planned each time. */
+const maxPrepared = 2_000;
+
+export interface PoolOptions {
+  /** Milliseconds; a server that says nothing for so long is gone, and its connection is given up. */
+  readonly answerMs: number;
+  /** Sees every error that a statement ends with. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/**
+ * Work on one connection without a transaction: statements that are sent together are run one after the other, as sent,
+ * each with what those before it have committed.
+ */
+export type InOrder = <T>(work: (db: Queryable) => Promise<T>) => Promise<T>;
+
+/** Connections to one database, and drizzle over them. */
+export interface Connections {
+  readonly db: Queryable;
+  readonly inOrder: InOrder;
+  close(): Promise<void>;
+}
+
+/**
+ * A pool of ten connections. Statements are sent without waiting for the answer of the one before (`together`), and each
+ * belongs to the connection that its transaction has taken: when that is lost, all that follow in it are refused.
+ */
+export function openConnections(url: string, options: PoolOptions): Connections {
+  const names = new Map<string, string>();
+  const nameOf = (text: string): string | undefined => {
+    const known = names.get(text);
+    if (known !== undefined || names.size >= maxPrepared) return known;
+    const name = `s${names.size}`;
+    names.set(text, name);
+    return name;
+  };
+  const PreparingClient = preparingClient(nameOf, options.onError);
+  const pool = new Pool({
+    connectionString: url,
+    max: 10,
+    pipeline: true,
+    keepAlive: true,
+    keepAliveInitialDelayMillis,
+    idleTimeoutMillis: 0,
+    query_timeout: options.answerMs,
+    statement_timeout: statementMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+    // as the pool makes them: with its own options
+    Client: PreparingClient as unknown as new () => ClientBase,
+  });
+  pool.on('error', () => undefined); // an idle connection was cut: the next statement opens another
+  const db = drizzle(pool, { casing });
+  return {
+    db: Object.assign(db, { transaction: transactionsOf(pool) }),
+    inOrder: inOrderOn(pool),
+    close: () => pool.end(),
+  };
+}
+
+/** pg's methods, as pool and drizzle call them: with a callback or for a promise. */
+type Callback = (error: unknown, result?: unknown) => void;
+type Query = (config: unknown, values?: unknown, callback?: Callback) => Promise<unknown> | undefined;
+type Connect = (callback?: Callback) => Promise<unknown> | undefined;
+
+/** pg's client, with statements that have names, and errors that show whether the connection was lost. */
+function preparingClient(nameOf: (text: string) => string | undefined, onError: PoolOptions['onError']) {
+  const failed = (error: unknown): unknown => {
+    const known = withCode(error);
+    onError?.(known);
+    return known;
+  };
+  const after =
+    (callback: Callback): Callback =>
+    (error, result) =>
+      callback(error ? failed(error) : error, result);
+  const rethrow = (error: unknown): never => {
+    throw failed(error);
+  };
+  return class extends Client {
+    constructor(config: ClientConfig) {
+      // the pool's own limit would also end the wait for a connection that is free
+      super({ ...config, connectionTimeoutMillis: connectMs });
+      const query = super.query.bind(this) as Query;
+      const connect = super.connect.bind(this) as Connect;
+      Object.assign(this, {
+        query: ((config, values, callback) => {
+          writeAtOnce(this);
+          const prepared = prepare(config, values, nameOf);
+          return callback ? query(prepared, values, after(callback)) : query(prepared, values)?.catch(rethrow);
+        }) satisfies Query,
+        connect: ((callback) => (callback ? connect(after(callback)) : connect()?.catch(rethrow))) satisfies Connect,
+      });
+    }
+  };
+}
+
+/** What is sent in one turn of the event loop goes in one write: each costs as much as the statement itself. */
+function writeAtOnce(client: Client): void {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Writable } }).connection;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
+}
+
+function prepare(config: unknown, values: unknown, nameOf: (text: string) => string | undefined): unknown {
+  if (typeof config !== 'object' || config === null || !('text' in config) || typeof config.text !== 'string')
+    return config;
+  const typed = { ...config, types: parsers };
+  if (!Array.isArray(values) || values.length === 0) return typed;
+  return { ...typed, name: nameOf(config.text) };
+}
+
+type Parser = (value: string) => unknown;
+const asText: Parser = (value) => value;
+const known = new Map<number, Parser>(
+  [types.builtins.TIMESTAMPTZ, types.builtins.TIMESTAMP, types.builtins.DATE, types.builtins.INTERVAL].map((type) => [
+    type,
+    asText,
+  ]),
+);
+/** As drizzle wants values, which reads times itself; it would make ten functions for every statement that it sends. */
+const parsers = {
+  getTypeParser: (type: number): Parser => {
+    const parser = known.get(type) ?? (types.getTypeParser(type) as Parser);
+    known.set(type, parser);
+    return parser;
+  },
+};
+
+/** pg's words for a connection that is not there; its other errors are the server's, with a SQLSTATE, or bugs. */
+const lostConnection =
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|Query read timeout|timeout expired)/;
+
+/** Errors of sockets have the same codes whatever was lost: those of the database get one of its own. */
+function withCode(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const isLost = 'code' in error ? /^E[A-Z]+$/.test(String(error.code)) : lostConnection.test(error.message);
+  if (!isLost) return error;
+  return Object.assign(new Error('the connection to the database was lost', { cause: error }), {
+    code: 'CONNECTION_LOST',
+  });
+}
+
+type Work = (tx: Transaction) => Promise<unknown>;
+type NoTables = Record<string, never>;
+const dialect = new PgDialect({ casing });
+
+function inOrderOn(pool: Pool): InOrder {
+  return async (work) => {
+    const client = await pool.connect();
+    client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
+    try {
+      const session = new NodePgSession<NoTables, NoTables>(client, dialect, undefined);
+      return await work(new NodePgDatabase(dialect, session, undefined) as unknown as Queryable);
+    } finally {
+      client.off('error', ignore);
+      client.release();
+    }
+  };
+}
+
+/**
+ * `db.transaction` with a connection that goes back to the pool however it ends: drizzle's own keeps it for ever when
+ * `begin` fails, answers the failure of `rollback` in place of what went wrong, and reports success when a failed
+ * statement was ignored. What is sent when the transaction has ended is refused: it would stand on its own.
+ */
+function transactionsOf(pool: Pool): Queryable['transaction'] {
+  const transaction = async (work: Work): Promise<unknown> => {
+    const client = await pool.connect();
+    client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
+    const state = { hasEnded: false };
+    const within = {
+      query: (config: QueryConfig, values?: unknown[]) =>
+        state.hasEnded
+          ? Promise.reject(new AppError('internal', 'a statement was sent after its transaction had ended'))
+          : client.query(config, values),
+    };
+    const session = new NodePgSession<NoTables, NoTables>(within as PoolClient, dialect, undefined);
+    try {
+      await client.query('begin');
+      const result = await work(new NodePgTransaction(dialect, session, undefined) as unknown as Transaction);
+      state.hasEnded = true;
+      const { command } = await client.query('commit');
+      if (command !== 'COMMIT') throw new AppError('internal', 'a statement of the transaction had failed unnoticed');
+      return result;
+    } catch (error) {
+      state.hasEnded = true;
+      await client.query('rollback').catch(ignore); // of a lost connection: the server has done it
+      throw error;
+    } finally {
+      client.off('error', ignore);
+      client.release();
+    }
+  };
+  return transaction as Queryable['transaction'];
+}
+
+function ignore(): void {
+  // the callers say why
+}

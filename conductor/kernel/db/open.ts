@@ -1,0 +1,131 @@
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { migrate } from 'drizzle-orm/node-postgres/migrator';
+import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
+import { Client } from 'pg';
+import { type InOrder, openConnections } from '#conductor/kernel/db/connections.ts';
+import { keepListening } from '#conductor/kernel/db/keep-listening.ts';
+import { migrationsFolder, refuseNewerDatabase } from '#conductor/kernel/db/migrate.ts';
+import { type PrivateServer, startPrivateServer } from '#conductor/kernel/db/private-server/private-server.ts';
+import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
+import { createSessionLock, type SessionLock } from '#conductor/kernel/db/session-lock.ts';
+import { watchWrites } from '#conductor/kernel/db/watch-writes.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { type Log, silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+
+/** Anything that can be asked: the database or a transaction on it. */
+export type Queryable = PgDatabase<PgQueryResultHKT>;
+
+/** A function that takes one can't be called without one. */
+export type Transaction = Parameters<Parameters<Queryable['transaction']>[0]>[0];
+
+export interface Database {
+  readonly db: Queryable;
+  readonly inOrder: InOrder;
+  /** Tells every conductor on this database (this one too) that something is to be done; best effort. */
+  notify(channel: string, payload: string): Promise<void>;
+  /** One listener per channel. */
+  listen(channel: string, onPayload: (payload: string) => void): Promise<void>;
+  /** A lock among all processes that use this database; the caller releases it. */
+  lock(name: string): SessionLock;
+  /** `true` when no other process can use this database: every lease found at start is a dead process's. */
+  readonly exclusive: boolean;
+  /** What keeps the database from being read and written just now, such as a full disk; `undefined` when nothing does. */
+  fault(): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** PostgreSQL's; without it the conductor runs a server of its own. */
+  readonly url?: string | undefined;
+  readonly dataDirectory: string;
+  readonly log?: Log;
+  /** Of a server of its own: whom it runs as, and where its programs are. Default: what is found. */
+  readonly user?: string | undefined;
+  readonly binDirectory?: string | undefined;
+  /** A server that says nothing for so long is gone. Default 45. */
+  readonly answerSeconds?: number;
+}
+
+/** Longer than a statement may take: the server itself is gone, or the way to it. */
+const answerSeconds = 45;
+
+/**
+ * Opens PostgreSQL at `url`, or a private server below `dataDirectory`, and migrates it.
+ * @throws AppError `unavailable` when the database can't be opened.
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const { url, dataDirectory, log = silentLog, user, binDirectory } = options;
+  const answerMs = (options.answerSeconds ?? answerSeconds) * 1000;
+  try {
+    if (url !== undefined) return await openUrl(url, { log, answerMs, server: undefined });
+    const server = await startPrivateServer({ dataDirectory, user, binDirectory, log, run });
+    return await openUrl(server.url, { log, answerMs, server });
+  } catch (cause) {
+    const what = url === undefined ? `the database under ${dataDirectory}` : 'PostgreSQL at DATABASE_URL';
+    throw new AppError('unavailable', `open ${what}`, { cause });
+  }
+}
+
+async function openUrl(
+  url: string,
+  {
+    log,
+    answerMs,
+    server,
+  }: { readonly log: Log; readonly answerMs: number; readonly server: PrivateServer | undefined },
+): Promise<Database> {
+  const writes = watchWrites(log);
+  const connections = openConnections(url, { answerMs, onError: writes.onError });
+  const { db, inOrder } = connections;
+  const listener = keepListening(url);
+  const close = async (): Promise<void> => {
+    try {
+      await listener.close();
+      await connections.close();
+    } finally {
+      await server?.close();
+    }
+  };
+  const lock = (name: string): SessionLock => createSessionLock(url, name);
+  try {
+    await migrateAlone(lock('migration'), url);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    db,
+    inOrder,
+    notify: async (channel, payload) => {
+      await db.execute(sql`select pg_notify(${channel}, ${payload})`);
+    },
+    listen: (channel, onPayload) => listener.listen(channel, onPayload),
+    lock,
+    exclusive: server !== undefined,
+    fault: async () => server?.trouble() ?? (await writes.fault(db)),
+    close,
+  };
+}
+
+/** Several conductors that are started at once migrate one after the other; it may take its time. */
+async function migrateAlone(lock: SessionLock, url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined); // the statement fails, too
+  try {
+    await lock.wait();
+    await client.connect();
+    const db = drizzle(client, { casing: 'snake_case' });
+    await refuseNewerDatabase(async (query) => answerOf(await db.execute(query)));
+    await migrate(db, { migrationsFolder });
+  } finally {
+    await client.end();
+    await lock.release();
+  }
+}
+
+function answerOf(result: unknown): unknown {
+  const [row] = rowsOf(result) as { answer: unknown }[];
+  return row?.answer;
+}

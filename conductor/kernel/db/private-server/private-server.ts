@@ -1,0 +1,193 @@
+import { chmod, chown, mkdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { lockDirectory } from '#conductor/kernel/db/lock-directory.ts';
+import { type AsAccount, asAccount } from '#conductor/kernel/db/private-server/as-account.ts';
+import { makeCluster } from '#conductor/kernel/db/private-server/make-cluster.ts';
+import { chooseAccount } from '#conductor/kernel/db/private-server/server-account.ts';
+import {
+  bringUp,
+  type Cluster,
+  clusterUrl,
+  type ServerProcess,
+  shutDown,
+  whenGone,
+} from '#conductor/kernel/db/private-server/server-process.ts';
+import {
+  findPrograms,
+  reachablePrograms,
+  readDatabaseVersion,
+} from '#conductor/kernel/db/private-server/server-programs.ts';
+import { systemClock } from '#shared/clock.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import type { Run } from '#shared/process/run.ts';
+
+export interface PrivateServerOptions {
+  /** The conductor's data directory; the database is `postgresql` below it. */
+  readonly dataDirectory: string;
+  /** BATON_POSTGRESQL_USER, of a conductor that runs as root. */
+  readonly user: string | undefined;
+  /** BATON_POSTGRESQL_BIN_DIR. */
+  readonly binDirectory: string | undefined;
+  readonly run: Run;
+  readonly log: Log;
+}
+
+/** A PostgreSQL server that only this conductor uses, reached by a socket below its data directory. */
+export interface PrivateServer {
+  readonly url: string;
+  /** Why it does not run just now; `undefined` while it does. */
+  trouble(): string | undefined;
+  /** Shuts it down, so that its files are at rest. A conductor that is killed leaves it running for the next one. */
+  close(): Promise<void>;
+}
+
+/** A path of a socket, which the kernel limits to 107 bytes. */
+const maxSocketPath = 107;
+const shortestPauseMs = 100;
+const longestPauseMs = 10_000;
+/** A server that ends before is started again after a pause that grows. */
+const livedWellMs = 60_000;
+
+/**
+ * Starts the server, or takes up the one that a killed conductor left, and starts it again whenever it ends.
+ * @throws AppError `unavailable` or `invalid_argument` saying what is missing, or what PostgreSQL said.
+ */
+export async function startPrivateServer(given: PrivateServerOptions): Promise<PrivateServer> {
+  // what it starts has other working directories
+  const options = { ...given, dataDirectory: resolve(given.dataDirectory) };
+  const { dataDirectory, log } = options;
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const lock = await lockDirectory(dataDirectory);
+  try {
+    const cluster = await prepareCluster(options);
+    const running = await bringUp(cluster);
+    const server = keepRunning(cluster, running, log);
+    return {
+      url: clusterUrl(cluster),
+      trouble: server.trouble,
+      close: async () => {
+        await server.close();
+        await lock.release();
+      },
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function prepareCluster({ dataDirectory, user, binDirectory, run, log }: PrivateServerOptions): Promise<Cluster> {
+  const directory = join(dataDirectory, 'postgresql');
+  refuseLongPath(directory);
+  await refusePglite(dataDirectory);
+  const account = asAccount(await chooseAccount(user, { run, ownerUid: await ownerOf(directory) }), run);
+  await admitAccount(dataDirectory, account);
+  const version = await readDatabaseVersion(directory);
+  const found = await findPrograms({ majorVersion: version, directory: binDirectory }, run);
+  const programs = await reachablePrograms(found, { dataDirectory, account, run });
+  if (version === undefined) await makeCluster(directory, programs, account);
+  return { directory, logFile: join(dataDirectory, 'postgresql.log'), programs, account, log };
+}
+
+function refuseLongPath(directory: string): void {
+  const bytes = Buffer.byteLength(join(directory, '.s.PGSQL.5432'));
+  if (bytes <= maxSocketPath) return;
+  throw new AppError(
+    'invalid_argument',
+    `BATON_DATA_DIR: it is ${bytes - maxSocketPath} bytes too long for the path of a socket (${directory})`,
+  );
+}
+
+/** Earlier versions kept their database in process, in a format of 32-bit machines that no PostgreSQL server reads. */
+async function refusePglite(dataDirectory: string): Promise<void> {
+  const before = join(dataDirectory, 'postgres');
+  if ((await readDatabaseVersion(before)) === undefined) return;
+  throw new AppError(
+    'conflict',
+    `${before} is the database of an earlier Baton, which kept it in process (PGlite); this version can't read it. ` +
+      'Finish or note down what it holds with that version (`baton node list`), then move the directory away',
+  );
+}
+
+/** The owner of an existing database: its server can only run as that user. */
+async function ownerOf(directory: string): Promise<number | undefined> {
+  return stat(directory).then(
+    ({ uid }) => uid,
+    () => undefined,
+  );
+}
+
+/** The account must get through to its files; nobody else may list what is there. */
+async function admitAccount(dataDirectory: string, { owner, run }: AsAccount): Promise<void> {
+  if (!owner) return;
+  const { uid } = await stat(dataDirectory);
+  if (uid === owner.uid) {
+    throw new AppError(
+      'invalid_argument',
+      `BATON_DATA_DIR: ${dataDirectory} belongs to ${owner.name}, as whom PostgreSQL runs, but root keeps its keys there: ` +
+        `\`chown root ${dataDirectory}\``,
+    );
+  }
+  const mayEnter = async (): Promise<boolean> =>
+    (await run('test', ['-x', dataDirectory], { okExitCodes: [0, 1] })).exitCode === 0;
+  if (await mayEnter()) return;
+  await chown(dataDirectory, uid, owner.gid);
+  await chmod(dataDirectory, 0o710);
+  if (await mayEnter()) return;
+  throw new AppError(
+    'invalid_argument',
+    `BATON_DATA_DIR: the user ${owner.name}, as whom PostgreSQL runs, can't enter ${dataDirectory}: ` +
+      'open each directory above it (chmod o+x), or choose another, such as /var/lib/baton',
+  );
+}
+
+/** Looks at the process until `close`; when it ends by itself, it is started again, with pauses that grow. */
+function keepRunning(cluster: Cluster, first: ServerProcess, log: Log) {
+  const closing = new AbortController();
+  const state: { running: ServerProcess | undefined; trouble: string | undefined } = {
+    running: first,
+    trouble: undefined,
+  };
+  let pauseMs = shortestPauseMs;
+  const pause = async (): Promise<void> => {
+    await systemClock.sleep(pauseMs, closing.signal).catch(() => undefined);
+    pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+  };
+  const restart = async (): Promise<void> => {
+    while (!closing.signal.aborted) {
+      try {
+        state.running = await bringUp(cluster);
+        state.trouble = undefined;
+        log.info('PostgreSQL runs again');
+        return;
+      } catch (error) {
+        state.trouble = errorChain(error);
+        log.error({ err: error, nextTryMs: pauseMs }, 'PostgreSQL does not start');
+        await pause();
+      }
+    }
+  };
+  const watch = async (): Promise<void> => {
+    while (state.running && !closing.signal.aborted) {
+      const since = performance.now();
+      await whenGone(state.running, closing.signal).catch(() => undefined);
+      if (closing.signal.aborted) return;
+      state.running = undefined;
+      state.trouble = 'PostgreSQL ended; it is being started again';
+      log.error('PostgreSQL ended by itself and is started again');
+      if (performance.now() - since > livedWellMs) pauseMs = shortestPauseMs;
+      else await pause();
+      await restart();
+    }
+  };
+  const watching = watch();
+  return {
+    trouble: () => state.trouble,
+    close: async () => {
+      closing.abort();
+      await watching;
+      if (state.running) await shutDown(state.running);
+    },
+  };
+}

@@ -1,0 +1,131 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import { type JsonObject, nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/model/flow-log.ts';
+import type { FlowKindName, FlowState, WipeWish } from '#conductor/model/flow-states.ts';
+import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
+import type { Progress } from '#shared/wire/progress.ts';
+
+/** One run of a kind of steps on a node. */
+export const flows = pgTable(
+  'flows',
+  {
+    uuid: uuid().primaryKey(),
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    kind: text().$type<FlowKindName>().notNull(),
+    state: text().$type<FlowState>().notNull(),
+    requestedBy: text(),
+    /** The site action that wants it: after a crash its runner knows its own work by it. */
+    actionId: text(),
+    /** The operator's own steps; needed again when the agent's list is known. */
+    requestedSteps: jsonb().$type<RequestedStep[]>().notNull().default([]),
+    /** Versions of the agent's hardware managers at the first heartbeat; sent back with each in-band step. */
+    hardwareManagerVersion: jsonb().$type<Record<string, string>>(),
+    /** The plan that the operator has read and asked for; the flow fails before it touches anything if it is another. */
+    planHash: text(),
+    /** The wipe that the release of the instance ends with, or that this flow is. */
+    wipe: jsonb().$type<WipeWish>(),
+    /** How often cleaning has begun anew because the ramdisk had become another. */
+    restarts: integer().notNull().default(0),
+    /** Why the operator or a `hold` step has it rest; goes on with `unhold`. */
+    onHold: text(),
+    /** The operator has said abort while a step ran that may not be interrupted: it ends after that step. */
+    abortRequested: text(),
+    startedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    error: text(),
+    /** Why nobody works on it although it is due: `node is in maintenance`. */
+    held: text(),
+    /** Since when; that time counts for no limit. */
+    heldSince: timestamp({ withTimezone: true, precision: 3 }),
+    /** When a conductor should look at it again. */
+    nextCheckAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    /** Grows with each heartbeat and request: a nudge that comes while a conductor works on the flow is not lost. */
+    nudges: bigint({ mode: 'number' }).notNull().default(0),
+  },
+  (table) => [
+    uniqueIndex('one_open_flow_per_node').on(table.nodeUuid).where(sql`ended_at is null`),
+    index('flows_to_check').on(table.nextCheckAt).where(sql`ended_at is null`),
+    index().on(table.nodeUuid),
+    index().on(table.actionId).where(sql`action_id is not null`),
+  ],
+);
+export type FlowRow = typeof flows.$inferSelect;
+
+export const flowSteps = pgTable(
+  'flow_steps',
+  {
+    uuid: uuid().primaryKey(),
+    flowUuid: uuid()
+      .notNull()
+      .references(() => flows.uuid, { onDelete: 'cascade' }),
+    phase: text().$type<FlowStepPhase>().notNull(),
+    position: integer().notNull(),
+    interface: text().notNull(),
+    step: text().notNull(),
+    args: jsonb().$type<JsonObject>().notNull().default({}),
+    priority: integer().notNull(),
+    origin: text().$type<FlowStepOrigin>().notNull(),
+    /** Why it stands where it does, as the plan says it: `template CUSTOM_RAID1 gives it priority 90`. */
+    reason: text().notNull().default(''),
+    /** The plugin task that it is, `ntp`: what operators read in place of the step's name. */
+    plugin: jsonb().$type<PluginTaskRef>(),
+    /** Run by the agent; else by the conductor. */
+    inBand: boolean().notNull(),
+    abortable: boolean().notNull().default(false),
+    rebootRequested: boolean().notNull().default(false),
+    state: text().$type<FlowStepState>().notNull().default('pending'),
+    startedAt: timestamp({ withTimezone: true, precision: 3 }),
+    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    waitingFor: text(),
+    /** When what is awaited must have come; set by the first wait, and not prolonged by looking again. */
+    waitUntil: timestamp({ withTimezone: true, precision: 3 }),
+    /** While waiting: after a passing fault the step is run again, not only asked about. */
+    runAgain: boolean().notNull().default(false),
+    /** When a passing fault is given up on; cleared by the first success after it. */
+    retryUntil: timestamp({ withTimezone: true, precision: 3 }),
+    progress: jsonb().$type<Progress>(),
+    output: jsonb(),
+    error: text(),
+  },
+  (table) => [
+    index().on(table.flowUuid, table.position),
+    // how long a step takes is told from its last runs
+    index().on(table.interface, table.step, table.endedAt),
+  ],
+);
+export type FlowStepRow = typeof flowSteps.$inferSelect;
+export type FlowStepInsert = typeof flowSteps.$inferInsert;
+
+/** The intent log: `started` is committed before acting, the end after. Append-only. */
+export const flowEvents = pgTable(
+  'flow_events',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    flowUuid: uuid()
+      .notNull()
+      .references(() => flows.uuid, { onDelete: 'cascade' }),
+    stepUuid: uuid()
+      .notNull()
+      .references(() => flowSteps.uuid, { onDelete: 'cascade' }),
+    event: text().$type<FlowEvent>().notNull(),
+    at: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    detail: text(),
+    conductor: text().notNull(),
+  },
+  // steps are deleted when a plan is made anew: without the second, each would read all events there are
+  (table) => [index().on(table.flowUuid), index().on(table.stepUuid)],
+);

@@ -1,0 +1,133 @@
+import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import type { BootMode } from '#conductor/drivers/interfaces.ts';
+import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { chassis } from '#conductor/kernel/db/schema/chassis.ts';
+import type { WipeWish } from '#conductor/model/flow-states.ts';
+import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import type { RecordedOsDisk } from '#conductor/nodes/os-disk.ts';
+import type { SparedDisk } from '#conductor/nodes/spared-disks.ts';
+
+export type JsonObject = Record<string, unknown>;
+
+/** Documents that operators write and clients read back (`driver_info`, `properties` …) stay JSON; what Baton itself knows has columns. */
+export const nodes = pgTable(
+  'nodes',
+  {
+    /** Order of creation: the API's default sort key. */
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+    uuid: uuid().primaryKey(),
+    name: text().unique(),
+    driver: text().notNull(),
+    driverInfo: jsonb().$type<JsonObject>().notNull().default({}),
+    properties: jsonb().$type<JsonObject>().notNull().default({}),
+    extra: jsonb().$type<JsonObject>().notNull().default({}),
+    instanceInfo: jsonb().$type<JsonObject>().notNull().default({}),
+    instanceUuid: uuid().unique(),
+    /** Then `instanceUuid` is the same UUID; the opposite is not necessarily so (seed 003). */
+    allocationUuid: uuid()
+      .unique()
+      .references(() => allocations.uuid, { onDelete: 'set null' }),
+    chassisUuid: uuid().references(() => chassis.uuid),
+    instanceName: text(),
+    resourceClass: text(),
+    networkInterface: text().notNull(),
+    /** null = the default of the hardware type. */
+    deployInterface: text(),
+    /** The others that are not the default of the hardware type, by kind: `{raid: 'redfish'}`. */
+    interfaces: jsonb().$type<Readonly<Record<string, string>>>().notNull().default({}),
+    conductorGroup: text().notNull().default(''),
+    owner: text(),
+    lessee: text(),
+    description: text(),
+    shard: text(),
+    automatedClean: boolean(),
+    protected: boolean().notNull().default(false),
+    protectedReason: text(),
+    retired: boolean().notNull().default(false),
+    retiredReason: text(),
+    disablePowerOff: boolean().notNull().default(false),
+    networkData: jsonb().$type<JsonObject>().notNull().default({}),
+    /** As `PUT states/raid` gave it, and as the agent has built it (agent-protocol.md §7); `{}` = none. */
+    targetRaidConfig: jsonb().$type<JsonObject>().notNull().default({}),
+    raidConfig: jsonb().$type<JsonObject>().notNull().default({}),
+    /**
+     * Where the last image was written to: kept when the instance is released, because a wipe that preserves local storage
+     * erases it and nothing else. null = unknown: adopted, or deployed by an older release.
+     */
+    osDisk: jsonb().$type<RecordedOsDisk>(),
+    /** What a wipe has preserved for the next instance: no deploy may touch it. null = nothing. */
+    sparedDisks: jsonb().$type<readonly SparedDisk[]>(),
+    /** An instance has come up, or was adopted, since: what was preserved for it ends when it is released. */
+    instanceCameUp: boolean().notNull().default(false),
+    /** A wipe that was asked for, until a receipt proves it: nothing else makes the node available. */
+    owedWipe: jsonb().$type<WipeWish>(),
+    /** As last read from the machine: `uefi` or `bios`; null = never read, or the BMC does not tell. */
+    bootMode: text().$type<BootMode>(),
+    secureBoot: boolean(),
+    /** What an operator has asked for and a conductor still has to set. */
+    targetBootMode: text().$type<BootMode>(),
+    targetSecureBoot: boolean(),
+
+    provisionState: text().$type<ProvisionState>().notNull(),
+    targetProvisionState: text().$type<ProvisionState>(),
+    provisionUpdatedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    powerState: text().$type<PowerState>(),
+    targetPowerState: text().$type<PowerTarget>(),
+    /** Seconds that the operator gives the target; null = the driver's own limits. */
+    powerTimeout: integer(),
+    /** Failed power reads in a row; at the configured limit the node goes into maintenance. */
+    powerFailures: bigint({ mode: 'number' }).notNull().default(0),
+    lastError: text(),
+    maintenance: boolean().notNull().default(false),
+    maintenanceReason: text(),
+    fault: text(),
+    inspectionStartedAt: timestamp({ withTimezone: true, precision: 3 }),
+    inspectionFinishedAt: timestamp({ withTimezone: true, precision: 3 }),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [index().on(table.provisionState)],
+);
+
+export type NodeRow = typeof nodes.$inferSelect;
+export type NodeInsert = typeof nodes.$inferInsert;
+
+/** The config drive of the instance, as the agent takes it: base64(gzip(iso)) or an http(s) URL. */
+export const configDrives = pgTable('config_drives', {
+  nodeUuid: uuid()
+    .primaryKey()
+    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  content: text().notNull(),
+});
+
+/** Who may work on a node, until when. `token` grows with every claim: a holder that lost its lease is fenced off. */
+export const nodeLeases = pgTable('node_leases', {
+  nodeUuid: uuid()
+    .primaryKey()
+    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  holder: text(),
+  token: bigint({ mode: 'number' }).notNull(),
+  expiresAt: timestamp({ withTimezone: true, precision: 3 }).notNull(),
+});
+
+/** What happened to a node, for `GET /v1/nodes/{node}/history`. */
+export const nodeHistory = pgTable(
+  'node_history',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+    uuid: uuid().primaryKey(),
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    severity: text().$type<'INFO' | 'ERROR'>().notNull(),
+    eventType: text().notNull(),
+    event: text().notNull(),
+    conductor: text().notNull(),
+    user: text(),
+    /** The project of whoever asked for it, when that is bound to one. */
+    project: text(),
+  },
+  (table) => [index().on(table.nodeUuid)],
+);

@@ -1,0 +1,60 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import { type JsonObject, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
+
+export const ports = pgTable(
+  'ports',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+    uuid: uuid().primaryKey(),
+    nodeUuid: uuid()
+      .notNull()
+      .references(() => nodes.uuid, { onDelete: 'cascade' }),
+    portgroupUuid: uuid().references(() => portgroups.uuid),
+    /** Lower-case `aa:bb:cc:dd:ee:ff`. */
+    address: text().notNull().unique(),
+    name: text().unique(),
+    description: text(),
+    extra: jsonb().$type<JsonObject>().notNull().default({}),
+    localLinkConnection: jsonb().$type<JsonObject>().notNull().default({}),
+    pxeEnabled: boolean().notNull().default(true),
+    physicalNetwork: text(),
+    isSmartnic: boolean().notNull().default(false),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [
+    index().on(table.nodeUuid),
+    // two machines behind one switch port would move each other between networks
+    uniqueIndex('one_port_per_switch_port').on(
+      sql`lower(${table.localLinkConnection} ->> 'switch_id')`,
+      sql`lower(${table.localLinkConnection} ->> 'port_id')`,
+    ),
+  ],
+);
+
+export type PortRow = typeof ports.$inferSelect;
+export type PortInsert = typeof ports.$inferInsert;
+
+/** Where a port's switch port was last put and read back; no row = never touched. */
+export const switchPorts = pgTable('switch_ports', {
+  portUuid: uuid()
+    .primaryKey()
+    .references(() => ports.uuid, { onDelete: 'cascade' }),
+  /** A name of the networks file; null = isolated. */
+  network: text(),
+  vlan: integer(),
+  appliedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+});

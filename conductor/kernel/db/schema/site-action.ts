@@ -1,0 +1,191 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
+
+export type ActionName =
+  | 'deploy_site'
+  | 'update_site'
+  | 'redeploy_server'
+  | 'teardown_server'
+  | 'relabel_nodes'
+  | 'verify_site';
+export type ActionState = 'pending' | 'running' | 'paused' | 'stopping' | 'stopped' | 'complete' | 'failed';
+export type ActionStepState = 'pending' | 'running' | 'done' | 'failed' | 'skipped';
+
+export interface ActionClusters {
+  readonly kubernetes: boolean;
+  readonly etcd: boolean;
+}
+
+/** One thing that an operator asks of a whole site. One is under way at a time. */
+export const siteActions = pgTable(
+  'site_actions',
+  {
+    /** ULID: 26 characters, in order of time. */
+    id: text().primaryKey(),
+    name: text().$type<ActionName>().notNull(),
+    parameters: jsonb().$type<JsonObject>().notNull().default({}),
+    state: text().$type<ActionState>().notNull().default('pending'),
+    /** What the operator has asked for last; the runner follows it at its next beat. */
+    wanted: text().$type<'run' | 'pause' | 'stop'>().notNull().default('run'),
+    /** Since when its pause is followed: what lies between then and its end counts for no limit. */
+    pausedAt: timestamp({ withTimezone: true, precision: 3 }),
+    /** Of its strategy; null = it has none, or is not validated yet. */
+    maxParallelGroups: integer(),
+    /** The revision that it works from; chosen when it is created. */
+    revisionId: integer().notNull(),
+    user: text(),
+    contextMarker: text().notNull(),
+    allowIntermediateCommits: boolean().notNull().default(false),
+    /** Documents and preconditions have passed: from here on a failure is tagged. */
+    validated: boolean().notNull().default(false),
+    validations: jsonb().$type<SiteFault[]>().notNull().default([]),
+    error: text(),
+    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+    startedAt: timestamp({ withTimezone: true, precision: 3 }),
+    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    /** Lease of the conductor that runs it, by the database's clock; every record of its work checks the token. */
+    holder: text(),
+    token: bigint({ mode: 'number' }).notNull().default(0),
+    /** Without a holder: when the last one let go. */
+    expiresAt: timestamp({ withTimezone: true, precision: 3 }),
+    /** What who runs it has to know (`work-known.ts`). */
+    needs: integer().notNull().default(0),
+    /** The token of the last claim by a release that looks at `needs`: others can't claim what needs anything. */
+    fitToken: bigint({ mode: 'number' }).notNull().default(0),
+    /** Which clusters its nodes are taken out of, by the conductor that has validated it; null = it tears nothing down. */
+    clusters: jsonb().$type<ActionClusters>(),
+  },
+  (table) => [
+    check('claimed_by_who_knows', sql`needs = 0 or fit_token = token`),
+    uniqueIndex('one_open_site_action').on(sql`(true)`).where(sql`ended_at is null`),
+    index().on(table.createdAt),
+  ],
+);
+export type SiteActionRow = typeof siteActions.$inferSelect;
+
+/** What an action does, one after another. */
+export const siteActionSteps = pgTable(
+  'site_action_steps',
+  {
+    actionId: text()
+      .notNull()
+      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    /** From 1. */
+    position: integer().notNull(),
+    name: text().notNull(),
+    state: text().$type<ActionStepState>().notNull().default('pending'),
+    startedAt: timestamp({ withTimezone: true, precision: 3 }),
+    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+    error: text(),
+  },
+  (table) => [primaryKey({ columns: [table.actionId, table.position] })],
+);
+export type SiteActionStepRow = typeof siteActionSteps.$inferSelect;
+
+/** A group of the strategy in an action, with its members as its selectors chose them when the action began. */
+export const siteActionGroups = pgTable(
+  'site_action_groups',
+  {
+    actionId: text()
+      .notNull()
+      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    /** In an order that its dependencies allow; from 0. */
+    position: integer().notNull(),
+    name: text().notNull(),
+    definition: jsonb().$type<GroupDefinition>().notNull(),
+    members: jsonb().$type<string[]>().notNull(),
+    stage: text().$type<GroupStage>().notNull().default('not_started'),
+    /** Why it failed: `2 of 4 nodes, 50 %; percent_successful_nodes asks for 90 %`, `ntp-node failed`. */
+    reason: text(),
+    misses: jsonb().$type<Miss[]>().notNull().default([]),
+    prepareStartedAt: timestamp({ withTimezone: true, precision: 3 }),
+    /** Its criteria were met after prepare. */
+    preparedAt: timestamp({ withTimezone: true, precision: 3 }),
+    deployStartedAt: timestamp({ withTimezone: true, precision: 3 }),
+    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [primaryKey({ columns: [table.actionId, table.name] })],
+);
+export type SiteActionGroupRow = typeof siteActionGroups.$inferSelect;
+
+/** A node in an action. */
+export const siteActionNodes = pgTable(
+  'site_action_nodes',
+  {
+    actionId: text()
+      .notNull()
+      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    name: text().notNull(),
+    status: text().$type<NodeStatus>().notNull().default('not_started'),
+    /** It failed in a deploy: its prepare was a success. */
+    wasPrepared: boolean().notNull().default(false),
+    /** What it is in the middle of; null = nothing. */
+    phase: text().$type<NodePhase>(),
+    /** The group that had this phase done. */
+    groupName: text(),
+    /** The phase is being broken off (timeout, stop), and why: it ends as a failure. */
+    cancelling: text(),
+    /** Since when: who does not come to rest in time is put into maintenance. */
+    cancelledAt: timestamp({ withTimezone: true, precision: 3 }),
+    /** What it does at present, for people: `cleaning: erase_devices 40 %`. */
+    doing: text(),
+    /** Why it failed, or a remark on its success: `it was deployed already`. */
+    reason: text(),
+    /** Later than it was by what counts for no limit since. */
+    phaseStartedAt: timestamp({ withTimezone: true, precision: 3 }),
+    endedAt: timestamp({ withTimezone: true, precision: 3 }),
+  },
+  (table) => [primaryKey({ columns: [table.actionId, table.name] })],
+);
+export type SiteActionNodeRow = typeof siteActionNodes.$inferSelect;
+
+/** What happened, for people to read afterwards. Append-only. */
+export const siteActionNotes = pgTable(
+  'site_action_notes',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    actionId: text()
+      .notNull()
+      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    /** Name of the step; null = the action as a whole. */
+    step: text(),
+    /** A group's or a node's name. */
+    subject: text(),
+    /** 1 = always shown … 5 = every detail. */
+    verbosity: integer().notNull().default(1),
+    text: text().notNull(),
+    at: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  },
+  (table) => [index().on(table.actionId, table.id)],
+);
+export type SiteActionNoteRow = typeof siteActionNotes.$inferSelect;
+
+/** Who asked what of an action. */
+export const siteActionCommands = pgTable(
+  'site_action_commands',
+  {
+    id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
+    actionId: text()
+      .notNull()
+      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    command: text().$type<'invoke' | 'pause' | 'unpause' | 'stop'>().notNull(),
+    user: text(),
+    at: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  },
+  (table) => [index().on(table.actionId)],
+);

@@ -1,0 +1,41 @@
+import { bigint, integer, jsonb, pgTable, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core';
+import { type JsonObject, nodes } from '#conductor/kernel/db/schema/node.ts';
+
+const common = () => ({
+  id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),
+  uuid: uuid().primaryKey(),
+  nodeUuid: uuid()
+    .notNull()
+    .references(() => nodes.uuid, { onDelete: 'cascade' }),
+  extra: jsonb().$type<JsonObject>().notNull().default({}),
+  createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  updatedAt: timestamp({ withTimezone: true, precision: 3 }),
+});
+
+/** How the node reaches remote storage: its initiator name, its address. */
+export const volumeConnectors = pgTable(
+  'volume_connectors',
+  {
+    ...common(),
+    /** `iqn`, `ip`, `mac`, `wwnn`, `wwpn`, `port`, `portgroup`. */
+    type: text().notNull(),
+    connectorId: text().notNull(),
+  },
+  (table) => [unique().on(table.type, table.connectorId)],
+);
+export type VolumeConnectorRow = typeof volumeConnectors.$inferSelect;
+
+/** A remote disk of the node; `boot_index` 0 is what it boots from, without image and without agent. */
+export const volumeTargets = pgTable(
+  'volume_targets',
+  {
+    ...common(),
+    /** `iscsi`, `fibre_channel` … */
+    volumeType: text().notNull(),
+    volumeId: text().notNull(),
+    bootIndex: integer().notNull(),
+    properties: jsonb().$type<JsonObject>().notNull().default({}),
+  },
+  (table) => [unique().on(table.nodeUuid, table.bootIndex)],
+);
+export type VolumeTargetRow = typeof volumeTargets.$inferSelect;

@@ -1,0 +1,67 @@
+import { isSecretPlace } from '#conductor/kernel/secrets/secret-names.ts';
+import { isSealed } from '#conductor/kernel/secrets/secrets.ts';
+import { maskUrlLogins } from '#shared/url-logins.ts';
+
+export const mask = '******';
+
+/** The document as it may be shown: secrets, at any depth, as `******`, sealed or not; nothing is opened for it. */
+export function maskDocument(
+  document: Readonly<Record<string, unknown>>,
+  secretSettings?: ReadonlySet<string>,
+): Record<string, unknown> {
+  return maskObject(document, undefined, secretSettings);
+}
+
+/** Lists of nodes show thousands of documents: no more is made here than what is shown. */
+function maskObject(
+  within: Readonly<Record<string, unknown>>,
+  list: string | undefined,
+  secretSettings: ReadonlySet<string> | undefined,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(within).map(([key, value]) => [
+      key,
+      isSecretPlace({ key, within, list }, secretSettings) ? mask : maskValue(value, key, secretSettings),
+    ]),
+  );
+}
+
+function maskValue(value: unknown, key: string, secretSettings: ReadonlySet<string> | undefined): unknown {
+  if (typeof value === 'string') return isSealed(value) ? mask : maskUrlLogins(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (!Array.isArray(value)) return maskObject(value as Record<string, unknown>, undefined, secretSettings);
+  return value.map((entry: unknown) =>
+    typeof entry === 'object' && entry !== null && !Array.isArray(entry)
+      ? maskObject(entry as Record<string, unknown>, key, secretSettings)
+      : maskValue(entry, key, secretSettings),
+  );
+}
+
+/**
+ * The document with what it had before in place of `******`: a client that read that and wrote it back did not mean to
+ * change the secret. Entries of lists are told by their places.
+ */
+export function keepMasked(
+  after: Readonly<Record<string, unknown>>,
+  before: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(after).map(([key, value]) => [key, Object.hasOwn(before, key) ? kept(value, before[key]) : value]),
+  );
+}
+
+function kept(after: unknown, before: unknown): unknown {
+  if (typeof after === 'string') {
+    const isShown =
+      after === mask || (typeof before === 'string' && after.includes(mask) && after === maskUrlLogins(before));
+    return isShown ? before : after;
+  }
+  if (typeof after !== 'object' || after === null || typeof before !== 'object' || before === null) return after;
+  if (Array.isArray(after)) {
+    const entries: readonly unknown[] = Array.isArray(before) ? before : [];
+    return after.map((entry: unknown, index) => (index < entries.length ? kept(entry, entries[index]) : entry));
+  }
+  return Array.isArray(before)
+    ? after
+    : keepMasked(after as Record<string, unknown>, before as Record<string, unknown>);
+}

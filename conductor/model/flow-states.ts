@@ -1,0 +1,38 @@
+import type { FlowStepState } from '#conductor/model/flow-log.ts';
+
+/** The kinds of flow (their rows stand in `flow-kinds.ts`) and the states of a flow. */
+export type FlowKindName =
+  | 'verify'
+  | 'inspect'
+  | 'clean'
+  | 'manual_clean'
+  | 'deploy'
+  | 'service'
+  | 'restore'
+  | 'rescue'
+  | 'unrescue'
+  | 'adopt'
+  | 'teardown'
+  | 'decommission'
+  | 'wipe'
+  | 'leave_cluster';
+
+/** How a node's disks are wiped when its instance is given up (seed 001, "Drydock Destroy Node"). */
+export interface WipeWish {
+  /** Only the disk with the operating system is wiped, every other stays as it is. */
+  readonly preserveLocalStorage: boolean;
+}
+
+/** The lists of steps that agents and drivers offer, each with priorities of its own. */
+export type StepKind = 'deploy' | 'clean' | 'service';
+
+/** `failing`, `aborting`: a step has failed, or an operator has said stop, and the kind's clean-up steps are running. */
+export type FlowState = 'running' | 'waiting' | 'failing' | 'aborting' | 'succeeded' | 'failed' | 'aborted';
+
+export function isCleaningUp(state: FlowState): state is 'failing' | 'aborting' {
+  return state === 'failing' || state === 'aborting';
+}
+
+export function isEnded(state: FlowStepState): boolean {
+  return state === 'succeeded' || state === 'failed' || state === 'skipped';
+}

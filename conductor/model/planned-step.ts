@@ -1,0 +1,154 @@
+import type { z } from 'zod';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { CoreStep } from '#conductor/model/flow-kinds.ts';
+import type { FlowStepOrigin } from '#conductor/model/flow-log.ts';
+import type { WipeWish } from '#conductor/model/flow-states.ts';
+import type { AdvertisedStep, StepInterface } from '#shared/wire/step.ts';
+
+/** One row of a plan, in the order in which it will run. */
+export interface PlannedStep {
+  readonly interface: string;
+  readonly step: string;
+  readonly priority: number;
+  readonly args: JsonObject;
+  readonly origin: FlowStepOrigin;
+  readonly inBand: boolean;
+  readonly abortable: boolean;
+  readonly rebootRequested: boolean;
+  /** Why it is there and there, for the operator. */
+  readonly reason: string;
+  /** The plugin's task that it is. */
+  readonly plugin?: PluginTaskRef;
+}
+
+/** A plugin's task, as a step of a deploy. */
+export interface PluginTaskRef {
+  readonly plugin: string;
+  readonly version: string;
+  /** Hash of the plugin's tasks and files (`contentHash`): which upload of that version is meant. */
+  readonly content?: string | undefined;
+  /** Place in the plugin's `tasks.yaml`, from 1. */
+  readonly task: number;
+  readonly stage: 'pre_deployment' | 'post_deployment';
+  /** The stage as `tasks.yaml` has it: `post_deployment/100`. */
+  readonly place: string;
+  /** Seconds, where the conductor and not the task's own process is to be stopped by it. */
+  readonly timeout?: number | undefined;
+}
+
+/** `plugin ntp: task 2 (post_deployment/100)` */
+export function pluginTaskTitle({ plugin, task, place }: PluginTaskRef): string {
+  return `plugin ${plugin}: task ${task} (${place})`;
+}
+
+/** What people read as a step's name: the plugin's task that it is, else its key. */
+export function stepTitle(step: {
+  readonly interface: string;
+  readonly step: string;
+  readonly plugin?: PluginTaskRef | null | undefined;
+}): string {
+  return step.plugin ? pluginTaskTitle(step.plugin) : stepKey(step);
+}
+
+/** A step that the operator, or a template, asks for. */
+export interface RequestedStep {
+  /** Its place is the task's, among the plugins' tasks alone; its priority says nothing. */
+  readonly plugin?: PluginTaskRef;
+  readonly interface: string;
+  readonly step: string;
+  readonly args: JsonObject;
+  readonly priority: number;
+  /** Of a plugin's task: why it stands where it does among them. */
+  readonly reason?: string;
+}
+
+/** A step that the node's hardware type offers, with its priority in this kind of flow. */
+export interface OfferedDriverStep {
+  readonly interface: StepInterface;
+  readonly step: string;
+  readonly priority: number;
+  readonly abortable: boolean;
+  readonly args: z.ZodType;
+}
+
+/** All that a plan is made from. */
+export interface PlanFacts {
+  /**
+   * The agent's list, or `undefined` before its first heartbeat: requested steps that only the agent can know are then
+   * left for the second planning.
+   */
+  readonly advertised?: readonly AdvertisedStep[] | undefined;
+  /** The list is that of an earlier boot: what it lacks may be there now. */
+  readonly isStale?: boolean;
+  readonly drivers?: readonly OfferedDriverStep[];
+  /** By `interface.step`: the conductor's setting in place of the priorities of offered steps. */
+  readonly priorities?: ReadonlyMap<string, number>;
+  /** Those whose names are among the instance's traits, by name. */
+  readonly templates?: readonly { readonly name: string; readonly steps: readonly RequestedStep[] }[];
+  readonly requested: readonly RequestedStep[];
+  /** Of a wipe: which disks. */
+  readonly wipe?: WipeWish | undefined;
+  /** No ramdisk is booted, and why: the node boots from a volume, the operator wants none. */
+  readonly withoutAgent?: string | undefined;
+  /** Nothing is done at the machine but what its fake BMC does: `withoutAgent` says why. */
+  readonly isFake?: boolean;
+}
+
+/** Ironic's key of a step: interface and name. */
+export function stepKey(step: { readonly interface: string; readonly step: string }): string {
+  return `${step.interface}.${step.step}`;
+}
+
+export function plannedCore(step: CoreStep, reason = "the conductor's own step"): PlannedStep {
+  return {
+    interface: step.interface,
+    step: step.step,
+    priority: step.priority,
+    args: {},
+    origin: 'core',
+    inBand: step.inBand ?? false,
+    abortable: true,
+    rebootRequested: false,
+    reason,
+  };
+}
+
+/** @param abortable what holds where the agent does not say: a deploy is aborted whole, a cleaning step is not */
+export function plannedAdvertised(step: AdvertisedStep, abortable: boolean): PlannedStep {
+  return {
+    interface: step.interface,
+    step: step.step,
+    priority: step.priority,
+    args: {},
+    origin: 'agent',
+    inBand: true,
+    abortable: step.abortable ?? abortable,
+    rebootRequested: step.reboot_requested,
+    reason: `the agent offers it at priority ${step.priority}`,
+  };
+}
+
+export function plannedDriver(step: OfferedDriverStep, reason: string): PlannedStep {
+  return {
+    interface: step.interface,
+    step: step.step,
+    priority: step.priority,
+    args: {},
+    origin: 'driver',
+    inBand: false,
+    abortable: step.abortable,
+    // it sees to its own resets
+    rebootRequested: false,
+    reason,
+  };
+}
+
+/** What brings the ramdisk back after a step that reboots. */
+export function rebootAfter(
+  step: Pick<PlannedStep, 'interface' | 'step' | 'priority'> & { readonly plugin?: PluginTaskRef | null },
+): PlannedStep {
+  return plannedCore(
+    { interface: 'deploy', step: 'reboot_ramdisk', priority: step.priority },
+    `${stepTitle(step)} wants a reboot`,
+  );
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
+import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import {
+  findPortAtSwitchPort,
+  insertPort,
+  listNodePorts,
+  listPorts,
+  updatePort,
+} from '#conductor/nodes/ports/port-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { InventoryDocument } from '#shared/wire/inventory.ts';
+
+/** What an inspection has changed, for the operator to read. */
+export interface InspectionSummary {
+  readonly disks: number;
+  readonly interfaces: number;
+  readonly added_ports: readonly string[];
+  /** Port address → switch port, `sw1 tap3`. */
+  readonly learned_switch_ports: Readonly<Record<string, string>>;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Puts an inventory to its use: stores it, fills the node's properties, adds and completes ports.
+ * Run again on its own outcome it changes nothing.
+ * @throws AppError `agent_error` when the inventory can't be one of a machine that has booted here.
+ */
+export async function applyInspection(
+  tx: Transaction,
+  found: {
+    readonly nodeUuid: string;
+    readonly inventory: JsonObject;
+    /** What the ramdisk's collectors told beside the inventory. */
+    readonly pluginData: JsonObject;
+    readonly conductor: string;
+    readonly now: Date;
+  },
+): Promise<InspectionSummary> {
+  const { nodeUuid, conductor, now } = found;
+  const inventory = readInventory(found.inventory);
+  const node = await getNode(tx, nodeUuid);
+  const ports = await listNodePorts(tx, nodeUuid);
+  const rootDisk = found.pluginData['root_disk'];
+  const plan = planInspection(node, ports, {
+    inventory,
+    rootDisk: typeof rootDisk === 'object' && rootDisk !== null ? rootDisk : undefined,
+  });
+
+  const warnings: string[] = [];
+  const learned: Record<string, string> = {};
+  const added: string[] = [];
+  for (const { port, change } of plan.portChanges) {
+    const connection = await freeSwitchPort(tx, { ...port, ...change }, warnings);
+    await updatePort(tx, port.uuid, {
+      ...change,
+      ...(change.localLinkConnection ? { localLinkConnection: connection } : {}),
+    });
+    if (change.localLinkConnection) Object.assign(learned, switchPortOf(port.address, connection));
+  }
+  for (const port of plan.newPorts) {
+    if (await isTaken(tx, port.address, warnings)) continue;
+    const localLinkConnection = await freeSwitchPort(tx, port, warnings);
+    await insertPort(tx, { ...port, localLinkConnection, nodeUuid, uuid: randomUUID() });
+    added.push(port.address);
+    Object.assign(learned, switchPortOf(port.address, localLinkConnection));
+  }
+
+  await recordInspected(tx, {
+    nodeUuid,
+    inventory: found.inventory,
+    pluginData: { ...found.pluginData, ...plan.pluginData },
+  });
+  await updateNode(tx, nodeUuid, { properties: plan.properties, inspectionFinishedAt: now });
+  const summary: InspectionSummary = {
+    disks: inventory.disks.length,
+    interfaces: inventory.interfaces.length,
+    added_ports: added,
+    learned_switch_ports: learned,
+    warnings,
+  };
+  await addHistory(tx, {
+    nodeUuid,
+    severity: 'INFO',
+    eventType: 'inspection',
+    event: describe(node, plan.properties, summary),
+    conductor,
+  });
+  return summary;
+}
+
+function readInventory(inventory: JsonObject): InventoryDocument {
+  const parsed = InventoryDocument.safeParse(inventory);
+  if (parsed.success) return parsed.data;
+  throw new AppError('agent_error', 'the inventory has another form', { cause: parsed.error });
+}
+
+/** The connection, or none where another port has it: two machines behind one switch port would move each other. */
+async function freeSwitchPort(
+  tx: Transaction,
+  port: Pick<PortRow, 'address' | 'localLinkConnection'> & { readonly uuid?: string },
+  warnings: string[],
+): Promise<JsonObject> {
+  const other = await findPortAtSwitchPort(tx, port.localLinkConnection, port.uuid);
+  if (!other) return port.localLinkConnection;
+  const { switch_id: switchId, port_id: portId } = port.localLinkConnection;
+  warnings.push(
+    `${port.address} says that it is at switch ${String(switchId)} port ${String(portId)}, where port ${other.uuid} ` +
+      `(${other.address}) of node ${other.nodeUuid} is: not recorded`,
+  );
+  return {};
+}
+
+async function isTaken(tx: Transaction, address: string, warnings: string[]): Promise<boolean> {
+  const [other] = await listPorts(tx, { address }, { limit: 1, sortKey: 'id', descending: false });
+  if (other) warnings.push(`${address} is port ${other.uuid} of node ${other.nodeUuid}: not added`);
+  return other !== undefined;
+}
+
+function switchPortOf(address: string, connection: JsonObject): Record<string, string> {
+  const { switch_id: switchId, port_id: portId } = connection;
+  return typeof switchId === 'string' ? { [address]: `${switchId} ${String(portId)}` } : {};
+}
+
+function describe(node: NodeRow, properties: JsonObject, summary: InspectionSummary): string {
+  const changed = Object.entries(properties)
+    .filter(([name, value]) => node.properties[name] !== value)
+    .map(([name, value]) => `${name} ${String(value)}`);
+  return [
+    `inspected: ${summary.interfaces} network cards, ${summary.disks} disks`,
+    ...(changed.length > 0 ? [`properties: ${changed.join(', ')}`] : []),
+    ...summary.added_ports.map((address) => `port ${address} added`),
+    ...Object.entries(summary.learned_switch_ports).map(([address, at]) => `${address} is at switch port ${at}`),
+    ...summary.warnings,
+  ].join('; ');
+}

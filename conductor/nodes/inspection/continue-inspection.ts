@@ -1,0 +1,49 @@
+import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { findInspectedNode } from '#conductor/nodes/inspection/find-inspected-node.ts';
+import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
+import { InspectionReport } from '#shared/wire/inventory.ts';
+
+/**
+ * `POST /v1/continue_inspection` (agent-protocol.md §2.5): keeps what the ramdisk has found until its agent calls in
+ * and the flow takes it up (`collect_inventory`).
+ * @throws AppError `invalid_argument` for a report without anything to know the machine by, `not_found` where no node
+ * under inspection is this machine.
+ */
+export async function continueInspection(
+  context: Pick<ConductorContext, 'db' | 'config'>,
+  body: JsonObject,
+  nodeUuid: string | undefined,
+): Promise<NodeRow> {
+  const report = InspectionReport.safeParse(body);
+  if (!report.success) {
+    const faults = report.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new AppError('invalid_argument', `Invalid inspection data: ${faults.join('; ')}`);
+  }
+  const { interfaces, bmc_address: bmc, bmc_v6address: bmcV6 } = report.data.inventory;
+  const addresses = interfaces.map((nic) => parseMacAddress(nic.mac_address ?? '')).filter((mac) => mac !== undefined);
+  const bmcAddresses = [bmc, bmcV6].filter((address) => typeof address === 'string' && address !== '') as string[];
+  if (addresses.length + bmcAddresses.length === 0) {
+    throw new AppError(
+      'invalid_argument',
+      'No lookup information provided: inventory.interfaces[].mac_address must name at least one network card.',
+    );
+  }
+  const node = await findInspectedNode(context.db, { addresses, bmcAddresses, nodeUuid });
+  // the logs of a machine that is well are of no use, and large
+  const { inventory, logs: _, ...pluginData } = body;
+  await context.db.transaction(async (tx) => {
+    await recordInspected(tx, { nodeUuid: node.uuid, inventory: inventory as JsonObject, pluginData });
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: 'INFO',
+      eventType: 'inspection',
+      event: 'ramdisk has sent what it found',
+      conductor: context.config.conductorName,
+    });
+  });
+  return node;
+}

@@ -1,0 +1,68 @@
+import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What a machine that is being inspected can be told by. */
+export interface InspectedMachine {
+  /** Lower case. */
+  readonly addresses: readonly string[];
+  readonly bmcAddresses: readonly string[];
+  readonly nodeUuid?: string | undefined;
+}
+
+/**
+ * The node under inspection that this machine is: by its ports' MAC addresses, else by its BMC's address, which is all
+ * that is known of a node without ports.
+ * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
+ */
+export async function findInspectedNode(db: Queryable, machine: InspectedMachine): Promise<NodeRow> {
+  const byPort = await nodesWithPorts(db, machine.addresses);
+  const candidates = byPort.length > 0 ? byPort : await nodesWithBmc(db, machine.bmcAddresses);
+  const [uuid, ...others] =
+    machine.nodeUuid === undefined ? candidates : candidates.filter((each) => each === machine.nodeUuid);
+  const rows = uuid !== undefined && others.length === 0 ? await db.select().from(nodes).where(isInspected(uuid)) : [];
+  if (rows[0]) return rows[0];
+  throw new AppError('not_found', 'Resource could not be found.');
+}
+
+function isInspected(uuid?: string): SQL | undefined {
+  const inState = inArray(nodes.provisionState, ['inspecting', 'inspect wait']);
+  return uuid === undefined ? inState : and(eq(nodes.uuid, uuid), inState);
+}
+
+async function nodesWithPorts(db: Queryable, addresses: readonly string[]): Promise<string[]> {
+  if (addresses.length === 0) return [];
+  const rows = await db
+    .selectDistinct({ uuid: nodes.uuid })
+    .from(ports)
+    .innerJoin(nodes, eq(nodes.uuid, ports.nodeUuid))
+    .where(and(isAmong(ports.address, addresses), isInspected()));
+  return rows.map(({ uuid }) => uuid);
+}
+
+/** Anybody may ask, so that no more is read than it takes. */
+async function nodesWithBmc(db: Queryable, bmcAddresses: readonly string[]): Promise<string[]> {
+  if (bmcAddresses.length === 0) return [];
+  const rows = await db
+    .select({
+      uuid: nodes.uuid,
+      redfish: sql<string | null>`${nodes.driverInfo} ->> 'redfish_address'`,
+      ipmi: sql<string | null>`${nodes.driverInfo} ->> 'ipmi_address'`,
+    })
+    .from(nodes)
+    .where(isInspected());
+  return rows
+    .filter(({ redfish, ipmi }) =>
+      [redfish, ipmi].some((address) => address !== null && bmcAddresses.includes(hostOf(address))),
+    )
+    .map(({ uuid }) => uuid);
+}
+
+/** `https://192.0.2.1:8000` and `192.0.2.1` → `192.0.2.1` */
+function hostOf(address: string): string {
+  const host = URL.parse(address.includes('://') ? address : `https://${address}`)?.hostname ?? address;
+  return host.replace(/^\[|\]$/g, '');
+}

@@ -1,0 +1,101 @@
+import { eq, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import { type NodeInventoryRow, nodeInventory } from '#conductor/kernel/db/schema/node-inventory.ts';
+import { storableJson } from '#conductor/kernel/db/storable-json.ts';
+import { isNoDisk, type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
+import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
+import { InventoryDisk, InventoryDocument } from '#shared/wire/inventory.ts';
+
+/** The node's inventory as its ramdisk gave it; `undefined` before the first. */
+export async function findInventory(db: Queryable, nodeUuid: string): Promise<NodeInventoryRow | undefined> {
+  const [row] = await db.select().from(nodeInventory).where(eq(nodeInventory.nodeUuid, nodeUuid));
+  return row;
+}
+
+/** The machine's UUID (SMBIOS) as its ramdisk read it; `undefined` when an inventory has none. Pure. */
+export function systemUuidOf(inventory: JsonObject | undefined): string | undefined {
+  const parsed = InventoryDocument.safeParse(inventory);
+  return parsed.success ? (parsed.data.system_vendor?.baton_system_uuid ?? undefined) : undefined;
+}
+
+/**
+ * Keeps what an inspection has found in place of the inventory before: somebody wanted to know what the machine is made
+ * of now, and what it does not have any more is gone.
+ */
+export async function recordInspected(
+  db: Queryable,
+  found: {
+    readonly nodeUuid: string;
+    /** An `InventoryDocument`. */
+    readonly inventory: JsonObject;
+    /** Without it that of the last inspection stays. */
+    readonly pluginData?: JsonObject;
+  },
+): Promise<void> {
+  const change = {
+    inventory: storableJson(found.inventory),
+    missingDisks: [],
+    ...(found.pluginData ? { pluginData: storableJson(found.pluginData) } : {}),
+  };
+  await db
+    .insert(nodeInventory)
+    .values({ nodeUuid: found.nodeUuid, ...change })
+    .onConflictDoUpdate({ target: nodeInventory.nodeUuid, set: { ...change, collectedAt: sql`now()` } });
+}
+
+/**
+ * Keeps an inventory that nobody has asked for, and what it does not have any more: a disk that is dead or was pulled out
+ * may hold data, and only an inspection, or its return, ends the memory of it.
+ */
+export async function refreshInventory(
+  tx: Transaction,
+  { nodeUuid, inventory }: { readonly nodeUuid: string; readonly inventory: JsonObject },
+): Promise<void> {
+  const [before] = await tx.select().from(nodeInventory).where(eq(nodeInventory.nodeUuid, nodeUuid)).for('update');
+  const change = {
+    inventory: storableJson(inventory),
+    missingDisks: before ? storableJson(missingDisks(before, inventory)) : [],
+  };
+  await tx
+    .insert(nodeInventory)
+    .values({ nodeUuid, ...change })
+    .onConflictDoUpdate({ target: nodeInventory.nodeUuid, set: { ...change, collectedAt: sql`now()` } });
+}
+
+function missingDisks(before: NodeInventoryRow, inventory: JsonObject): readonly InventoryDisk[] {
+  const marks = (told: InventoryDisk) => ({ told, ...marksOf(toKnownDisk(told)) });
+  const earlier = [...z.array(InventoryDisk).parse(before.missingDisks), ...disksOf(before.inventory)].map(marks);
+  return matchDisks(earlier, disksOf(inventory).map(marks)).unmet.map(({ told }) => told);
+}
+
+/** What holds data of its own: a disk that tells no size any more is as good as gone, volumes go with their members. */
+function disksOf(inventory: JsonObject): readonly InventoryDisk[] {
+  const disks = InventoryDocument.safeParse(inventory).data?.disks ?? [];
+  return disks.filter(({ name, size }) => size !== 0 && !isNoDisk(name) && !name.startsWith('/dev/md'));
+}
+
+/** By what a disk of an inventory is known again. */
+export function marksOf({ name, serial, wwn, model, sizeBytes }: KnownDisk): DiskMarks {
+  return { device: name, serial, wwn, model, sizeBytes: sizeBytes === 0 ? null : sizeBytes };
+}
+
+export interface KnownDisks {
+  readonly collectedAt: Date;
+  readonly disks: readonly KnownDisk[];
+  /** All that may hold data: the disks among them, and those of earlier inventories that are in none since. */
+  readonly toMeet: readonly KnownDisk[];
+}
+
+/** What the machine's disks were, and what was on them, when a ramdisk last looked. */
+export async function latestInventory(db: Queryable, nodeUuid: string): Promise<KnownDisks | undefined> {
+  const row = await findInventory(db, nodeUuid);
+  const inventory = InventoryDocument.safeParse(row?.inventory);
+  if (!row || !inventory.success) return undefined;
+  return {
+    collectedAt: row.collectedAt,
+    disks: inventory.data.disks.map(toKnownDisk),
+    toMeet: [...disksOf(row.inventory), ...z.array(InventoryDisk).parse(row.missingDisks)].map(toKnownDisk),
+  };
+}

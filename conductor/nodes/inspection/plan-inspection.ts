@@ -1,0 +1,151 @@
+import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import { withCapability } from '#conductor/nodes/capabilities.ts';
+import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
+import type { InventoryDocument, InventoryInterface } from '#shared/wire/inventory.ts';
+
+/** A network card with a usable name and MAC address. */
+export type InspectedInterface = InventoryInterface & {
+  readonly name: string;
+  /** Lower case. */
+  readonly mac_address: string;
+  /** The machine has booted from it. */
+  readonly pxe_enabled: boolean;
+};
+
+/** What an inspection means for the node and its ports. */
+export interface InspectionPlan {
+  readonly properties: JsonObject;
+  readonly newPorts: readonly Pick<PortRow, 'address' | 'pxeEnabled' | 'localLinkConnection'>[];
+  readonly portChanges: readonly {
+    readonly port: PortRow;
+    readonly change: Partial<Pick<PortRow, 'pxeEnabled' | 'localLinkConnection'>>;
+  }[];
+  /** Under the names of Ironic's hooks. */
+  readonly pluginData: {
+    readonly all_interfaces: Readonly<Record<string, InspectedInterface>>;
+    readonly valid_interfaces: Readonly<Record<string, InspectedInterface>>;
+    /** By interface. */
+    readonly parsed_lldp: Readonly<Record<string, ParsedLldp>>;
+  };
+}
+
+/**
+ * Ironic's inspection hooks with its defaults: `validate-interfaces`, `ports` (`add_ports = pxe`, `keep_ports = all`),
+ * `architecture`, and besides `cpus`, `memory`, `root-device` (size), `boot-mode`, `parse-lldp` and
+ * `local-link-connection`. What an operator has said about a switch port stays; a port without it gets what its switch
+ * says.
+ * @throws AppError `agent_error` when the inventory has no network card that could have booted.
+ */
+export function planInspection(
+  node: Pick<NodeRow, 'properties'>,
+  ports: readonly PortRow[],
+  report: { readonly inventory: InventoryDocument; readonly rootDisk?: { readonly size?: unknown } | undefined },
+): InspectionPlan {
+  const { inventory } = report;
+  const all = usableInterfaces(inventory);
+  const valid = bootableInterfaces(all, bootMac(inventory));
+  const parsedLldp = Object.fromEntries(
+    all.filter(({ lldp }) => lldp && lldp.length > 0).map((nic) => [nic.name, parseLldp(nic.lldp ?? [])]),
+  );
+  const linkOf = (nic: InspectedInterface | undefined): JsonObject => linkConnection(nic && parsedLldp[nic.name]);
+  const known = new Set(ports.map((port) => port.address));
+  return {
+    properties: { ...node.properties, ...inspectedProperties(node, report) },
+    newPorts: valid
+      .filter((nic) => !known.has(nic.mac_address))
+      .map((nic) => ({ address: nic.mac_address, pxeEnabled: nic.pxe_enabled, localLinkConnection: linkOf(nic) })),
+    portChanges: ports.flatMap((port) => {
+      const nic = all.find((each) => each.mac_address === port.address);
+      const change = {
+        // without a boot interface nobody knows which it is: they stay as they are
+        ...(all.some((each) => each.pxe_enabled) && nic && nic.pxe_enabled !== port.pxeEnabled
+          ? { pxeEnabled: nic.pxe_enabled }
+          : {}),
+        ...(isEmpty(port.localLinkConnection) && !isEmpty(linkOf(nic)) ? { localLinkConnection: linkOf(nic) } : {}),
+      };
+      return isEmpty(change) ? [] : [{ port, change }];
+    }),
+    pluginData: { all_interfaces: byName(all), valid_interfaces: byName(valid), parsed_lldp: parsedLldp },
+  };
+}
+
+/** The MAC address of the NIC that booted; agents give `BOOTIF` as they found it, `01-aa-bb-…` too. */
+function bootMac({ boot }: InventoryDocument): string | undefined {
+  const given = boot?.pxe_interface ?? '';
+  return parseMacAddress(/^[0-9a-f]{2}-([0-9a-f]{2}-){5}/i.test(given) ? given.slice(3) : given);
+}
+
+/** One for each MAC address: the members of a bond all show the bond's. */
+function usableInterfaces(inventory: InventoryDocument): InspectedInterface[] {
+  const boot = bootMac(inventory);
+  const usable = inventory.interfaces.flatMap((nic): InspectedInterface[] => {
+    const mac = parseMacAddress(nic.mac_address ?? '');
+    return nic.name && mac !== undefined
+      ? [{ ...nic, name: nic.name, mac_address: mac, pxe_enabled: mac === boot }]
+      : [];
+  });
+  return [...new Map(usable.toReversed().map((nic) => [nic.mac_address, nic])).values()].toReversed();
+}
+
+/** The one that booted; where that is not known, those with an address, as Ironic has it. */
+function bootableInterfaces(all: readonly InspectedInterface[], boot: string | undefined): InspectedInterface[] {
+  const valid = all.filter((nic) => {
+    const address = nic.ipv4_address ?? nic.ipv6_address ?? '';
+    const isLoopback = nic.name === 'lo' || address.startsWith('127.') || address === '::1';
+    return !isLoopback && (boot === undefined ? address !== '' : nic.pxe_enabled);
+  });
+  if (valid.length > 0) return valid;
+  const seen = all.map((nic) => `${nic.name} ${nic.mac_address}`).join(', ') || 'none';
+  throw new AppError(
+    'agent_error',
+    `no network card of the inventory is usable: it needs one ${boot ? `with the boot interface's MAC address ${boot}` : 'with an address'}; it has ${seen}`,
+  );
+}
+
+function linkConnection(lldp: ParsedLldp | undefined): JsonObject {
+  const { switch_chassis_id: switchId, switch_port_id: portId, switch_system_name: name } = lldp ?? {};
+  if (typeof switchId !== 'string' || typeof portId !== 'string') return {};
+  return { switch_id: switchId, port_id: portId, ...(typeof name === 'string' ? { switch_info: name } : {}) };
+}
+
+const gib = 1024 ** 3;
+/** Ironic takes no smaller disk for the root device without hints. */
+const smallestRoot = 4 * gib;
+
+function inspectedProperties(
+  { properties }: Pick<NodeRow, 'properties'>,
+  { inventory, rootDisk }: Parameters<typeof planInspection>[2],
+): JsonObject {
+  const { cpu, memory, boot } = inventory;
+  // with hints, only who knows them can tell which disk it is; a ramdisk that is inspected has not been told
+  const rootBytes = properties['root_device'] === undefined ? (rootDisk?.size ?? smallestDisk(inventory)) : undefined;
+  const mode = boot?.current_boot_mode;
+  return {
+    ...(cpu?.architecture ? { cpu_arch: cpu.architecture } : {}),
+    ...(cpu?.count ? { cpus: cpu.count } : {}),
+    ...(memory?.physical_mb ? { memory_mb: memory.physical_mb } : {}),
+    ...(typeof rootBytes === 'number' ? { local_gb: Math.floor(rootBytes / gib) } : {}),
+    ...(mode === 'uefi' || mode === 'bios'
+      ? { capabilities: withCapability(properties['capabilities'], 'boot_mode', mode) }
+      : {}),
+  };
+}
+
+/** The root disk's size where the agent has not said which it is. */
+function smallestDisk({ disks }: InventoryDocument): number | undefined {
+  return disks
+    .map((disk) => disk.size ?? 0)
+    .filter((size) => size >= smallestRoot)
+    .sort((a, b) => a - b)[0];
+}
+
+function byName(nics: readonly InspectedInterface[]): Record<string, InspectedInterface> {
+  return Object.fromEntries(nics.map((nic) => [nic.name, nic]));
+}
+
+function isEmpty(value: object): boolean {
+  return Object.keys(value).length === 0;
+}

@@ -1,0 +1,93 @@
+import { eq, inArray, or, type SQL } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import type { Scope } from '#conductor/auth/access-rules.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
+import { volumeConnectors, volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
+import { isNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** Whose a node is: projects. */
+export interface Ownership {
+  readonly owner: string | null;
+  readonly lessee: string | null;
+}
+
+/** Nodes that a caller bound to the project may know of; `undefined` = all. */
+export function visibleNodes(project: string | undefined): SQL | undefined {
+  return project === undefined ? undefined : or(eq(nodes.owner, project), eq(nodes.lessee, project));
+}
+
+/** The same for what belongs to nodes. @param nodeUuid its column. */
+export function ofVisibleNodes(db: Queryable, nodeUuid: PgColumn, project: string | undefined): SQL | undefined {
+  if (project === undefined) return undefined;
+  return inArray(nodeUuid, db.select({ uuid: nodes.uuid }).from(nodes).where(visibleNodes(project)));
+}
+
+/** Whether the caller acts for somebody else than the node's owner, who alone sees how its BMC is reached. */
+export function isForeignTo(caller: Pick<Caller, 'project'>, node: Ownership): boolean {
+  return caller.project !== undefined && node.owner !== caller.project;
+}
+
+/**
+ * The owner of a node that the caller enrols: a project's nodes are its own.
+ * @throws AppError `forbidden` for somebody else's.
+ */
+export function ownerOfNew(caller: Pick<Caller, 'project'>, owner: string | null | undefined) {
+  if (caller.project === undefined) return owner;
+  if (owner === undefined || owner === null || owner === caller.project) return caller.project;
+  throw new AppError(
+    'forbidden',
+    `Access was denied to the following resource: baremetal:node:create; owner must be ${caller.project}, your project`,
+  );
+}
+
+type NodeScope = Exclude<Scope, 'none' | 'handler'>;
+
+/** What a scope's things are called when they are not found, in Ironic's words. */
+const words: Readonly<Record<NodeScope, string>> = {
+  node: 'Node',
+  'node in query': 'Node',
+  'node in body': 'Node',
+  port: 'Port',
+  portgroup: 'Portgroup',
+  'volume connector': 'Volume connector',
+  'volume target': 'Volume target',
+};
+
+/** The refusal for what is not there, or hidden: a caller can't tell one from the other. */
+export function notFound(scope: NodeScope, ident: string): AppError {
+  return new AppError('not_found', `${words[scope]} ${ident} could not be found.`);
+}
+
+/** Whose the node is that this thing belongs to; `undefined` = there is none. */
+export async function findOwnership(db: Queryable, scope: NodeScope, ident: string): Promise<Ownership | undefined> {
+  const columns = { owner: nodes.owner, lessee: nodes.lessee };
+  const of = async (table: typeof ports | typeof portgroups | typeof volumeConnectors, which: SQL | undefined) => {
+    const [row] = await db.select(columns).from(nodes).innerJoin(table, eq(table.nodeUuid, nodes.uuid)).where(which);
+    return row;
+  };
+  const uuid = isUuid(ident) ? ident.toLowerCase() : undefined;
+  if (scope === 'portgroup') {
+    return of(portgroups, uuid === undefined ? eq(portgroups.name, ident) : eq(portgroups.uuid, uuid));
+  }
+  if (scope === 'port') return uuid === undefined ? undefined : of(ports, eq(ports.uuid, uuid));
+  if (scope === 'volume connector') {
+    return uuid === undefined ? undefined : of(volumeConnectors, eq(volumeConnectors.uuid, uuid));
+  }
+  if (scope === 'volume target') {
+    if (uuid === undefined) return undefined;
+    const join = eq(volumeTargets.nodeUuid, nodes.uuid);
+    const [row] = await db
+      .select(columns)
+      .from(nodes)
+      .innerJoin(volumeTargets, join)
+      .where(eq(volumeTargets.uuid, uuid));
+    return row;
+  }
+  const [row] = await db.select(columns).from(nodes).where(isNode(ident));
+  return row;
+}

@@ -1,0 +1,34 @@
+import { sql } from 'drizzle-orm';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { NodeChange } from '#conductor/nodes/node-store.ts';
+
+export const capacityChannel = 'baton_capacity';
+
+/** What of a node decides whether it fits. */
+const deciding: readonly (keyof NodeChange)[] = [
+  'resourceClass',
+  'maintenance',
+  'retired',
+  'instanceUuid',
+  'owner',
+  'lessee',
+  'powerState',
+];
+
+/** Whether the change can make the node fit an allocation that it did not fit. Pure. */
+export function mayBringCapacity(change: NodeChange): boolean {
+  return deciding.some((key) => change[key] !== undefined);
+}
+
+/**
+ * Tells every conductor with allocations that wait, once the caller's transaction is committed, that this node may fit
+ * now; nobody, when no allocation of its class waits or the node is not to be had as the transaction leaves it. Best
+ * effort: they look by themselves every period.
+ */
+export async function tellOfCapacity(db: Queryable, nodeUuid: string): Promise<void> {
+  await db.execute(sql`
+    select pg_notify(${capacityChannel}, '') where exists (
+      select from nodes node join allocations on allocations.resource_class = node.resource_class
+      where node.uuid = ${nodeUuid} and allocations.state = 'allocating' and node.provision_state = 'available'
+        and not node.maintenance and not node.retired and node.instance_uuid is null)`);
+}

@@ -1,0 +1,36 @@
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { requireAttachable } from '#conductor/networks/require-attachable.ts';
+import { changeNote } from '#conductor/nodes/change-note.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { attachVif, detachVif } from '#conductor/nodes/vifs/change-vif.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+
+type NetworkContext = Pick<ConductorContext, 'db' | 'clock' | 'config' | 'networks'>;
+type NetworkNode = Pick<NodeRow, 'uuid' | 'networkInterface'>;
+
+/**
+ * `POST /v1/nodes/{node}/vifs`: the next deploy puts the node there.
+ * @throws AppError `forbidden`, `invalid_argument` for a network that is not there, `conflict`, `node_locked`.
+ */
+export async function attachNetwork(
+  context: NetworkContext,
+  node: NetworkNode,
+  network: string,
+  caller: Caller,
+): Promise<void> {
+  if (node.networkInterface === 'switchport') requireAttachable(context.networks.networks, network, caller);
+  const note = changeNote(context, caller, `network ${network} attached`);
+  await changeUnlocked(context, node.uuid, (tx, current) => attachVif(tx, current, network), note);
+}
+
+/** `DELETE /v1/nodes/{node}/vifs/{vif}`. @throws AppError `invalid_argument`, `conflict`, `node_locked`. */
+export async function detachNetwork(
+  context: NetworkContext,
+  node: NetworkNode,
+  network: string,
+  caller: Caller,
+): Promise<void> {
+  const note = changeNote(context, caller, `network ${network} detached`);
+  await changeUnlocked(context, node.uuid, (tx, current) => detachVif(tx, current, network), note);
+}

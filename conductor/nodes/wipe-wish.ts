@@ -1,0 +1,83 @@
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { WipeWish } from '#conductor/model/flow-states.ts';
+import { type ProvisionVerb, provisionVerbs } from '#conductor/model/provision-states.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+interface Wish {
+  readonly verb: ProvisionVerb;
+  readonly wipe?: WipeWish | undefined;
+}
+
+type Debtor = Pick<NodeRow, 'uuid' | 'name' | 'provisionState' | 'owedWipe'>;
+
+/** @throws AppError `invalid_argument` for a wipe with a verb that it does not go with */
+export function refuseForeignWipe({ verb, wipe }: Wish): void {
+  if (!wipe || mayWipe(verb)) return;
+  throw new AppError('invalid_argument', `wipe: it goes with deleted, undeploy and provide, not with '${verb}'.`);
+}
+
+/**
+ * The wipe that a verb is to end with: the request's, else the one that the node owes. Pure.
+ * @throws AppError `conflict` for one that would preserve what is owed to be wiped
+ */
+export function wipeOf(node: Debtor, { verb, wipe }: Wish): WipeWish | undefined {
+  if (!mayWipe(verb)) return undefined;
+  const { owedWipe: owed } = node;
+  if (wipe && owed && !pays(wipe, owed)) {
+    throw new AppError(
+      'conflict',
+      `Node ${node.uuid} owes a wipe of all its disks, which was asked for and has not come to its end: local storage ` +
+        'can not be preserved any more. Ask without preserve_local_storage.',
+    );
+  }
+  return wipe ?? owed ?? undefined;
+}
+
+/** The one that leaves nothing of what either is to wipe. */
+export function coveringWipe(one: WipeWish | null, other: WipeWish | null): WipeWish | null {
+  if (!one || !other) return one ?? other;
+  return { preserveLocalStorage: one.preserveLocalStorage && other.preserveLocalStorage };
+}
+
+/** Whether nothing of `owed` is left when `done` was. */
+export function pays(done: WipeWish, owed: WipeWish): boolean {
+  return owed.preserveLocalStorage || !done.preserveLocalStorage;
+}
+
+/**
+ * Nothing is deployed onto disks that were to be wiped.
+ * @throws AppError `conflict` saying what wipes them
+ */
+export function refuseOwing(node: Debtor, verb: ProvisionVerb): void {
+  const { event } = provisionVerbs[verb];
+  if (!node.owedWipe || (event !== 'deploy' && event !== 'rebuild')) return;
+  throw new AppError('conflict', `'${verb}' is not possible: ${owes(node)}.`);
+}
+
+/** @throws AppError `conflict`: a node that is enrolled anew owes nothing */
+export function refuseForgetting(node: Debtor): void {
+  if (!node.owedWipe) return;
+  throw new AppError(
+    'conflict',
+    `Node ${node.uuid} can not be deleted: ${owes(node)}. In maintenance it can be, and nobody knows of it any more.`,
+  );
+}
+
+function owes(node: Debtor): string {
+  const which = node.owedWipe?.preserveLocalStorage ? 'its operating system' : 'all its disks';
+  return `node ${node.uuid} owes a wipe of ${which}, which was asked for and has not come to its end: ${wayToWipe(node)}`;
+}
+
+/** What an operator has to say for the wipe to be done: pure. */
+export function wayToWipe({ name, uuid, provisionState }: Omit<Debtor, 'owedWipe'>): string {
+  const node = name ?? uuid;
+  if (provisionState === 'manageable') return `\`baton provide ${node}\` wipes it`;
+  const leaves = provisionState.endsWith('failed') && !/deploy|rescue|service/.test(provisionState);
+  if (leaves || provisionState === 'available') return `\`baton manage ${node}\` and \`baton provide ${node}\` wipe it`;
+  return `\`baton undeploy ${node}\` wipes it`;
+}
+
+function mayWipe(verb: ProvisionVerb): boolean {
+  const { event } = provisionVerbs[verb];
+  return event === 'delete' || event === 'provide';
+}

@@ -1,0 +1,133 @@
+import { requireAction } from '#conductor/flows/actions/action-lease.ts';
+import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
+import {
+  type DecommissionTimeouts,
+  decommissionTimeouts,
+  planDecommission,
+  planLeaveCluster,
+} from '#conductor/flows/plan-decommission.ts';
+import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { lookForConductor, refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { PlannedStep } from '#conductor/model/planned-step.ts';
+import { transientStates } from '#conductor/model/provision-states.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
+import { refuseProtected } from '#conductor/nodes/protected-node.ts';
+import { readRevision } from '#conductor/sites/actions/read-revision.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export type { DecommissionTimeouts };
+export { decommissionTimeouts };
+
+export interface LeaveClusterRequest {
+  /** A node that the cluster does not have is done, also one whose instance is deployed. */
+  readonly notInClusterOk: boolean;
+  readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
+  readonly actionId?: string | undefined;
+  /** Of the lease that the action is run under. */
+  readonly actionToken?: number | undefined;
+}
+
+export interface DecommissionRequest extends LeaveClusterRequest {
+  /** Of the site's documents, which say where the etcd clusters are, beside the committed ones. */
+  readonly revisionId: number;
+  readonly timeouts: DecommissionTimeouts;
+}
+
+type Context = Pick<
+  ConductorContext,
+  'db' | 'clock' | 'config' | 'conductors' | 'nudge' | 'networks' | 'drivers' | 'log'
+>;
+
+/**
+ * Has the node taken out of its Kubernetes and etcd clusters, by a flow that leaves its state and its instance alone. It
+ * ends at once where there are no such clusters.
+ * @throws AppError `invalid_argument` for timeouts that can't be, a node without a name, in maintenance or in a state in
+ * which something is under way; `not_found` when the revision has no such node; `conflict` while a flow is under way,
+ * naming it; `node_locked`, `unavailable`, `lease_lost` and `forbidden` as `requestProvision`
+ */
+export async function requestDecommission(
+  context: Context,
+  node: NodeRow,
+  { revisionId, timeouts, ...request }: DecommissionRequest,
+): Promise<void> {
+  const name = nameInClusters(node);
+  const site = await readRevision(context, revisionId);
+  if (!site.nodes.has(name))
+    throw new AppError('not_found', `the design of revision ${revisionId} has no node ${name}`);
+  const { etcdClusters } = await readEtcdSite(context.db, { revisionId, site });
+  const clusters = {
+    node: name,
+    hasKubernetes: context.config.kubeconfigFile !== undefined,
+    hasEtcd: etcdClusters.length > 0,
+    notInClusterOk: request.notInClusterOk,
+  };
+  const steps = planDecommission(clusters, { revisionId, timeouts });
+  await startBeside(context, node, { ...request, kind: 'decommission', steps });
+}
+
+/**
+ * Has the node removed from its Kubernetes cluster, where it must be cordoned, drained and free of added labels.
+ * @throws AppError as `requestDecommission`
+ */
+export async function requestLeaveCluster(
+  context: Context,
+  node: NodeRow,
+  request: LeaveClusterRequest,
+): Promise<void> {
+  const hasKubernetes = context.config.kubeconfigFile !== undefined;
+  const { notInClusterOk } = request;
+  const steps = planLeaveCluster({ node: nameInClusters(node), hasKubernetes, notInClusterOk });
+  await startBeside(context, node, { ...request, kind: 'leave_cluster', steps });
+}
+
+function nameInClusters({ name, uuid }: NodeRow): string {
+  if (name !== null) return name;
+  throw new AppError('invalid_argument', `node ${uuid} has no name, by which its clusters know it`);
+}
+
+/** A flow that moves no state. */
+async function startBeside(
+  context: Context,
+  node: NodeRow,
+  {
+    kind,
+    steps,
+    caller,
+    actionId,
+    actionToken: token,
+  }: LeaveClusterRequest & {
+    readonly kind: Extract<FlowKindName, 'decommission' | 'leave_cluster'>;
+    readonly steps: readonly PlannedStep[];
+  },
+): Promise<void> {
+  await lookForConductor(context, node);
+  refuseUnattended(context, node);
+  await changeUnlocked(context, node.uuid, async (tx, current) => {
+    if (actionId !== undefined && token !== undefined) await requireAction(tx, { actionId, token, isTeardown: true });
+    refuseUnderWay(current, await findOpenFlow(tx, node.uuid), kind);
+    refuseForbidden(current, kind);
+    await updateNode(tx, node.uuid, { lastError: null });
+    await insertFlow(tx, { nodeUuid: node.uuid, kind, requestedBy: caller.user, actionId, steps });
+  });
+  context.nudge(node.uuid);
+}
+
+/** As of the verbs that end an instance, whose first part it is. */
+function refuseForbidden(node: NodeRow, kind: 'decommission' | 'leave_cluster'): void {
+  if (transientStates.has(node.provisionState)) {
+    throw new AppError(
+      'invalid_argument',
+      `'${kind}' is not possible on node ${node.uuid} while it is in state '${node.provisionState}': wait until that ends`,
+    );
+  }
+  if (node.maintenance) {
+    throw new AppError('invalid_argument', `Node ${node.uuid} is in maintenance: '${kind}' is not possible.`);
+  }
+  if (kind === 'decommission') refuseProtected(node);
+}

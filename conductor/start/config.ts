@@ -1,0 +1,191 @@
+import type { z } from 'zod';
+import type { ConsoleAccess } from '#conductor/agents/console/console-access.ts';
+import {
+  type AuthConfig,
+  authProblems,
+  type BootConfig,
+  isEveryAddress,
+  type OutboundConfig,
+  readAuthConfig,
+  readBootConfig,
+  readOutboundConfig,
+  readTlsConfig,
+  type TlsConfig,
+} from '#conductor/auth/auth-settings.ts';
+import { urlHost } from '#conductor/kernel/address-ranges.ts';
+import {
+  type ConductorSettings,
+  conductorProblems,
+  readConductorSettings,
+} from '#conductor/kernel/conductors/conductor-settings.ts';
+import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
+import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
+import { Environment } from '#conductor/start/environment.ts';
+import { readWebhookConfig, type WebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { didYouMean } from '#shared/nearest-word.ts';
+
+export interface ConductorConfig extends ConductorSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly publicUrl: string;
+  /** What links, `next` and `Location` begin with: the public URL when it is set; `undefined` = as the client wrote. */
+  readonly apiUrl: string | undefined;
+  readonly dataDirectory: string;
+  readonly databaseUrl: string | undefined;
+  readonly postgresqlUser: string | undefined;
+  readonly postgresqlBinDirectory: string | undefined;
+  /** With `databaseUrl` never `undefined`. */
+  readonly secretKeyFile: string | undefined;
+  readonly ramdiskDirectory: string;
+  readonly imagesDirectory: string;
+  readonly networksFile: string | undefined;
+  readonly conductorName: string;
+  readonly logLevel: string;
+  readonly kernelParams: string;
+  readonly discovery: boolean;
+  readonly defaultNetworkInterface: string;
+  readonly automatedClean: boolean;
+  readonly fastTrack: boolean;
+  readonly fastTrackTimeoutMs: number;
+  readonly requireAgentTls: boolean;
+  /** Seconds, as the wire has it. */
+  readonly heartbeatTimeout: number;
+  readonly callbackTimeoutMs: number;
+  /** By `interface.step`. */
+  readonly cleanStepPriorities: ReadonlyMap<string, number>;
+  /** `Infinity` = no limit. */
+  readonly stepTimeoutMs: number;
+  readonly retryTimeoutMs: number;
+  readonly powerTimeoutMs: number;
+  readonly powerSyncIntervalMs: number;
+  readonly leaseMs: number;
+  readonly allocationErrorDays: number;
+  readonly reconcileIntervalMs: number;
+  readonly siteBeatMs: number;
+  readonly maxActiveNodes: number;
+  readonly console: ConsoleAccess;
+  readonly auth: AuthConfig;
+  /** `undefined` = plain HTTP. */
+  readonly tls: TlsConfig | undefined;
+  /** What booting machines are told, and the port of plain HTTP that serves them beside an API with TLS. */
+  readonly boot: BootConfig;
+  readonly outbound: OutboundConfig;
+  /** Below which nodes may name authorities of BMCs. */
+  readonly caDirectory: string;
+  /** Below which documents may name what etcd clusters are reached with. */
+  readonly etcdTlsDirectory: string;
+  readonly metrics: 'reader' | 'anybody' | 'off';
+  readonly webhooks: WebhookConfig;
+  /** `undefined` = no cluster is known. */
+  readonly kubeconfigFile: string | undefined;
+  readonly crashAtCheckpoint: string | undefined;
+}
+
+/** What `baton` reads: operators have it in the shell from which they start a conductor, too. */
+const clientSettings: ReadonlySet<string> = new Set([
+  'BATON_URL',
+  'BATON_TOKEN',
+  'BATON_TOKEN_FILE',
+  'BATON_USERNAME',
+  'BATON_PASSWORD',
+  'BATON_CACERT',
+  'BATON_INSECURE',
+]);
+
+/**
+ * The configuration from the environment.
+ * @throws AppError `invalid_argument` with one message that lists all problems.
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): ConductorConfig {
+  const given = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
+  const parsed = Environment.safeParse(Object.fromEntries(given));
+  const unknown = given
+    .map(([name]) => name)
+    .filter((name) => name.startsWith('BATON_') && !clientSettings.has(name) && !(name in Environment.shape));
+  const problems = [
+    ...describeSettingProblems(parsed.error?.issues ?? [], Environment.shape, environment),
+    ...unknown.map((name) => `${name}: no such setting${didYouMean(name, Object.keys(Environment.shape))}`),
+    ...(parsed.success
+      ? [
+          ...publicUrlProblems(parsed.data),
+          ...conductorProblems(parsed.data),
+          ...authProblems(parsed.data),
+          ...webhookProblems(parsed.data),
+        ]
+      : []),
+  ];
+  problems.push(...(parsed.success ? keyFileProblems(parsed.data) : []));
+  if (!parsed.success || problems.length > 0) {
+    throw new AppError('invalid_argument', `the configuration has problems:\n  ${problems.join('\n  ')}`);
+  }
+  const env = parsed.data;
+  const tls = readTlsConfig(env);
+  const ownUrl = `${tls ? 'https' : 'http'}://${urlHost(env.BATON_HOST)}:${env.BATON_PORT}`;
+  const publicUrl = (env.BATON_PUBLIC_URL ?? ownUrl).replace(/\/+$/, '');
+  return Object.freeze({
+    host: env.BATON_HOST,
+    port: env.BATON_PORT,
+    publicUrl,
+    apiUrl: env.BATON_PUBLIC_URL === undefined ? undefined : publicUrl,
+    dataDirectory: env.BATON_DATA_DIR,
+    databaseUrl: env.DATABASE_URL,
+    postgresqlUser: env.BATON_POSTGRESQL_USER,
+    postgresqlBinDirectory: env.BATON_POSTGRESQL_BIN_DIR,
+    secretKeyFile: env.BATON_SECRET_KEY_FILE,
+    ramdiskDirectory: env.BATON_RAMDISK_DIR,
+    imagesDirectory: env.BATON_IMAGES_DIR,
+    networksFile: env.BATON_NETWORKS_FILE,
+    conductorName: env.BATON_CONDUCTOR_NAME,
+    ...readConductorSettings(env),
+    logLevel: env.BATON_LOG_LEVEL,
+    kernelParams: env.BATON_KERNEL_PARAMS,
+    discovery: env.BATON_DISCOVERY,
+    defaultNetworkInterface: env.BATON_DEFAULT_NETWORK_INTERFACE ?? (env.BATON_NETWORKS_FILE ? 'switchport' : 'noop'),
+    automatedClean: env.BATON_AUTOMATED_CLEAN,
+    fastTrack: env.BATON_FAST_TRACK,
+    fastTrackTimeoutMs: env.BATON_FAST_TRACK_TIMEOUT * 1000,
+    requireAgentTls: env.BATON_REQUIRE_AGENT_TLS,
+    heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,
+    callbackTimeoutMs: env.BATON_CALLBACK_TIMEOUT * 1000,
+    cleanStepPriorities: stepPriorities(env.BATON_CLEAN_STEP_PRIORITIES),
+    stepTimeoutMs: env.BATON_STEP_TIMEOUT === 0 ? Infinity : env.BATON_STEP_TIMEOUT * 1000,
+    retryTimeoutMs: env.BATON_RETRY_TIMEOUT * 1000,
+    powerTimeoutMs: env.BATON_POWER_TIMEOUT * 1000,
+    powerSyncIntervalMs: env.BATON_POWER_SYNC_INTERVAL * 1000,
+    leaseMs: env.BATON_LEASE_SECONDS * 1000,
+    allocationErrorDays: env.BATON_ALLOCATION_ERROR_DAYS,
+    reconcileIntervalMs: env.BATON_RECONCILE_INTERVAL * 1000,
+    siteBeatMs: env.BATON_SITE_BEAT_INTERVAL * 1000,
+    maxActiveNodes: env.BATON_MAX_ACTIVE_NODES,
+    console: env.BATON_CONSOLE,
+    auth: readAuthConfig(env),
+    tls,
+    boot: readBootConfig(env, publicUrl),
+    outbound: readOutboundConfig(env),
+    caDirectory: env.BATON_CA_DIR,
+    etcdTlsDirectory: env.BATON_ETCD_TLS_DIR,
+    metrics: env.BATON_METRICS,
+    webhooks: readWebhookConfig(env),
+    kubeconfigFile: env.BATON_KUBECONFIG,
+    crashAtCheckpoint: env.BATON_CRASH_AT_CHECKPOINT,
+  });
+}
+
+function stepPriorities(text: string): Map<string, number> {
+  const entries = text.split(',').filter((entry) => entry !== '');
+  return new Map(
+    entries.map((entry) => {
+      const [step = '', priority] = entry.split(':');
+      return [step, Number(priority)];
+    }),
+  );
+}
+
+/** Nodes are told the public URL: an address that means "all of mine" leads them nowhere. */
+function publicUrlProblems(env: z.infer<typeof Environment>): string[] {
+  if (!isEveryAddress(env.BATON_HOST) || env.BATON_PUBLIC_URL !== undefined) return [];
+  return [
+    `BATON_PUBLIC_URL: with BATON_HOST=${env.BATON_HOST} it must be given: the URL under which nodes reach this conductor`,
+  ];
+}

@@ -1,0 +1,156 @@
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { consoleAccess } from '#conductor/agents/console/console-access.ts';
+import { allocationEnvironment } from '#conductor/allocations/allocation-settings.ts';
+import { authEnvironment } from '#conductor/auth/auth-settings.ts';
+import { etcdEnvironment } from '#conductor/cluster/etcd/etcd-settings.ts';
+import { kubernetesEnvironment } from '#conductor/cluster/kubernetes/kubernetes-settings.ts';
+import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
+import { webhookEnvironment } from '#conductor/webhooks/webhook-settings.ts';
+
+const seconds = (fallback: number) => z.coerce.number().positive().default(fallback);
+const flag = (fallback: boolean) =>
+  z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .default(fallback ? 'true' : 'false')
+    .transform((text) => text === 'true');
+
+/** Every setting of the conductor: environment variable, meaning, default. `settings.md` is made from it. */
+export const Environment = z.object({
+  BATON_HOST: z.string().default('127.0.0.1').describe('address to listen on'),
+  BATON_PORT: z.coerce.number().int().min(0).max(65_535).default(6385).describe('port to listen on'),
+  BATON_PUBLIC_URL: z
+    .url()
+    .optional()
+    .describe(
+      'URL under which nodes reach this conductor, and with which the addresses in answers begin (links, `next`, ' +
+        '`Location`); default from host and port, and for answers as the client wrote it',
+    ),
+  BATON_DATA_DIR: z
+    .string()
+    .default('/var/lib/baton')
+    .describe('directory of the private PostgreSQL server and the key of its secrets'),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL')
+    .optional()
+    .describe('PostgreSQL to use in place of a private server'),
+  BATON_POSTGRESQL_USER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'user as whom a conductor that root starts runs its private server; default `baton` or `postgres`, whichever is ' +
+        'there, and `baton` is made where neither is',
+    ),
+  BATON_POSTGRESQL_BIN_DIR: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'directory of `initdb` and `postgres` for the private server; default those of the newest postgresql package of Debian, else of npm',
+    ),
+  BATON_SECRET_KEY_FILE: z
+    .string()
+    .optional()
+    .describe(
+      'file of the keys that seal passwords in the database (32 bytes as base64, a line each: the first seals, all ' +
+        'open); needed with `DATABASE_URL`, else default `secret.key` in `BATON_DATA_DIR`, made at the first start',
+    ),
+  BATON_RAMDISK_DIR: z.string().default('build/ramdisk').describe('directory with vmlinuz and initrd.img'),
+  BATON_IMAGES_DIR: z.string().default('build/os-image').describe('directory served under /images/'),
+  BATON_NETWORKS_FILE: z.string().optional().describe('switches and networks (YAML), see conductor/networks/README.md'),
+  BATON_CONDUCTOR_NAME: z
+    .string()
+    .min(1)
+    .default(hostname())
+    .describe('name of this conductor, unique on one database'),
+  ...conductorEnvironment,
+  BATON_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('log level'),
+  BATON_KERNEL_PARAMS: z.string().default('').describe("added to the ramdisk's kernel command line"),
+  BATON_DISCOVERY: flag(false).describe('boot machines of unknown MAC address into the ramdisk'),
+  BATON_DEFAULT_NETWORK_INTERFACE: z
+    .enum(['noop', 'flat', 'switchport'])
+    .optional()
+    .describe('network_interface of new nodes; default switchport with a networks file, else noop'),
+  BATON_AUTOMATED_CLEAN: flag(true).describe(
+    'clean nodes on provide and after undeploy, unless the node says otherwise',
+  ),
+  BATON_FAST_TRACK: flag(false).describe(
+    'keep the ramdisk running after inspection and cleaning, unless driver_info.fast_track says otherwise',
+  ),
+  BATON_FAST_TRACK_TIMEOUT: seconds(300).describe(
+    'seconds since its last heartbeat after which a kept ramdisk is booted anew',
+  ),
+  BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
+  BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents beat every 0.3 to 0.6 of it'),
+  BATON_CALLBACK_TIMEOUT: seconds(1800).describe(
+    'seconds a step may wait for the agent to call in; one that does not answer is lost so long after its last heartbeat',
+  ),
+  BATON_CLEAN_STEP_PRIORITIES: z
+    .string()
+    .regex(/^([a-z_]+\.\w+:\d+(,|$))*$/, 'must be like deploy.erase_devices:0,deploy.erase_devices_metadata:99')
+    .default('')
+    .describe(
+      'priorities of steps in automated cleaning in place of those that agent and drivers offer, 0 leaves out: ' +
+        '`deploy.erase_devices:0,deploy.erase_devices_metadata:99`',
+    ),
+  BATON_STEP_TIMEOUT: z.coerce
+    .number()
+    .min(0)
+    .default(0)
+    .describe(
+      'seconds an in-band step may take at the most; 0 = as long as its agent answers, or was heard of within ' +
+        '`BATON_CALLBACK_TIMEOUT`',
+    ),
+  BATON_RETRY_TIMEOUT: seconds(300).describe(
+    'seconds for which a step is tried again after a passing fault, such as a BMC that does not answer',
+  ),
+  BATON_POWER_TIMEOUT: seconds(120).describe(
+    'seconds a flow gives a power action, or anybody a read of the power state',
+  ),
+  BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between two reads of every node's power state"),
+  BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
+  ...allocationEnvironment,
+  BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that a lost nudge left behind'),
+  BATON_SITE_BEAT_INTERVAL: seconds(0.5).describe(
+    'seconds between two looks at the nodes that a site action has at work, at the most',
+  ),
+  BATON_MAX_ACTIVE_NODES: z.coerce.number().int().positive().default(100).describe('nodes worked on at the same time'),
+  BATON_CONSOLE: z
+    .enum(consoleAccess)
+    .default('false')
+    .describe(
+      'give out root shells in the ramdisk (`baton console`) to whoever reaches the API: `false`, `true`, or `loopback`: ' +
+        'only while the conductor listens on a loopback address',
+    ),
+  ...authEnvironment,
+  BATON_METRICS: z
+    .enum(['reader', 'anybody', 'off'])
+    .default('reader')
+    .describe('who may read `/metrics`: callers with the role reader, anybody who reaches the API, or nobody (`off`)'),
+  ...etcdEnvironment,
+  ...webhookEnvironment,
+  ...kubernetesEnvironment,
+  BATON_CRASH_AT_CHECKPOINT: z
+    .string()
+    .regex(/^(?:SIGUSR2\+)?[1-9]\d{0,8}$/, { error: 'must be a number such as 7, or SIGUSR2+7' })
+    .optional()
+    .describe(
+      'tests only: kill this process at that checkpoint (after a step event is committed, or a step has acted), counted from its start, or with `SIGUSR2+7` from that signal on',
+    ),
+});
+
+/** Setting, meaning and default, in the order of the table; for `baton settings` and the docs. */
+export function describeSettings(): { name: string; meaning: string; default: string }[] {
+  return Object.entries(Environment.shape).map(([name, schema]) => {
+    const fallback = schema.safeParse(undefined);
+    const value = fallback.success ? fallback.data : undefined;
+    const isHostName = name === 'BATON_CONDUCTOR_NAME';
+    return {
+      name,
+      meaning: schema.description ?? '',
+      default: isHostName ? 'the host name' : value === undefined || value === '' ? '' : String(value),
+    };
+  });
+}

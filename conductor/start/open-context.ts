@@ -1,0 +1,176 @@
+import { readFile } from 'node:fs/promises';
+import { createAgentClients } from '#conductor/agents/agent-client.ts';
+import { createConsoles } from '#conductor/agents/console/consoles.ts';
+import { createAllocator } from '#conductor/allocations/allocator.ts';
+import { openAuthenticator } from '#conductor/auth/authenticator.ts';
+import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
+import { makeOpenFlowsDue } from '#conductor/flows/flow-store.ts';
+import { createScheduler, type Scheduler } from '#conductor/flows/scheduler.ts';
+import { joinRegister } from '#conductor/kernel/conductors/register.ts';
+import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
+import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
+import { loadSecrets } from '#conductor/kernel/secrets/key-file.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
+import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
+import { findSwitchDriver, switchDriverNames } from '#conductor/networks/switches/index.ts';
+import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
+import { capacityChannel } from '#conductor/nodes/tell-of-capacity.ts';
+import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
+import { type SiteHands, siteHands } from '#conductor/sites/actions/site-hands.ts';
+import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
+import type { ConductorConfig } from '#conductor/start/config.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
+import { startWebhookDeliverer } from '#conductor/webhooks/deliver.ts';
+import { systemClock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+
+export interface OpenContextOptions {
+  readonly log: Log;
+  readonly drivers?: DriverOptions;
+  readonly checkpoint?: ConductorContext['checkpoint'];
+  /** Already open; its owner closes it. Default: as configured. */
+  readonly database?: Database;
+  /** What site actions do to the world. Default: what they are for. */
+  readonly siteHands?: SiteHands;
+  /** Of conductors in one process on one database. Default: as configured. */
+  readonly secrets?: Secrets;
+}
+
+export interface OpenedContext {
+  readonly context: ConductorContext;
+  readonly scheduler: Scheduler;
+  /** Has `context.stopping` abort, so that `/readyz` sends traffic elsewhere; `close` does it too. */
+  readonly beginStop: () => void;
+  close(): Promise<void>;
+}
+
+const nudgeChannel = 'baton_nudge';
+
+/**
+ * Everything of a conductor but its listener: database, drivers, switches, scheduler. Also what tests start from.
+ * @throws AppError naming what can't be opened or is wrong in a file.
+ */
+export async function openContext(config: ConductorConfig, options: OpenContextOptions): Promise<OpenedContext> {
+  const { log } = options;
+  const networks = await readNetworks(config.networksFile);
+  const database =
+    options.database ??
+    (await openDatabase({
+      url: config.databaseUrl,
+      dataDirectory: config.dataDirectory,
+      user: config.postgresqlUser,
+      binDirectory: config.postgresqlBinDirectory,
+      log,
+    }));
+  try {
+    return await openOn(database, { config, networks, options });
+  } catch (error) {
+    // its server and its timers would outlive the failure
+    if (!options.database) await database.close();
+    throw error;
+  }
+}
+
+async function openOn(
+  database: Database,
+  given: {
+    readonly config: ConductorConfig;
+    readonly networks: Networks;
+    readonly options: OpenContextOptions;
+  },
+): Promise<OpenedContext> {
+  const { config, networks, options } = given;
+  const { log } = options;
+  const secrets = options.secrets ?? (await loadSecrets(config));
+  const basics = { db: database.db, clock: systemClock, log };
+  const auth = await openAuthenticator(config.auth, basics);
+  const metrics = createMetrics();
+  const drivers = createDrivers(
+    { run, log, metrics, secrets, outbound: config.outbound.bmcs, caDirectory: config.caDirectory },
+    options.drivers,
+  );
+  const conductors = await joinRegister({
+    config,
+    database,
+    drivers: drivers.hardwareTypes.map((type) => type.name),
+    clock: systemClock,
+    log,
+    metrics,
+  });
+  await releaseStaleLeases(database.db, { holder: config.conductorName, exclusive: database.exclusive });
+  await makeOpenFlowsDue(database.db);
+  const stopping = new AbortController();
+  const scheduler = createScheduler({
+    context: () => context,
+    // reconciling makes up for one that is lost
+    tellOthers: (nodeUuid) => {
+      if (database.exclusive) return;
+      database.notify(nudgeChannel, nodeUuid).catch((err: unknown) => log.warn({ err }, 'nudge not passed on'));
+    },
+  });
+  const allocator = createAllocator({ context: () => context, clock: systemClock });
+  const context: ConductorContext = {
+    allocator,
+    ...basics,
+    config,
+    database,
+    run,
+    secrets,
+    auth,
+    drivers,
+    conductors,
+    agents: createAgentClients(secrets, config.outbound.agents),
+    pluginFiles: createPluginFiles(database.db),
+    networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
+    consoles: createConsoles({ ...basics, secrets, conductorName: config.conductorName }),
+    metrics,
+    stopping: stopping.signal,
+    nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),
+    checkpoint: options.checkpoint ?? (() => undefined),
+  };
+  if (!database.exclusive) {
+    await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));
+  }
+  const workers = await startWorkers(context, options.siteHands ?? siteHands);
+  return {
+    context,
+    scheduler,
+    beginStop: () => stopping.abort(new Error('the conductor is stopping')),
+    close: async () => {
+      stopping.abort(new Error('the conductor is stopping'));
+      try {
+        await Promise.all([scheduler.stop(), workers.stop(), context.consoles.close()]);
+        auth.close();
+        await conductors.close();
+        await Promise.all([context.drivers.close(), context.agents.close(), context.networks.close()]);
+      } finally {
+        if (!options.database) await database.close();
+      }
+    },
+  };
+}
+
+/** Who works without being asked, beside the scheduler. */
+async function startWorkers(context: ConductorContext, hands: SiteHands): Promise<{ stop(): Promise<void> }> {
+  const { allocator, clock, database } = context;
+  await database.listen(capacityChannel, () => allocator.kick());
+  await allocator.resume();
+  const webhooks = await startWebhookDeliverer(context);
+  const siteActions = await openActionRunner({ context, clock, hands });
+  return {
+    stop: async () => {
+      await Promise.all([allocator.stop(), siteActions.stop(), webhooks.stop()]);
+    },
+  };
+}
+
+async function readNetworks(file: string | undefined): Promise<Networks> {
+  if (!file) return noNetworks;
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new AppError('invalid_argument', `BATON_NETWORKS_FILE: read ${file}`, { cause });
+  });
+  return parseNetworksFile(text, file, switchDriverNames);
+}

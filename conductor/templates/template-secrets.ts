@@ -1,0 +1,38 @@
+import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
+import { type DocumentPlace, openDocument, sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import { type RequestedStep, stepKey } from '#conductor/model/planned-step.ts';
+
+export function templatePlace(templateUuid: string): DocumentPlace {
+  return `deploy template ${templateUuid} args`;
+}
+
+/**
+ * A template as an operator writes it, the secrets in its steps' arguments sealed; `******` keeps what the step of that
+ * name had.
+ * @throws AppError `invalid_argument` naming a value that begins as sealed ones do.
+ */
+export function sealTemplate<Template extends { readonly steps: readonly RequestedStep[] }>(
+  secrets: Secrets,
+  uuid: string,
+  template: Template,
+  before: readonly RequestedStep[] = [],
+): Template {
+  const known = new Map(before.map((step) => [stepKey(step), step.args]));
+  const steps = template.steps.map((step) => {
+    const own = known.get(stepKey(step)) ?? {};
+    return { ...step, args: sealWritten(secrets, keepMasked(step.args, own), templatePlace(uuid), { before: own }) };
+  });
+  return { ...template, steps };
+}
+
+export function openTemplate<Template extends { readonly uuid: string; readonly steps: readonly RequestedStep[] }>(
+  secrets: Secrets,
+  template: Template,
+): Template {
+  const steps = template.steps.map((step) => ({
+    ...step,
+    args: openDocument(secrets, step.args, templatePlace(template.uuid)),
+  }));
+  return { ...template, steps };
+}

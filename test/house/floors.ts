@@ -1,0 +1,54 @@
+import type { Source } from './read-sources.ts';
+import { isProduct } from './read-sources.ts';
+
+/**
+ * The conductor's folders from top to bottom. A file imports, types too, from its own folder and from those below; folders
+ * of one floor do not know each other.
+ */
+export const floors: readonly (readonly string[])[] = [
+  ['start', 'bundle'],
+  ['http', 'cli'],
+  ['cluster-steps'],
+  ['sites'],
+  ['flows'],
+  ['agents', 'allocations', 'auth', 'receipts', 'templates', 'webhooks'],
+  ['nodes'],
+  ['boot', 'cluster', 'drivers', 'networks'],
+  ['kernel'],
+  ['model'],
+];
+
+/** Floors below that are none of a folder's business. */
+const strangers: Readonly<Record<string, (folder: string) => boolean>> = {
+  // what talks to hardware and clusters is given what it needs, and knows no rows
+  boot: (folder) => folder.startsWith('kernel/db'),
+  cluster: (folder) => folder.startsWith('kernel/db'),
+  drivers: (folder) => folder.startsWith('kernel/db'),
+  networks: (folder) => folder.startsWith('kernel/db'),
+  // a client of the API, which runs where no conductor is
+  cli: (folder) => !folder.startsWith('model'),
+};
+
+/** `conductor/nodes/ports/port-store.ts` → `nodes`. */
+export function folderOf(path: string): string {
+  return path.split('/')[1] ?? '';
+}
+
+/** `flows/run-flow.ts → start/conductor-steps.ts` for each import of the conductor that the table forbids. */
+export function findOffences(sources: readonly Source[]): string[] {
+  const height = new Map(floors.flatMap((folders, index) => folders.map((folder) => [folder, index] as const)));
+  const isForbidden = (importer: string, imported: string): boolean => {
+    const [from, to] = [folderOf(importer), folderOf(imported)];
+    if (from === to) return false;
+    if (strangers[from]?.(imported.replace('conductor/', ''))) return true;
+    return !((height.get(to) ?? -1) > (height.get(from) ?? floors.length));
+  };
+  return sources
+    .filter((source) => isProduct(source) && source.path.startsWith('conductor/'))
+    .flatMap(({ path, imports, typeImports }) =>
+      [...imports, ...typeImports]
+        .filter((imported) => imported.startsWith('conductor/') && isForbidden(path, imported))
+        .map((imported) => `${path} → ${imported}`.replaceAll('conductor/', '')),
+    )
+    .sort();
+}

@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { findOffences, folderOf } from './floors.ts';
+import { countBackArrows, type Graph, graphOf, knotted } from './knots.ts';
+import { isProduct, layers, listFiles, readSources, type Source } from './read-sources.ts';
+
+export interface Measures {
+  /** Folders of the conductor from which imports lead back to themselves, of how many. */
+  readonly knots: { readonly folders: number; readonly byValue: string[]; readonly withTypes: string[] };
+  /** Pairs of folders, and those that point upwards in the best order of folders. */
+  readonly arrows: { readonly withTypes: number; readonly back: number };
+  /** The same of all folders at any depth. */
+  readonly subfolders: { readonly folders: number; readonly byValue: number; readonly withTypes: number };
+  /** Imports that the table of floors forbids. */
+  readonly offences: number;
+  /** The program: no tests. */
+  readonly product: { readonly lines: number; readonly files: number; readonly smallOfOneImporter: number };
+  readonly readmes: { readonly files: number; readonly words: number };
+}
+
+/** Counts over the sources of a clone. */
+export async function measureHouse(root: string): Promise<Measures> {
+  const sources = (await readSources(root)).filter(isProduct);
+  const conductor = sources.filter(({ path }) => path.startsWith('conductor/'));
+  const byValue = folderGraph(conductor, folderOf, ({ imports }) => imports);
+  const all = ({ imports, typeImports }: Source) => [...imports, ...typeImports];
+  const withTypes = folderGraph(conductor, folderOf, all);
+  const deepByValue = folderGraph(conductor, dirname, ({ imports }) => imports);
+  const deepWithTypes = folderGraph(conductor, dirname, all);
+  const readmes = await Promise.all([...layers].map((layer) => listFiles(root, layer, '.md')));
+  const texts = await Promise.all(['README.md', ...readmes.flat()].map((file) => readFile(join(root, file), 'utf8')));
+  return {
+    knots: { folders: withTypes.size, byValue: knotted(byValue), withTypes: knotted(withTypes) },
+    arrows: { withTypes: sizeOf(withTypes), back: countBackArrows(withTypes) },
+    subfolders: {
+      folders: deepWithTypes.size,
+      byValue: knotted(deepByValue).length,
+      withTypes: knotted(deepWithTypes).length,
+    },
+    offences: findOffences(conductor).length,
+    product: {
+      lines: sources.reduce((sum, { text }) => sum + text.split('\n').length - 1, 0),
+      files: sources.length,
+      smallOfOneImporter: countSmallOfOneImporter(sources),
+    },
+    readmes: { files: texts.length, words: texts.join(' ').split(/\s+/).filter(Boolean).length },
+  };
+}
+
+function folderGraph(
+  sources: readonly Source[],
+  folder: (path: string) => string,
+  importsOf: (source: Source) => readonly string[],
+): Graph {
+  const inFolders = sources.filter(({ path }) => path.split('/').length > 2);
+  const paths = new Set(inFolders.map(({ path }) => path));
+  return graphOf(
+    inFolders.flatMap((source) => [
+      [folder(source.path), folder(source.path)] as const,
+      ...importsOf(source)
+        .filter((name) => paths.has(name))
+        .map((name) => [folder(source.path), folder(name)] as const),
+    ]),
+  );
+}
+
+const sizeOf = (graph: Graph): number => [...graph.values()].reduce((sum, { size }) => sum + size, 0);
+
+/** Files of less than 30 lines whose only importer lies beside them. */
+function countSmallOfOneImporter(sources: readonly Source[]): number {
+  const importers = Map.groupBy(
+    sources.flatMap(({ path, imports, typeImports }) =>
+      [...new Set([...imports, ...typeImports])].map((name) => ({ path, name })),
+    ),
+    ({ name }) => name,
+  );
+  return sources.filter(({ path, text }) => {
+    const [first, ...others] = importers.get(path) ?? [];
+    return first && others.length === 0 && dirname(first.path) === dirname(path) && text.split('\n').length - 1 < 30;
+  }).length;
+}
