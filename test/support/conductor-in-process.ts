@@ -22,6 +22,8 @@ export interface ConductorInProcess {
   passed(): number;
   /** How often a life has ended by `die`. */
   deaths(): number;
+  /** Waits until the life that follows the last death serves. */
+  reborn(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -80,6 +82,7 @@ export async function startConductorInProcess(options: {
     },
     passed: () => passed,
     deaths: () => deaths,
+    reborn: () => rebirth,
     close: async () => {
       closing.abort();
       await reconciling; // a look that is under way needs the database
