@@ -1,3 +1,5 @@
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
+import { callFor } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -16,7 +18,6 @@ import { readTimeout } from '#conductor/cli/provision.ts';
 import { renderAction } from '#conductor/cli/render-action.ts';
 import { renderActionReport } from '#conductor/cli/render-action-report.ts';
 import { actionsPath, getAction, listActionNodes } from '#conductor/cli/watch-action.ts';
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/name-some.ts';
 import { didYouMean } from '#shared/nearest-word.ts';
@@ -24,7 +25,7 @@ import { didYouMean } from '#shared/nearest-word.ts';
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
   const limit = numberOption(input, 'limit');
   const query = limit === undefined ? '' : `?limit=${limit}`;
-  const rows = ((await context.client.call('GET', `${actionsPath}${query}`)) ?? []) as unknown as ActionAnswer[];
+  const rows = (await callFor<readonly ActionAnswer[]>(context.client, 'GET', `${actionsPath}${query}`)) ?? [];
   const cells = rows.map((row) => [
     row.id,
     row.name,

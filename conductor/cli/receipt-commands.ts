@@ -1,3 +1,4 @@
+import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/records.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -13,7 +14,6 @@ import { readInputFile } from '#conductor/cli/read-input-file.ts';
 import { receiptLines } from '#conductor/cli/receipt-text.ts';
 import { writeNewFile } from '#conductor/cli/write-new-file.ts';
 import { keyFile, readPublicKeys } from '#conductor/receipts/key-text.ts';
-import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/receipts/receipt-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const receiptsPath = '/api/v1.0/receipts';

@@ -1,7 +1,7 @@
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
 import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { tellAllOutdated } from '#conductor/sites/nodes/outdated.ts';
 import { concludeGroups, conclusions, tellNothingToDeploy } from '#conductor/sites/strategy/report.ts';
 

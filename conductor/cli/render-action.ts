@@ -1,12 +1,7 @@
+import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer, ActionStepAnswer } from '#conductor/api/actions.ts';
 import type { ScreenSize } from '#conductor/cli/fit-screen.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import type { GroupStage, NodeStatus } from '#conductor/model/site-run.ts';
-import type {
-  ActionAnswer,
-  ActionGroupAnswer,
-  ActionNodeAnswer,
-  ActionStepAnswer,
-} from '#conductor/sites/actions/action-answer.ts';
 import { type TreeLine, treeOfGroups } from '#conductor/sites/strategy/draw-groups.ts';
 
 const stepMarks: Readonly<Record<ActionStepAnswer['state'], string>> = {

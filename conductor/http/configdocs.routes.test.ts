@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { answerSchemas } from '#conductor/http/answer-schemas.ts';
+import { Status } from '#conductor/api/faults.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -35,7 +35,7 @@ describe('an upload', () => {
       body: { kind: 'Status', apiVersion: 'v1.0', metadata: {}, status: 'Success', reason: 'Validation', code: 201 },
     });
     expect(uploaded.body['details']).toMatchObject({ errorCount: 0, revision: 1 });
-    expect(answerSchemas.Status.parse(uploaded.body)).toEqual(uploaded.body);
+    expect(Status.parse(uploaded.body)).toEqual(uploaded.body);
     expect(await get('/configdocs/nodes')).toMatchObject({
       status: 200,
       type: 'application/x-yaml; charset=utf-8',
@@ -188,7 +188,7 @@ describe('a commit', () => {
       status: 400,
       body: { status: 'Failure', reason: 'InvalidConfigurationDocuments', code: 400 },
     });
-    expect(answerSchemas.Status.parse(refused.body)).toEqual(refused.body);
+    expect(Status.parse(refused.body)).toEqual(refused.body);
     const messages = messagesOf(refused.body);
     expect(messages).toContainEqual(
       expect.objectContaining({

@@ -1,5 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Status } from '#conductor/api/faults.ts';
+import { Collection } from '#conductor/api/sites.ts';
 import {
   airshipFlag,
   airshipList,
@@ -9,7 +11,7 @@ import {
   readText,
 } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
-import { answers } from '#conductor/http/query-values.ts';
+import { answers, answersOther } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
@@ -44,7 +46,7 @@ const list = createRoute({
       version: airshipList.describe("what Shipyard's documentation calls `versions`"),
     }),
   },
-  responses: answers(200, 'a list, one entry per collection, with base_status and new_status'),
+  responses: answers(200, 'a list, one entry per collection, with base_status and new_status', z.array(Collection)),
 });
 
 const upload = createRoute({
@@ -65,7 +67,10 @@ const upload = createRoute({
     }),
     body: { content: { 'application/x-yaml': { schema: z.string() } } },
   },
-  responses: { ...answers(201, 'a Status with what is wrong with the site'), ...answers(200, 'it said so before') },
+  responses: {
+    ...answers(201, 'a Status with what is wrong with the site', Status),
+    ...answers(200, 'it said so before', Status),
+  },
 });
 
 const show = createRoute({
@@ -79,7 +84,7 @@ const show = createRoute({
       version: z.string().optional().describe('a role, or a number; default: the buffer, or else what is committed'),
     }),
   },
-  responses: answers(200, 'YAML'),
+  responses: answersOther(200, 'YAML', 'application/x-yaml'),
 });
 
 /** `/api/v1.0/configdocs` (airship.md §5). */

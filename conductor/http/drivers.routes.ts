@@ -1,11 +1,13 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Driver, Meanings } from '#conductor/api/node-parts.ts';
 import type { HardwareType } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
-import { interfaceKinds, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -20,7 +22,7 @@ const list = createRoute({
   tags,
   summary: 'List the hardware types',
   request: { query: z.strictObject({ type: z.string().optional(), detail: queryFlag, fields: z.string().optional() }) },
-  responses: answers(200, 'drivers'),
+  responses: answers(200, 'drivers', z.strictObject({ drivers: z.array(Driver) })),
 });
 
 const show = createRoute({
@@ -29,7 +31,7 @@ const show = createRoute({
   tags,
   summary: 'Show a hardware type and the interfaces of its nodes',
   request: { params: DriverParams, query: z.strictObject({ fields: z.string().optional() }) },
-  responses: answers(200, 'the driver'),
+  responses: answers(200, 'the driver', Driver),
 });
 
 const properties = createRoute({
@@ -38,7 +40,7 @@ const properties = createRoute({
   tags,
   summary: 'Explain the driver_info of a hardware type',
   request: { params: DriverParams },
-  responses: answers(200, 'meaning by property'),
+  responses: answers(200, 'meaning by property', Meanings),
 });
 
 /** Microversions that added kinds to a driver's answer. */

@@ -15,6 +15,7 @@ export const floors: readonly (readonly string[])[] = [
   ['nodes'],
   ['boot', 'cluster', 'drivers', 'networks'],
   ['kernel'],
+  ['api'],
   ['model'],
 ];
 
@@ -25,8 +26,8 @@ const strangers: Readonly<Record<string, (folder: string) => boolean>> = {
   cluster: (folder) => folder.startsWith('kernel/db'),
   drivers: (folder) => folder.startsWith('kernel/db'),
   networks: (folder) => folder.startsWith('kernel/db'),
-  // a client of the API, which runs where no conductor is
-  cli: (folder) => !folder.startsWith('model'),
+  // a client of the API, which runs where no conductor is: it knows the schemas of answers
+  cli: (folder) => !/^(api|model)/.test(folder),
 };
 
 /** `conductor/nodes/ports/port-store.ts` → `nodes`. */

@@ -9,6 +9,7 @@ import { createAllocator } from '#conductor/allocations/allocator.ts';
 import { openAuthenticator } from '#conductor/auth/authenticator.ts';
 import { readFault } from '#conductor/cli/read-fault.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
+import type { ApiApp } from '#conductor/http/api-app.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { joinRegister } from '#conductor/kernel/conductors/register.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
@@ -21,6 +22,7 @@ import type { ConductorContext } from '#conductor/start/context.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+import { answerCheck } from '#test/support/check-answer.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
@@ -114,9 +116,7 @@ export async function openTestApi(
     },
     checkpoint: () => undefined,
   };
-  const app = createApp(context);
-  const request: TestApi['request'] = async (path, init) =>
-    app.request(String(new URL(path, 'http://api.example')), init);
+  const request = checkedRequests(createApp(context));
   return {
     context,
     nudged,
@@ -132,6 +132,17 @@ export async function openTestApi(
       await database.close();
       await rm(dataDirectory, { recursive: true, force: true });
     },
+  };
+}
+
+/** Each success answer is what the schema of its operation says, or the request fails. */
+function checkedRequests(app: ApiApp): TestApi['request'] {
+  const checkAnswer = answerCheck(app);
+  return async (path, init) => {
+    const url = String(new URL(path, 'http://api.example'));
+    const answer = await app.request(url, init);
+    await checkAnswer(init?.method ?? 'GET', url, answer);
+    return answer;
   };
 }
 

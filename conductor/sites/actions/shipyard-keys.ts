@@ -1,3 +1,4 @@
+import type { ActionStepAnswer, ValidationAnswer } from '#conductor/api/actions.ts';
 import type { SiteActionNoteRow, SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
@@ -8,9 +9,7 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
  */
 
 /** States of a step in Airflow's words: by `success` and `failed` its client counts. */
-export type StepState = 'pending' | 'running' | 'success' | 'failed' | 'skipped';
-
-export const stepStates: Readonly<Record<SiteActionStepRow['state'], StepState>> = {
+export const stepStates: Readonly<Record<SiteActionStepRow['state'], ActionStepAnswer['state']>> = {
   pending: 'pending',
   running: 'running',
   done: 'success',
@@ -40,21 +39,12 @@ export function noteKeys({ id, actionId, step, text, at }: SiteActionNoteRow) {
   return {
     note_id: paddedId(id),
     assoc_id: step === null ? `action/${actionId}` : `step/${actionId}/${step}`,
-    sub_type: step === null ? 'action' : 'step',
+    sub_type: step === null ? ('action' as const) : ('step' as const),
     note_val: text,
     note_timestamp: at.toISOString(),
     /** Baton's notes stand for themselves. */
     resolved_url_value: null,
   };
-}
-
-export interface ValidationAnswer extends SiteFault {
-  /** 26 digits: the place, from 1. */
-  readonly id: string;
-  readonly action_id: string;
-  readonly validation_name: string;
-  /** Level, document, path and message in a line. */
-  readonly details: string;
 }
 
 export function viewValidations(actionId: string, faults: readonly SiteFault[]): ValidationAnswer[] {

@@ -1,4 +1,11 @@
 import { eq, sql } from 'drizzle-orm';
+import type {
+  ActionAnswer,
+  ActionDryRun,
+  ActionNoteAnswer,
+  ActionStepAnswer,
+  ValidationAnswer,
+} from '#conductor/api/actions.ts';
 import { listActionCommands, listActionSteps } from '#conductor/flows/actions/action-store.ts';
 import {
   type SiteActionNoteRow,
@@ -6,16 +13,9 @@ import {
   type SiteActionStepRow,
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/sites/actions/action-answer.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import {
-  noteKeys,
-  stepKeys,
-  stepStates,
-  type ValidationAnswer,
-  viewValidations,
-} from '#conductor/sites/actions/shipyard-keys.ts';
+import { noteKeys, stepKeys, stepStates, viewValidations } from '#conductor/sites/actions/shipyard-keys.ts';
 import { viewGroups } from '#conductor/sites/actions/view-groups.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -196,7 +196,7 @@ export function viewActionValidation(
 }
 
 /** What a dry run answers: groups in their order, with the nodes that they would have. */
-export function viewPlan({ name, revisionId, faults, run }: ActionPlan): Record<string, unknown> {
+export function viewPlan({ name, revisionId, faults, run }: ActionPlan): ActionDryRun {
   return {
     dry_run: true,
     name,

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+
+/** What the fields of answers are made of. */
+
+export const uuid = z.guid();
+export const time = z.string().meta({ description: '2026-11-21T07:35:42.609000+00:00' });
+export const line = z.string().nullable();
+export const json = z.record(z.string(), z.unknown());
+export const whole = z.number().int();
+const Link = z.object({ href: z.string(), rel: z.string() });
+export const links = z.array(Link);
+
+/** A page of a collection: `{nodes: [...], next}`. */
+export function pageOf<Key extends string, Item extends z.ZodType>(key: Key, item: Item) {
+  return z.strictObject({
+    [key]: z.array(item),
+    next: z.string().optional().meta({ description: 'Where the next page is, when this one is full.' }),
+  });
+}
+
+type DeepReadonly<T> = T extends readonly (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T;
+
+/** The value that a schema describes, as those who build and read answers pass it on. */
+export type Answer<Schema extends z.ZodType> = DeepReadonly<z.infer<Schema>>;

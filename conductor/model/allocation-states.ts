@@ -1,0 +1,2 @@
+/** States of an allocation, in Ironic's words. */
+export const allocationStates = ['allocating', 'active', 'error'] as const;
