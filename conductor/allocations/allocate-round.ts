@@ -104,14 +104,17 @@ async function serve(
   // what others did not get after all may be theirs, and nobody ends in error for nodes that were only planned
   const looksAgain = ({ verdict: { kind }, isCrowded }: Planned): boolean =>
     !isSecondLook && isCrowded && (kind === 'fail' || (kind === 'wait' && isGivenBack));
+  // another conductor has the nodes that were planned for others: what is left is known once it has committed
+  const isContested = ({ unit, verdict: { kind }, isCrowded }: Planned): boolean =>
+    kind === 'fail' && isCrowded && isGivenBack && isPatient(round, unit);
   const ended = planned.filter((each) => !looksAgain(each));
-  for (const { unit, verdict } of ended) {
-    if (verdict.kind === 'try again') hinder(round, unit);
-    if (verdict.kind === 'wait') wait(round, unit);
+  for (const each of ended) {
+    if (each.verdict.kind === 'try again' || isContested(each)) hinder(round, each.unit);
+    if (each.verdict.kind === 'wait') wait(round, each.unit);
   }
   await failAll(
     round,
-    ended.filter(({ verdict }) => verdict.kind === 'fail').map(({ unit }) => unit),
+    ended.filter((each) => each.verdict.kind === 'fail' && !isContested(each)).map(({ unit }) => unit),
   );
   const again = planned.filter(looksAgain).map(({ unit }) => unit);
   if (again.length > 0) await serve(round, again, { isSecondLook: true });
