@@ -3,8 +3,7 @@ import type { ApiClient, CallOptions } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { teardownVerbs } from '#conductor/cli/teardown-verbs.ts';
-import { etcdStepDefaults } from '#conductor/cluster/etcd/etcd-steps.ts';
-import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
+import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const statusOf = (more: object, messageList: readonly object[] = []) => ({

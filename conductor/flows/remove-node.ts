@@ -1,4 +1,3 @@
-import { deleteAllocationOfNode } from '#conductor/allocations/allocation-store.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -6,6 +5,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { deleteAllocationOfNode } from '#conductor/nodes/node-allocation.ts';
 import { deleteNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import { refuseForgetting } from '#conductor/nodes/wipe-wish.ts';

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
-import { inTime } from '#conductor/kernel/db/in-time.ts';
+import { inTime } from '#conductor/kernel/in-time.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 

@@ -1,12 +1,11 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { type DecommissionStep, decommission } from '#conductor/cluster/decommission.ts';
-import { etcdStepDefaults, removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
+import { removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
 import {
   checkDrainTimes,
   clearLabelsStep,
   drainStep,
-  nodeStepDefaults,
   runNodeStep,
   shutdownKubeletStep,
 } from '#conductor/cluster/kubernetes/node-steps.ts';
@@ -17,6 +16,8 @@ import { DesignBody } from '#conductor/http/etcd.routes.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
+import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
@@ -108,11 +109,12 @@ function stepsOf(context: ConductorContext, { node, site, signal, query }: Work)
     },
     {
       name: 'remove-etcd',
-      run: () => removeEtcd(context, { node, site, signal, timeout: query['remove-etcd-timeout'] }),
+      run: () => removeEtcd(withCredentials(context), { node, site, signal, timeout: query['remove-etcd-timeout'] }),
     },
     {
       name: 'etcd-ready',
-      run: () => waitForStableEtcd(context, { node, site, signal, timeout: query['etcd-ready-timeout'] }),
+      run: () =>
+        waitForStableEtcd(withCredentials(context), { node, site, signal, timeout: query['etcd-ready-timeout'] }),
     },
     {
       name: 'shutdown-kubelet',

@@ -2,7 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
-import { inTime } from '#conductor/kernel/db/in-time.ts';
+import { inTime } from '#conductor/kernel/in-time.ts';
 import { scrape } from '#conductor/kernel/metrics/scrape.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';

@@ -7,7 +7,6 @@ import {
   clearLabelsStep,
   drainStep,
   type NodeStep,
-  nodeStepDefaults,
   removeFromClusterStep,
   runNodeStep,
   shutdownKubeletStep,
@@ -17,6 +16,7 @@ import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
+import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 
 const tags = ["teardown of a site's nodes (Promenade's)"];

@@ -1,7 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { accessDenied } from '#conductor/auth/authorize.ts';
 import { refuseFields } from '#conductor/auth/patch-rules.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
@@ -20,6 +19,7 @@ import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
+import { accessDenied } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { nodeFieldVersions } from '#conductor/model/node-field-names.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';

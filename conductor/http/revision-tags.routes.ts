@@ -4,7 +4,7 @@ import { airshipPath, readText, revisionNumber } from '#conductor/http/airship-v
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { readMapping } from '#conductor/http/read-mapping.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { removeTag, removeTags, setTag } from '#conductor/sites/revisions/hand-tags.ts';
 import { getRevision, listTags } from '#conductor/sites/revisions/revision-store.ts';
 import { viewTags } from '#conductor/sites/revisions/revision-view.ts';

@@ -1,5 +1,3 @@
-import { followNodeChange } from '#conductor/allocations/follow-node-change.ts';
-import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { refuseUnknownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -8,6 +6,7 @@ import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { requireChassis } from '#conductor/nodes/chassis/chassis-store.ts';
+import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';

@@ -1,5 +1,5 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { requireInterface } from '#conductor/nodes/node-interfaces.ts';

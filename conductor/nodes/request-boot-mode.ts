@@ -1,7 +1,7 @@
-import type { BootMode } from '#conductor/drivers/interfaces.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { BootMode } from '#conductor/model/boot-mode.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';

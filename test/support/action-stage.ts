@@ -1,9 +1,9 @@
 import { listActionSteps } from '#conductor/flows/actions/action-store.ts';
+import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import type { SiteActionRow } from '#conductor/kernel/db/schema/site-action.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import {
   actionBecomes,

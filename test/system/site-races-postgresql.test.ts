@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { claimAction } from '#conductor/flows/actions/action-lease.ts';
+import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
-import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import {
   actionBecomes,
   commitRevision,

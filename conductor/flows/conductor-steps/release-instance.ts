@@ -1,5 +1,5 @@
-import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import { forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { deleteVifs } from '#conductor/nodes/vifs/vif-store.ts';
 

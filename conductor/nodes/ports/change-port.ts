@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { accessDenied } from '#conductor/auth/authorize.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
+import { accessDenied } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { checkMembership } from '#conductor/nodes/portgroups/check-membership.ts';

@@ -1,4 +1,4 @@
-import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
 import type { StepState, ValidationAnswer } from '#conductor/sites/actions/shipyard-keys.ts';
 

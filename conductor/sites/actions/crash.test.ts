@@ -1,10 +1,10 @@
 import { like } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimAction, releaseAction } from '#conductor/flows/actions/action-lease.ts';
+import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { record } from '#conductor/sites/actions/action-work.ts';
 import { addNotes, listNotes } from '#conductor/sites/actions/note-store.ts';
-import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import {
   actionBecomes,
   commitRevision,

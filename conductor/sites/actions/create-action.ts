@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { findOpenAction, tellRunners } from '#conductor/flows/actions/action-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import {
-  type ActionName,
   type SiteActionRow,
   siteActionCommands,
   siteActionSteps,
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
+import type { ActionParameters } from '#conductor/model/action-parameters.ts';
+import { actionTable, readActionName, readActionParameters } from '#conductor/model/action-table.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { type ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
-import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
-import { actionTable, readActionName, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';

@@ -1,10 +1,10 @@
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
+import type { ActionParameters } from '#conductor/model/action-parameters.ts';
+import { actionTable } from '#conductor/model/action-table.ts';
 import type { WipeWish } from '#conductor/model/flow-states.ts';
-import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
 import { readDeployed, readReservations, readStandings } from '#conductor/sites/nodes/read-standing.ts';
 import type { Site } from '#conductor/sites/site.ts';

@@ -11,6 +11,10 @@ export interface Credential {
   readonly password: string;
 }
 
+interface CredentialReader {
+  readonly openCredential: (name: string) => Promise<Credential | undefined>;
+}
+
 /** All that may be shown of one. */
 export type ListedCredential = Omit<SiteCredentialRow, 'password'>;
 
@@ -41,6 +45,11 @@ export async function findCredential(db: Queryable, name: string): Promise<Liste
 export async function openCredential({ db, secrets }: StoreContext, name: string): Promise<Credential | undefined> {
   const [row] = await db.select().from(siteCredentials).where(eq(siteCredentials.name, name));
   return row && { username: row.username, password: secrets.open(row.password, credentialPlace(name)) };
+}
+
+/** A context for work with etcd clusters, whose documents name credentials too. */
+export function withCredentials<Context extends StoreContext>(context: Context): Context & CredentialReader {
+  return { ...context, openCredential: (name) => openCredential(context, name) };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import {
   expected,
@@ -9,7 +10,6 @@ import {
   text,
 } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
-import type { EtcdCluster } from '#conductor/sites/site.ts';
 
 /**
  * `promenade/EtcdClusters/v1`: which etcd clusters run on the site's nodes, for whoever takes a node out of them

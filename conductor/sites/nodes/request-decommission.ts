@@ -1,15 +1,11 @@
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
-import {
-  type DecommissionTimeouts,
-  decommissionTimeouts,
-  planDecommission,
-  planLeaveCluster,
-} from '#conductor/flows/plan-decommission.ts';
+import { planDecommission, planLeaveCluster } from '#conductor/flows/plan-decommission.ts';
 import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';

@@ -1,6 +1,5 @@
 import { and, asc, desc, eq, inArray, max, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import {
   type SiteRevisionRow,
   type SiteRevisionTagRow,
@@ -9,6 +8,7 @@ import {
   siteRevisions,
   siteRevisionTags,
 } from '#conductor/kernel/db/schema/site.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type SiteDocument, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { TaggedRevision } from '#conductor/sites/revisions/intermediate-commits.ts';
 import type { RevisionRole } from '#conductor/sites/revisions/revision-roles.ts';

@@ -1,10 +1,10 @@
 import { readWish } from '#conductor/flows/actions/action-lease.ts';
+import { loadRun, recordDoing, recordRun } from '#conductor/flows/actions/run-store.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
-import { loadRun, recordDoing, recordRun } from '#conductor/sites/actions/run-store.ts';
 import {
   prolongPhases,
   type Settled,

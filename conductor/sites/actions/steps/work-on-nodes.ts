@@ -1,8 +1,8 @@
-import { type ActionStepName, readActionParameters } from '#conductor/sites/actions/action-table.ts';
+import { type NodeLook, recordLooks } from '#conductor/flows/actions/run-store.ts';
+import { type ActionStepName, readActionParameters } from '#conductor/model/action-table.ts';
 import { type ActionWork, awaitGo, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
-import { type NodeLook, recordLooks } from '#conductor/sites/actions/run-store.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';

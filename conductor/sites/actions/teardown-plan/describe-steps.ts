@@ -1,6 +1,6 @@
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
-import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** One step of a node's teardown, as an operator reads it before. */

@@ -1,4 +1,5 @@
 import { nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { findTroubles } from '#conductor/cluster/etcd/find-troubles.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
@@ -11,8 +12,8 @@ import {
   unknownInKubernetes,
 } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
+import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import type { EtcdCluster } from '#conductor/sites/site.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
@@ -78,7 +79,9 @@ async function lookAtEtcd(
   const about = `etcd cluster ${cluster.name}`;
   try {
     const signal = AbortSignal.timeout(lookMs);
-    const view = await withCluster(context, cluster, signal, (client) => lookAtCluster(client, cluster));
+    const view = await withCluster(withCredentials(context), cluster, signal, (client) =>
+      lookAtCluster(client, cluster),
+    );
     const looks = names.map((name) => {
       const { own, unclear } = matchMembers(view.members, cluster, name, all);
       const plan = planRemoval(view, new Set(own.map(({ id }) => id)), cluster.minimumMembers);

@@ -1,11 +1,11 @@
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
 import type { PodOutline } from '#conductor/cluster/kubernetes/objects.ts';
 import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { kubeletShutdown } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
+import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import {
   type DrainLook,
   describeDrain,
