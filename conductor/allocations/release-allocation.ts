@@ -1,10 +1,10 @@
 import { deleteUnmatched, getAllocation } from '#conductor/allocations/allocation-store.ts';
+import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { forgetAllocation, refuseRelease } from '#conductor/nodes/node-allocation.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**
@@ -12,7 +12,7 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
  * @throws AppError `not_found`, `conflict` (node active, or on its way into another state), `node_locked`.
  */
 export async function releaseAllocation(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'config'>,
+  context: Pick<AllocationsContext, 'db' | 'clock' | 'config'>,
   uuid: string,
   caller: Caller,
 ): Promise<void> {

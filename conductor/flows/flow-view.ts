@@ -1,4 +1,5 @@
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { whatRemains } from '#conductor/flows/what-remains.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
@@ -6,7 +7,6 @@ import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type PluginTaskRef, stepTitle } from '#conductor/model/planned-step.ts';
 import { wayToWipe } from '#conductor/nodes/wipe-wish.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. Times are ISO 8601. */
 export interface FlowView {
@@ -56,7 +56,7 @@ const startConductor =
   'Start a conductor with the BATON_CONDUCTOR_GROUP of the node, or change the conductor_group of the node.';
 
 export async function latestFlow(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'conductors'>,
+  context: Pick<EngineContext, 'db' | 'clock' | 'conductors'>,
   node: NodeRow,
 ): Promise<FlowView | undefined> {
   const { db, clock } = context;

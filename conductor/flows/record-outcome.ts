@@ -1,4 +1,5 @@
 import { eq } from 'drizzle-orm';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { listSteps, recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import { applyPostStepHook } from '#conductor/flows/post-step-hooks.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
@@ -16,7 +17,6 @@ import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { isHeld, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface StepRecord {
@@ -31,7 +31,7 @@ const farFutureMs = 365 * 86_400_000;
 
 /** Commits what came of running or resuming a step. */
 export async function recordOutcome(
-  context: ConductorContext,
+  context: EngineContext,
   record: StepRecord,
   outcome: ConductorStepOutcome,
   /** Writes what belongs to a success, such as the start of the step after it. */
@@ -54,7 +54,7 @@ export async function recordOutcome(
 }
 
 async function writeOutcome(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   record: StepRecord,
   outcome: ConductorStepOutcome,
@@ -83,7 +83,7 @@ export async function holdStep(tx: Transaction, { lease, flow, step }: StepRecor
 }
 
 async function recordSuccess(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   { node, flow, step }: StepRecord,
   outcome: Extract<ConductorStepOutcome, { kind: 'done' | 'reboot' }>,
@@ -114,7 +114,7 @@ async function recordSuccess(
 
 /** Steps may answer what they were told. */
 function storedOutput(
-  { secrets }: Pick<ConductorContext, 'secrets'>,
+  { secrets }: Pick<EngineContext, 'secrets'>,
   { node, step }: Pick<StepRecord, 'node' | 'step'>,
   output: unknown,
 ): unknown {
@@ -147,7 +147,7 @@ function asPlanned(step: FlowStepRow): PlannedStep {
 
 /** The flow rests; only an operator's word wakes it. */
 async function recordHold(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   { node, flow, step }: StepRecord,
   reason: string,
@@ -161,7 +161,7 @@ async function recordHold(
 }
 
 async function recordWait(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   { node, flow, step }: StepRecord,
   outcome: Extract<ConductorStepOutcome, { kind: 'wait' | 'again' }>,

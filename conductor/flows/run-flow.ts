@@ -1,4 +1,5 @@
 import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { abortFlow, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { listSteps, prolongWaits, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
 import { leaveToOthers } from '#conductor/flows/leave-to-others.ts';
@@ -20,8 +21,6 @@ import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
-import { conductorStep, knowsStep } from '#conductor/start/conductor-steps.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 /** A passing fault (a BMC that is away for a moment) is tried again this often. */
@@ -33,7 +32,7 @@ const retryEveryMs = 5_000;
  * @throws AppError `lease_lost` when another conductor has taken over.
  */
 export async function runFlow(
-  context: ConductorContext,
+  context: EngineContext,
   lease: Lease,
   signal: AbortSignal,
   first?: NodeWork,
@@ -69,7 +68,7 @@ export async function runFlow(
       await abortFlow(context, lease, flow);
       continue;
     }
-    if (!knowsStep(action.step, flowKinds[flow.kind])) {
+    if (context.steps.find(action.step, flowKinds[flow.kind]) === undefined) {
       const unknown = `step ${stepTitle(action.step)}`;
       if (await leaveToOthers(context, { lease, node, flow, unknown })) return 'not known here';
     }
@@ -92,7 +91,7 @@ async function actOnSteps(
   let work = first;
   let { kind: mode, step }: { kind: 'run' | 'resume' | 'started'; step: FlowStepRow } = action;
   for (;;) {
-    const result = await actOnStep(work, mode, { step, next: nextAtOnce(work.flow, steps, step, mode) });
+    const result = await actOnStep(work, mode, { step, next: nextAtOnce(work, steps, step, mode) });
     if (result === 'goes on' || result === 'waits') return result;
     ({ mode, step } = { mode: 'started', step: result });
     if (step.inBand) continue;
@@ -115,14 +114,15 @@ async function actOnSteps(
  * node in its waiting state, which the start of the next ends.
  */
 function nextAtOnce(
-  flow: FlowRow,
+  { context, flow }: Work,
   steps: readonly FlowStepRow[],
   step: FlowStepRow,
   mode: 'run' | 'resume' | 'started',
 ): FlowStepRow | undefined {
   const next = steps[steps.findIndex((each) => each.uuid === step.uuid) + 1];
   const follows = next?.phase === 'main' && next.state === 'pending' && next.inBand === step.inBand;
-  return follows && (step.inBand || mode !== 'resume') && knowsStep(next, flowKinds[flow.kind]) ? next : undefined;
+  if (!follows || (!step.inBand && mode === 'resume')) return undefined;
+  return context.steps.find(next, flowKinds[flow.kind]) ? next : undefined;
 }
 
 /** Verbs that are possible in maintenance. */
@@ -133,7 +133,7 @@ const askedFor: ReadonlySet<FlowRow['kind']> = new Set(['teardown', 'restore']);
  * makes a node safe (clean-up) and what the person has asked for (teardown, bringing an instance back).
  */
 async function holdInMaintenance(
-  context: ConductorContext,
+  context: EngineContext,
   { lease, node, flow }: { readonly lease: Lease; readonly node: NodeRow; readonly flow: FlowRow },
 ): Promise<'held' | 'released' | 'not held'> {
   const holds = node.maintenance && !askedFor.has(flow.kind) && !isCleaningUp(flow.state);
@@ -160,7 +160,7 @@ function readOnce<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 interface Work {
-  readonly context: ConductorContext;
+  readonly context: EngineContext;
   readonly lease: Lease;
   readonly node: NodeRow;
   readonly flow: FlowRow;
@@ -184,7 +184,10 @@ async function actOnStep(
   const isRepeated = mode === 'run' && row.state !== 'pending';
   const stepContext = await loadStepContext({ ...work, node }, { step, isRepeated });
   try {
-    const definition = conductorStep(step, flowKinds[flow.kind]);
+    const definition = context.steps.find(step, flowKinds[flow.kind]);
+    if (!definition) {
+      throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);
+    }
     outcome =
       mode === 'resume' && definition.resume ? await definition.resume(stepContext) : await definition.run(stepContext);
     context.checkpoint('acted');
@@ -257,7 +260,7 @@ async function recordStart(
   return { step: { ...step, state: 'running', startedAt: step.startedAt ?? now }, node };
 }
 
-function logStarted(context: ConductorContext, flow: FlowRow, step: FlowStepRow): void {
+function logStarted(context: EngineContext, flow: FlowRow, step: FlowStepRow): void {
   const name = stepTitle(step);
   context.log.info({ node: flow.nodeUuid, flow: flow.uuid, step: name }, 'step started');
 }

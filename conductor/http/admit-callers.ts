@@ -8,6 +8,7 @@ import { refuseFields } from '#conductor/auth/patch-rules.ts';
 import { admitStrangers } from '#conductor/http/admit-strangers.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 import { limitBody, limitStrangersBodies } from '#conductor/http/limit-body.ts';
 import { isLiteralHost, refuseRebinding } from '#conductor/http/refuse-rebinding.ts';
@@ -16,10 +17,9 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import { accessDenied } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findOwnership, notFound } from '#conductor/nodes/node-ownership.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type AdmitContext = Pick<ConductorContext, 'auth' | 'config' | 'clock' | 'db' | 'log'>;
+type AdmitContext = Pick<HttpContext, 'auth' | 'config' | 'clock' | 'db' | 'log'>;
 type ApiContext = Context<ApiEnv>;
 
 const rules = indexRules(accessRules);

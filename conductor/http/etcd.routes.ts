@@ -6,13 +6,13 @@ import { removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
 import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["teardown of a site's nodes (Promenade's)"];
@@ -72,7 +72,7 @@ function healthRoute<Prefix extends string>(prefix: Prefix) {
 }
 
 /** Seed 001's operations on a site's etcd clusters, under its bare paths and below `/api/v1.0`. */
-export function etcdRoutes(context: ConductorContext): ApiApp {
+export function etcdRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   for (const prefix of ['/v1', airshipPath] as const) {

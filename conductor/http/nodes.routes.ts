@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { refuseFields } from '#conductor/auth/patch-rules.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFieldsAt, chooseListFieldsAt, requireFields } from '#conductor/http/field-choice.ts';
 import { originOf } from '#conductor/http/links.ts';
 import {
@@ -31,7 +32,6 @@ import { interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
 import { ownerOfNew } from '#conductor/nodes/node-ownership.ts';
 import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { getShownNode, noSurroundings } from '#conductor/nodes/node-surroundings.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['nodes'];
@@ -145,7 +145,7 @@ function chosenInList(c: Context<ApiEnv>, query: z.infer<typeof NodeFilterQuery>
 }
 
 /** `/v1/nodes`: create, list, show, change, delete. */
-export function nodeRoutes(context: ConductorContext): ApiApp {
+export function nodeRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   mountLists(app, context);
   app.openapi(create, async (c) => {
@@ -190,7 +190,7 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
   return app;
 }
 
-function mountLists(app: ApiApp, context: ConductorContext): void {
+function mountLists(app: ApiApp, context: HttpContext): void {
   const answerList = async (
     c: Parameters<typeof answerNodes>[1],
     query: z.infer<typeof NodeFilterQuery>,

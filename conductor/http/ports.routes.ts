@@ -2,6 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import {
   chooseFieldsAt,
   chooseListFieldsAt,
@@ -25,7 +26,6 @@ import {
   viewPort,
 } from '#conductor/nodes/ports/port-fields.ts';
 import { getPort, listPorts } from '#conductor/nodes/ports/port-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
@@ -145,7 +145,7 @@ function answerPort(c: Context<ApiEnv>, port: PortRow, fields?: readonly PortFie
 }
 
 /** `/v1/ports`, and the ports of nodes and port groups. */
-export function portRoutes(context: ConductorContext): ApiApp {
+export function portRoutes(context: HttpContext): ApiApp {
   const { db } = context;
   const app = newApiApp();
   mountLists(app, db);
@@ -184,7 +184,7 @@ export function portRoutes(context: ConductorContext): ApiApp {
   return app;
 }
 
-function mountLists(app: ApiApp, db: ConductorContext['db']): void {
+function mountLists(app: ApiApp, db: HttpContext['db']): void {
   const answerList = async (
     c: Context<ApiEnv>,
     query: PortListQuery,

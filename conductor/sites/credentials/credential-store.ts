@@ -1,9 +1,9 @@
 import { asc, eq, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type SiteCredentialRow, siteCredentials } from '#conductor/kernel/db/schema/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 
-type StoreContext = Pick<ConductorContext, 'db' | 'secrets'>;
+type StoreContext = Pick<SitesContext, 'db' | 'secrets'>;
 
 /** What a BMC asks for; documents name it and never contain it. */
 export interface Credential {

@@ -13,8 +13,8 @@ import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import { readRevision } from '#conductor/sites/actions/read-revision.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export type { DecommissionTimeouts };
@@ -35,10 +35,7 @@ export interface DecommissionRequest extends LeaveClusterRequest {
   readonly timeouts: DecommissionTimeouts;
 }
 
-type Context = Pick<
-  ConductorContext,
-  'db' | 'clock' | 'config' | 'conductors' | 'nudge' | 'networks' | 'drivers' | 'log'
->;
+type Context = Pick<SitesContext, 'db' | 'clock' | 'config' | 'conductors' | 'nudge' | 'networks' | 'drivers' | 'log'>;
 
 /**
  * Has the node taken out of its Kubernetes and etcd clusters, by a flow that leaves its state and its instance alone. It

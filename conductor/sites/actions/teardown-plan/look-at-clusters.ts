@@ -12,9 +12,9 @@ import {
   unknownInKubernetes,
 } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -40,7 +40,7 @@ export interface ClustersLook {
   readonly wrong: readonly string[];
 }
 
-type Context = Pick<ConductorContext, 'db' | 'secrets' | 'config' | 'database'>;
+type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>;
 
 /**
  * Asks the nodes' clusters for them, however many they are: over one connection to each, once for what concerns all of

@@ -14,8 +14,8 @@ import {
 } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 import { lookAtNode, type SeenNode } from '#conductor/sites/actions/teardown-plan/look-at-node.ts';
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -48,7 +48,7 @@ interface Shared {
 
 /** Asks for each node and its pods, and once for what concerns all of them. Touches nothing. */
 export async function lookAtKubernetes(
-  { config, database }: Pick<ConductorContext, 'config' | 'database'>,
+  { config, database }: Pick<SitesContext, 'config' | 'database'>,
   names: readonly string[],
   order: LookOrder,
 ): Promise<Looks<KubernetesLook>> {

@@ -13,9 +13,9 @@ import {
   type NodeLook,
 } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import type { KubernetesLook } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** `dry_run` of an action that tears nodes down: all that will be done to one, and what is known to be wrong now. */
@@ -36,7 +36,7 @@ export interface TeardownNodeView {
   readonly steps: readonly TeardownStepView[];
 }
 
-type Context = Pick<ConductorContext, 'db' | 'secrets' | 'config' | 'database'>;
+type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>;
 
 /** What an operator reads before, of each node in the order in which they are torn down; nothing is touched. */
 export async function viewTeardownPlan(
