@@ -46,7 +46,14 @@ async function baton(args: readonly string[], { answer, interrupt, slow = true }
   const connect = () => ({ client, openConsole: () => Promise.resolve() });
   const clock = { now: () => new Date(0), sleep: () => (slow ? Promise.resolve() : Promise.reject(new Error('over'))) };
   const tell = (line: string) => void told.push(line);
-  const seat = { screen, clock, tell, connect, ...(interrupt ? { onInterrupt: () => interrupt } : {}) };
+  const seat = {
+    screen,
+    describeSettings: () => Promise.resolve([]),
+    clock,
+    tell,
+    connect,
+    ...(interrupt ? { onInterrupt: () => interrupt } : {}),
+  };
   const failure = await runCommand(seat, args).then(
     () => undefined,
     (error: unknown) => (error instanceof AppError ? error : new AppError('internal', String(error))),

@@ -6,7 +6,8 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
-import { interfaceKinds, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['drivers'];

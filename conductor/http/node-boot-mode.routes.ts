@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { looseBoolean } from '#conductor/api/node-description.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
-import { looseBoolean } from '#conductor/nodes/node-fields.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { requestBootMode } from '#conductor/nodes/request-boot-mode.ts';

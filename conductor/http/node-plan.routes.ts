@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { jsonDocument } from '#conductor/api/node-description.ts';
 import { viewPlan } from '#conductor/flows/view-plan.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -10,7 +11,6 @@ import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
-import { jsonDocument } from '#conductor/nodes/node-fields.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/wipe-wish.ts';
 import { AppError } from '#shared/errors/app-error.ts';

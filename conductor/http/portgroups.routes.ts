@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { PortgroupDescription } from '#conductor/api/portgroup-description.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import {
@@ -19,7 +20,6 @@ import { findNode, getNode } from '#conductor/nodes/node-store.ts';
 import { changePortgroup, createPortgroup, removePortgroup } from '#conductor/nodes/portgroups/change-portgroup.ts';
 import {
   defaultPortgroupListFields,
-  PortgroupDescription,
   type PortgroupField,
   portgroupFields,
   portgroupFieldVersions,

@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { PortDescription } from '#conductor/api/port-description.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import {
@@ -20,7 +21,6 @@ import { getPortgroup } from '#conductor/nodes/portgroups/portgroup-store.ts';
 import { changePort, createPort, removePort } from '#conductor/nodes/ports/change-port.ts';
 import {
   defaultPortListFields,
-  PortDescription,
   type PortField,
   portFieldVersions,
   viewPort,

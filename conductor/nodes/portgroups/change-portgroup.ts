@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { PortgroupDescription } from '#conductor/api/portgroup-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { PortgroupRow } from '#conductor/kernel/db/schema/portgroup.ts';
@@ -6,7 +7,6 @@ import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
-import { PortgroupDescription } from '#conductor/nodes/portgroups/portgroup-fields.ts';
 import {
   deletePortgroup,
   describePortgroup,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type PortDescription } from '#conductor/api/port-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { accessDenied } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -10,7 +11,7 @@ import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { checkMembership } from '#conductor/nodes/portgroups/check-membership.ts';
 import { planPortPatch } from '#conductor/nodes/ports/plan-port-patch.ts';
-import { type PortDescription, portColumns } from '#conductor/nodes/ports/port-fields.ts';
+import { portColumns } from '#conductor/nodes/ports/port-fields.ts';
 import {
   deletePort,
   findPortAtSwitchPort,

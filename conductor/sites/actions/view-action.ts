@@ -1,4 +1,6 @@
 import { eq, sql } from 'drizzle-orm';
+import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/api/action-answer.ts';
+import { type ValidationAnswer } from '#conductor/api/action-answer.ts';
 import { listActionCommands, listActionSteps } from '#conductor/flows/actions/action-store.ts';
 import {
   type SiteActionNoteRow,
@@ -6,16 +8,9 @@ import {
   type SiteActionStepRow,
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/sites/actions/action-answer.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import {
-  noteKeys,
-  stepKeys,
-  stepStates,
-  type ValidationAnswer,
-  viewValidations,
-} from '#conductor/sites/actions/shipyard-keys.ts';
+import { noteKeys, stepKeys, stepStates, viewValidations } from '#conductor/sites/actions/shipyard-keys.ts';
 import { viewGroups } from '#conductor/sites/actions/view-groups.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,9 +1,9 @@
+import { parseRole, tellNoRevision } from '#conductor/model/revision-roles.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { listPlugins, loadPluginTasks, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
 import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { parseRole, tellNoRevision } from '#conductor/sites/revisions/revision-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Whose order is asked for: those named, or those of a revision. */

@@ -1,3 +1,5 @@
+import type { EtcdLook } from '#conductor/api/teardown-plan.ts';
+import { type KubernetesLook } from '#conductor/api/teardown-plan.ts';
 import { nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { findTroubles } from '#conductor/cluster/etcd/find-troubles.ts';
@@ -6,7 +8,6 @@ import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import {
-  type KubernetesLook,
   type LookOrder,
   lookAtKubernetes,
   unknownInKubernetes,
@@ -19,12 +20,6 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 const atOnce = 8;
-
-export interface EtcdLook {
-  readonly cluster: string;
-  /** Names of the members that run on the node; `null`: nobody could be asked. */
-  readonly members: readonly string[] | null;
-}
 
 /** A node in its clusters, and what stands in its way now; that may mend itself before its turn comes. */
 export interface NodeLook {
