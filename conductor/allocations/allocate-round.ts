@@ -1,4 +1,5 @@
 import { type Claim, claimNodes } from '#conductor/allocations/claim-nodes.ts';
+import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { demandOf, mayWait, type Unit, unitsOf, wishKey } from '#conductor/allocations/demand.ts';
 import { explainWaits, type WaitMemory } from '#conductor/allocations/explain-waits.ts';
 import {
@@ -12,7 +13,6 @@ import {
 import { readFitting, readNamed } from '#conductor/allocations/read-candidates.ts';
 import { readUnserved, saveUnserved } from '#conductor/allocations/work-store.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /** Allocations looked at together: as many share one read of the nodes and one transaction. */
@@ -28,7 +28,7 @@ export interface RoundOptions {
   readonly retryMs: number;
 }
 
-type Context = Pick<ConductorContext, 'db' | 'config' | 'clock' | 'log'>;
+type Context = Pick<AllocationsContext, 'db' | 'config' | 'clock' | 'log'>;
 
 interface Round extends RoundOptions {
   readonly context: Context;

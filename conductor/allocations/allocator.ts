@@ -1,6 +1,6 @@
 import { allocateRound } from '#conductor/allocations/allocate-round.ts';
+import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { resumeOwn, takeOverDead } from '#conductor/allocations/work-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import type { Clock } from '#shared/clock.ts';
 
 /**
@@ -30,7 +30,7 @@ const shortestPatienceMs = 10_000;
 const usualRetryMs = 500;
 
 export function createAllocator(options: {
-  readonly context: () => ConductorContext;
+  readonly context: AllocationsContext;
   readonly clock: Clock;
   readonly patience?: Patience;
 }): Allocator {
@@ -38,7 +38,7 @@ export function createAllocator(options: {
   // a lease that a dead conductor has left is over by then
   const patience = (): Patience =>
     options.patience ?? {
-      patienceMs: Math.max(shortestPatienceMs, context().config.leaseMs),
+      patienceMs: Math.max(shortestPatienceMs, context.config.leaseMs),
       retryMs: usualRetryMs,
     };
   const stopping = new AbortController();
@@ -64,11 +64,11 @@ export function createAllocator(options: {
       do {
         state.again = false;
         state.alarm?.abort(new Error('looking now'));
-        const nextMs = await allocateRound(context(), { ...memory, ...patience() });
+        const nextMs = await allocateRound(context, { ...memory, ...patience() });
         if (nextMs !== undefined) void lookAgainIn(nextMs);
       } while (state.again && !stopping.signal.aborted);
     } catch (error) {
-      context().log.error({ err: error }, 'a round of allocations failed; the next one goes on');
+      context.log.error({ err: error }, 'a round of allocations failed; the next one goes on');
       void lookAgainIn(patience().retryMs);
     } finally {
       state.round = undefined;
@@ -82,13 +82,13 @@ export function createAllocator(options: {
   return {
     kick,
     resume: async () => {
-      const left = await resumeOwn(context());
-      if (left > 0) context().log.info({ allocations: left }, 'going on with allocations of an earlier life');
+      const left = await resumeOwn(context);
+      if (left > 0) context.log.info({ allocations: left }, 'going on with allocations of an earlier life');
       kick();
     },
     lookAfter: async () => {
-      const left = await takeOverDead(context());
-      if (left > 0) context().log.info({ allocations: left }, 'allocations of dead conductors taken over');
+      const left = await takeOverDead(context);
+      if (left > 0) context.log.info({ allocations: left }, 'allocations of dead conductors taken over');
       kick();
       await state.round;
     },

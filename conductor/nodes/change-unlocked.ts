@@ -2,9 +2,9 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { type ChangeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
 import { refuseLocked } from '#conductor/nodes/node-lock.ts';
 import { lockNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /**
@@ -21,7 +21,7 @@ const tryMs = 100;
  * @throws AppError `node_locked` when it still is after two seconds, `not_found`, whatever `change` throws.
  */
 export async function changeUnlocked<Result>(
-  context: Pick<ConductorContext, 'db' | 'clock'>,
+  context: Pick<NodesContext, 'db' | 'clock'>,
   nodeUuid: string,
   change: (tx: Transaction, node: NodeRow) => Promise<Result>,
   /** Goes into the node's history along with it; absent for changes that write their own entry. */

@@ -1,5 +1,5 @@
+import type { NodesContext } from '#conductor/nodes/context.ts';
 import { type Lease, renewLease } from '#conductor/nodes/node-lease.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A moment by two clocks: the monotonic one may stand still while a virtual machine is frozen, the other may be set. */
@@ -29,7 +29,7 @@ export interface KeptLease {
   stop(): void;
 }
 
-type KeepContext = Pick<ConductorContext, 'db' | 'log'> & { readonly config: { readonly leaseMs: number } };
+type KeepContext = Pick<NodesContext, 'db' | 'log'> & { readonly config: { readonly leaseMs: number } };
 
 /** Renews the lease on a node as `keepRenewed` says. */
 export function keepLease(context: KeepContext, lease: Lease, claimedAt: Moment): KeptLease {

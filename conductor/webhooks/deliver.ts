@@ -2,8 +2,8 @@ import type { WebhookDeliveryRow, WebhookRow } from '#conductor/kernel/db/schema
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
 import { outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { webhookChannel } from '#conductor/kernel/outbox.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { claimDeliveries, listDueWebhooks, recordDelivery } from '#conductor/webhooks/claim-deliveries.ts';
+import type { WebhooksContext } from '#conductor/webhooks/context.ts';
 import { type SendContext, sendEvent } from '#conductor/webhooks/send.ts';
 import { getWebhook } from '#conductor/webhooks/webhook-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
@@ -24,7 +24,7 @@ export interface WebhookDeliverer extends SendContext {
 
 /** Empties the outbox until `stop`, together with all other conductors. One slow webhook holds up no other. */
 export async function startWebhookDeliverer(
-  context: Pick<ConductorContext, 'db' | 'database' | 'config' | 'secrets' | 'log' | 'metrics' | 'clock'>,
+  context: Pick<WebhooksContext, 'db' | 'database' | 'config' | 'secrets' | 'log' | 'metrics' | 'clock'>,
 ): Promise<WebhookDeliverer> {
   const { config, log, metrics } = context;
   const rules = config.webhooks.outbound;
@@ -71,7 +71,7 @@ export async function startWebhookDeliverer(
   };
 }
 
-type DeliverContext = Pick<ConductorContext, 'db' | 'config' | 'log' | 'metrics' | 'clock'>;
+type DeliverContext = Pick<WebhooksContext, 'db' | 'config' | 'log' | 'metrics' | 'clock'>;
 
 /** Delivers what is due for one webhook. */
 async function empty(

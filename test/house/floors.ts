@@ -15,6 +15,7 @@ export const floors: readonly (readonly string[])[] = [
   ['nodes'],
   ['boot', 'cluster', 'drivers', 'networks'],
   ['kernel'],
+  ['api'],
   ['model'],
 ];
 
@@ -26,7 +27,7 @@ const strangers: Readonly<Record<string, (folder: string) => boolean>> = {
   drivers: (folder) => folder.startsWith('kernel/db'),
   networks: (folder) => folder.startsWith('kernel/db'),
   // a client of the API, which runs where no conductor is
-  cli: (folder) => !folder.startsWith('model'),
+  cli: (folder) => !/^(api|model)\//.test(folder),
 };
 
 /** `conductor/nodes/ports/port-store.ts` → `nodes`. */

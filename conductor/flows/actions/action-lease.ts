@@ -1,9 +1,9 @@
 import { and, eq, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import { prolongRun } from '#conductor/flows/actions/run-store.ts';
 import { workKnown } from '#conductor/kernel/conductors/work-known.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type SiteActionRow, siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
-import { prolongRun } from '#conductor/sites/actions/run-store.ts';
+import { actionTable } from '#conductor/model/action-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The right to run one site action for a while; times are the database's. */

@@ -6,12 +6,12 @@ import {
   recordConductorHeartbeat,
   recordConductorStop,
 } from '#conductor/kernel/conductors/conductor-store.ts';
+import type { KernelConfig } from '#conductor/kernel/context.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import type { ConductorRow } from '#conductor/kernel/db/schema/conductor.ts';
 import type { SessionLock } from '#conductor/kernel/db/session-lock.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { startPeriodicTasks } from '#conductor/kernel/periodic.ts';
-import type { ConductorConfig } from '#conductor/start/config.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -35,7 +35,7 @@ const nameTryMs = 100;
 
 export interface RegisterOptions {
   readonly config: Pick<
-    ConductorConfig,
+    KernelConfig,
     'conductorName' | 'conductorGroup' | 'conductorHeartbeatMs' | 'conductorTimeoutMs' | 'publicUrl'
   >;
   readonly database: Database;

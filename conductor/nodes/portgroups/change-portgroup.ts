@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { PortgroupDescription } from '#conductor/api/portgroup-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { PortgroupRow } from '#conductor/kernel/db/schema/portgroup.ts';
 import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import { PortgroupDescription } from '#conductor/nodes/portgroups/portgroup-fields.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
 import {
   deletePortgroup,
   describePortgroup,
@@ -15,10 +16,9 @@ import {
 } from '#conductor/nodes/portgroups/portgroup-store.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { refuseInUse } from '#conductor/nodes/refuse-in-use.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type PortgroupContext = Pick<ConductorContext, 'db' | 'clock' | 'config'>;
+type PortgroupContext = Pick<NodesContext, 'db' | 'clock' | 'config'>;
 
 /**
  * Adds a port group to a node.

@@ -15,7 +15,7 @@ import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { runAction } from '#conductor/sites/actions/run-action.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
@@ -36,7 +36,7 @@ const longestPauseMs = 30_000;
 const forgetErrorsMs = 60_000;
 
 interface RunnerOptions {
-  readonly context: ConductorContext;
+  readonly context: SitesContext;
   readonly clock: Clock;
   readonly hands: SiteHands;
 }
@@ -88,7 +88,7 @@ interface RunnerParts {
 }
 
 /** Claims the open action and runs it for as long as the lease lasts; `false` when there is nothing to claim. */
-async function claimNext(context: ConductorContext, parts: RunnerParts): Promise<boolean> {
+async function claimNext(context: SitesContext, parts: RunnerParts): Promise<boolean> {
   const { config, db, log } = context;
   const { bell, clock, hands, stopping } = parts;
   const claimedAt = moment();
@@ -179,7 +179,7 @@ async function tryToEnd(work: ActionWork, error: unknown, tries: number): Promis
   }
 }
 
-async function letGo({ db, log }: ConductorContext, { lease }: ClaimedAction, stopping: AbortSignal): Promise<void> {
+async function letGo({ db, log }: SitesContext, { lease }: ClaimedAction, stopping: AbortSignal): Promise<void> {
   try {
     await releaseAction(db, lease);
     if (stopping.aborted) await tellRunners(db);

@@ -1,6 +1,6 @@
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -8,7 +8,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * network of this conductor): that is the fault of the nodes that need it, and keeps nobody from going on with the
  * others, or from stopping.
  */
-export async function readRevision({ db }: Pick<ConductorContext, 'db'>, id: number): Promise<Site> {
+export async function readRevision({ db }: Pick<SitesContext, 'db'>, id: number): Promise<Site> {
   const { site, faults } = await readRevisionSite(db, id, {});
   if (site) return site;
   const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);

@@ -1,4 +1,4 @@
-import type { DecommissionTimeouts } from '#conductor/flows/plan-decommission.ts';
+import type { DecommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import type { NodePhase } from '#conductor/model/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 

@@ -1,9 +1,9 @@
+import { parseRole, tellNoRevision } from '#conductor/model/revision-roles.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { listPlugins, loadPluginTasks, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
 import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { parseRole, tellNoRevision } from '#conductor/sites/revisions/revision-roles.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Whose order is asked for: those named, or those of a revision. */
@@ -19,7 +19,7 @@ export interface PluginChoice {
  * of each that was uploaded.
  * @throws AppError `invalid_argument` for what can't be read, or a revision with faults; `not_found`
  */
-export async function choosePlugins(context: ConductorContext, choice: PluginChoice): Promise<PluginTasks[]> {
+export async function choosePlugins(context: SitesContext, choice: PluginChoice): Promise<PluginTasks[]> {
   if (choice.plugins !== undefined && choice.version !== undefined) {
     throw new AppError('invalid_argument', 'plugins and version: one of the two');
   }
@@ -44,7 +44,7 @@ function parseKeys(text: string): PluginKey[] {
   });
 }
 
-async function findRevision({ db }: ConductorContext, version: string | undefined): Promise<number | undefined> {
+async function findRevision({ db }: SitesContext, version: string | undefined): Promise<number | undefined> {
   const roles = await readRoles(db);
   if (version === undefined) return roles.get('committed');
   if (/^\d{1,9}$/.test(version)) return Number(version);
@@ -59,7 +59,7 @@ async function findRevision({ db }: ConductorContext, version: string | undefine
   );
 }
 
-async function pluginsOf(context: ConductorContext, revision: number): Promise<readonly PluginKey[]> {
+async function pluginsOf(context: SitesContext, revision: number): Promise<readonly PluginKey[]> {
   const { site, faults } = await checkRevision(context, revision);
   if (site) return site.plugins;
   const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);

@@ -1,4 +1,4 @@
-import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
+import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';

@@ -8,8 +8,8 @@ import {
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
+import { actionTable } from '#conductor/model/action-table.ts';
 import type { GroupRun, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
 
 const instant = (milliseconds: number | undefined) =>
   milliseconds === undefined ? null : new Date(milliseconds).toISOString();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readActionName, readActionParameters } from '#conductor/sites/actions/action-table.ts';
+import { readActionName, readActionParameters } from '#conductor/model/action-table.ts';
 
 test('what is misspelt is answered with what was probably meant', () => {
   expect(() => readActionName('teardown-servre')).toThrow("no action 'teardown-servre'; did you mean teardown_server?");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { drawGroups, drawnGroups } from '#conductor/sites/strategy/draw-groups.ts';
+import { drawGroups, drawnGroups } from '#conductor/cli/draw-groups.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findSecrets } from '#conductor/kernel/secrets/find-secrets.ts';
+import { findSecrets } from '#conductor/model/find-secrets.ts';
 
 const document = {
   image: 'https://user:pw@images/x.qcow2',

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#conductor/kernel/db/open.ts';
+import { type BufferMode, bufferModes } from '#conductor/model/buffer-modes.ts';
+import { parseRole } from '#conductor/model/revision-roles.ts';
 import { noNetworks } from '#conductor/networks/networks-file.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';
 import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
-import { type BufferMode, bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import { parseRole } from '#conductor/sites/revisions/revision-roles.ts';
 import { listTaggedRevisions, readCollectionText, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';

@@ -1,4 +1,4 @@
-import { isSecretPlace } from '#conductor/kernel/secrets/secret-names.ts';
+import { isSecretPlace } from '#conductor/model/secret-names.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
 export interface FoundSecret {

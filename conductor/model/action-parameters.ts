@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/flows/plan-decommission.ts';
+import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nearestWord } from '#shared/nearest-word.ts';
 

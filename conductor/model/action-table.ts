@@ -1,10 +1,10 @@
-import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
 import {
   type ActionParameters,
   type ParameterName,
   parseParameters,
   type TargetRevision,
-} from '#conductor/sites/actions/action-parameters.ts';
+} from '#conductor/model/action-parameters.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nearestWord } from '#shared/nearest-word.ts';
 

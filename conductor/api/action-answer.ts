@@ -1,9 +1,9 @@
-import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
+import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
-import type { StepState, ValidationAnswer } from '#conductor/sites/actions/shipyard-keys.ts';
 
 /**
- * `GET /api/v1.0/actions/{action}`: Shipyard's fields, and ours; `shipyard-keys.ts` has what only its client reads. Times are
+ * `GET /api/v1.0/actions/{action}`: Shipyard's fields, and ours; `sites/actions/shipyard-keys.ts` has what only its client reads. Times are
  * ISO 8601.
  */
 export interface ActionAnswer {
@@ -98,4 +98,16 @@ export interface ActionNodeAnswer {
   readonly doing: string | null;
   readonly reason: string | null;
   readonly since: string | null;
+}
+
+/** States of a step in Airflow's words: by `success` and `failed` its client counts. */
+export type StepState = 'pending' | 'running' | 'success' | 'failed' | 'skipped';
+
+export interface ValidationAnswer extends SiteFault {
+  /** 26 digits: the place, from 1. */
+  readonly id: string;
+  readonly action_id: string;
+  readonly validation_name: string;
+  /** Level, document, path and message in a line. */
+  readonly details: string;
 }

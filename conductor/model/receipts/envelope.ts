@@ -1,6 +1,6 @@
 import { type KeyObject, sign, verify } from 'node:crypto';
 import { z } from 'zod';
-import { fingerprintOf } from '#conductor/receipts/key-text.ts';
+import { fingerprintOf } from '#conductor/model/receipts/key-text.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

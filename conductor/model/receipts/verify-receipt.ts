@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { openEnvelope } from '#conductor/receipts/envelope.ts';
-import type { PublicKey } from '#conductor/receipts/key-text.ts';
-import { receiptKind, receiptVersion, WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
+import { openEnvelope } from '#conductor/model/receipts/envelope.ts';
+import type { PublicKey } from '#conductor/model/receipts/key-text.ts';
+import { receiptKind, receiptVersion, WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const Header = z.object({ kind: z.string(), version: z.number() });

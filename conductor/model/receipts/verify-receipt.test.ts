@@ -1,10 +1,10 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { preAuthEncoding, sealEnvelope } from '#conductor/model/receipts/envelope.ts';
+import { fingerprintOf, keyFile, readPublicKeys } from '#conductor/model/receipts/key-text.ts';
+import { verifyReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
-import { preAuthEncoding, sealEnvelope } from '#conductor/receipts/envelope.ts';
-import { fingerprintOf, keyFile, readPublicKeys } from '#conductor/receipts/key-text.ts';
 import { receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
-import { verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 const { privateKey, publicKey: ours } = generateKeyPairSync('ed25519');
