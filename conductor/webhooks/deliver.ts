@@ -7,6 +7,7 @@ import { claimDeliveries, listDueWebhooks, recordDelivery } from '#conductor/web
 import { type SendContext, sendEvent } from '#conductor/webhooks/send.ts';
 import { getWebhook } from '#conductor/webhooks/webhook-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
+import { backOffMs } from '#shared/retry.ts';
 
 /** Deliveries to one webhook at the same time, of different nodes. */
 const concurrency = 8;
@@ -15,7 +16,7 @@ const periodMs = 2_000;
 
 /** 2 s, 4 s … to ten minutes, a little apart from each other. */
 export function backOffSeconds(attempts: number, random: number = Math.random()): number {
-  return Math.min(600, 2 ** Math.min(attempts, 10)) * (0.75 + random / 2);
+  return backOffMs({ firstMs: 2000, mostMs: 600_000, spread: [0.75, 1.25], random: () => random }, attempts) / 1000;
 }
 
 export interface WebhookDeliverer extends SendContext {

@@ -18,6 +18,7 @@ import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { backOffMs } from '#shared/retry.ts';
 
 /**
  * Runs the open site action, if no other conductor does, from wherever it is. The database is all that it knows of it:
@@ -196,10 +197,9 @@ function createErrorCount(): { pauseMs(firstMs: number): number; count(): number
     pauseMs: (firstMs) => {
       const now = performance.now();
       state.count = now - state.lastAt > forgetErrorsMs ? 0 : state.count;
-      const pause = Math.min(longestPauseMs, firstMs * 2 ** state.count);
       state.count += 1;
       state.lastAt = now;
-      return pause;
+      return backOffMs({ firstMs, mostMs: longestPauseMs }, state.count);
     },
   };
 }
