@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
-import { claimLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
+import { moment } from '#conductor/kernel/keep-lease.ts';
+import { claimLease, keepLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -156,7 +156,6 @@ export const knownOffences: readonly string[] = [
   'nodes/create-node.ts → start/context.ts',
   'nodes/fast-tracked.ts → start/config.ts',
   'nodes/inspection/continue-inspection.ts → start/context.ts',
-  'nodes/keep-lease.ts → start/context.ts',
   'nodes/node-lock.ts → start/context.ts',
   'nodes/node-ownership.ts → auth/access-rules.ts',
   'nodes/portgroups/change-portgroup.ts → start/context.ts',

@@ -1,15 +1,15 @@
 import {
   type ClaimedAction,
   claimAction,
+  keepAction,
   releaseAction,
   releaseStaleActions,
-  renewAction,
 } from '#conductor/flows/actions/action-lease.ts';
 import { siteActionChannel, tellRunners } from '#conductor/flows/actions/action-store.ts';
 import { fence } from '#conductor/flows/fence.ts';
 import { type Bell, createBell } from '#conductor/kernel/bell.ts';
+import { moment } from '#conductor/kernel/keep-lease.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
-import { keepRenewed, moment } from '#conductor/nodes/keep-lease.ts';
 import { type ActionWork, record, siteReader } from '#conductor/sites/actions/action-work.ts';
 import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
@@ -99,15 +99,7 @@ async function claimNext(context: ConductorContext, parts: RunnerParts): Promise
   const about = { action: action.id, name: action.name };
   if (takenFrom === undefined) log.info(about, 'site action claimed');
   else log.warn({ ...about, from: takenFrom }, 'site action taken over');
-  const kept = keepRenewed(
-    context,
-    {
-      what: `site action ${action.id}`,
-      about: { action: action.id },
-      renew: () => renewAction(db, lease, config.leaseMs),
-    },
-    claimedAt,
-  );
+  const kept = keepAction(context, lease, claimedAt);
   const fenced = { ...fence(context, kept.requireHeld), clock };
   const work: ActionWork = {
     context: fenced,
