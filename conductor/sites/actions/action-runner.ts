@@ -7,9 +7,10 @@ import {
 } from '#conductor/flows/actions/action-lease.ts';
 import { siteActionChannel, tellRunners } from '#conductor/flows/actions/action-store.ts';
 import { fence } from '#conductor/flows/fence.ts';
-import { type Bell, createBell } from '#conductor/kernel/bell.ts';
+import type { Bell } from '#conductor/kernel/bell.ts';
 import { moment } from '#conductor/kernel/keep-lease.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
+import { startWakeLoop } from '#conductor/kernel/wake-loop.ts';
 import { type ActionWork, record, siteReader } from '#conductor/sites/actions/action-work.ts';
 import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
@@ -54,31 +55,19 @@ export async function openActionRunner(options: RunnerOptions): Promise<ActionRu
 export function startActionRunner(options: RunnerOptions): ActionRunner {
   const { context, clock, hands } = options;
   const { config } = context;
-  const bell = createBell(clock);
-  const stopping = new AbortController();
-  const signal = AbortSignal.any([stopping.signal, context.stopping]);
-  const loop = async (): Promise<void> => {
-    const errors = createErrorCount();
-    while (!signal.aborted) {
-      try {
-        const claimed = await claimNext(context, { hands, bell, clock, stopping: signal });
-        if (!claimed) await bell.rest(config.reconcileIntervalMs, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        countDatabaseFault(context.metrics, error);
-        context.log.error({ err: error }, 'site actions not looked at; it is tried again');
-        await clock.sleep(errors.pauseMs(config.siteBeatMs), signal).catch(() => undefined);
-      }
-    }
-  };
-  const running = loop();
-  return {
-    nudge: () => bell.ring(),
-    stop: async () => {
-      stopping.abort(new Error('the conductor is stopping'));
-      await running;
+  return startWakeLoop({
+    clock,
+    until: context.stopping,
+    run: async ({ signal, bell }) => {
+      const claimed = await claimNext(context, { hands, bell, clock, stopping: signal });
+      return claimed ? 0 : config.reconcileIntervalMs;
     },
-  };
+    onError: (error, failures) => {
+      countDatabaseFault(context.metrics, error);
+      context.log.error({ err: error }, 'site actions could not be read; retrying');
+      return backOffMs({ firstMs: config.siteBeatMs, mostMs: longestPauseMs }, failures);
+    },
+  });
 }
 
 interface RunnerParts {
