@@ -5,8 +5,9 @@ import type { RoundMessage } from '#conductor/cluster/round.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
+import { databaseFaultClass } from '#conductor/kernel/db/fault-class.ts';
 import { isWriteFault } from '#conductor/kernel/db/watch-writes.ts';
-import { countDatabaseFault, databaseFaultClass } from '#conductor/kernel/metrics/database-fault.ts';
+import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 

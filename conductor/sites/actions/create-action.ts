@@ -12,7 +12,7 @@ import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts'
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
 import { actionTable, readActionName, readActionParameters } from '#conductor/model/action-table.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { type ActionName } from '#conductor/model/site-actions.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { actOnNode, type BeatWork, type NodeTask } from '#conductor/sites/nodes/act-on-node.ts';
@@ -7,7 +8,7 @@ import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { isBusy, type NodeDecision } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder, NodeOutcome, SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { tellInItsName } from '#conductor/sites/nodes/own-name.ts';
 import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { readCancelled } from '#conductor/sites/nodes/read-standing.ts';
