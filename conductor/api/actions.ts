@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TeardownNode } from '#conductor/api/teardown-plan.ts';
 import { type Answer, json, line, uuid, whole } from '#conductor/api/values.ts';
 
 /**
@@ -153,71 +154,6 @@ export const Action = z
   })
   .meta({ id: 'Action' });
 export type ActionAnswer = Answer<typeof Action>;
-
-const count = whole.nullable();
-
-const PlannedDisk = z.strictObject({
-  name: z.string(),
-  serial: line,
-  wwn: line,
-  model: line,
-  size_bytes: count,
-  holds_os: z.boolean(),
-  kept: line,
-});
-export type PlannedDiskView = Answer<typeof PlannedDisk>;
-
-const LostPod = z.strictObject({ pod: z.string(), because: z.enum(['unmanaged', 'local data']) });
-export type LostPodView = Answer<typeof LostPod>;
-
-const TeardownNode = z.strictObject({
-  name: z.string(),
-  provision_state: line.meta({ description: 'null = it is not enrolled.' }),
-  refused: line.meta({ description: 'What the action would be refused for.' }),
-  wrong: z.array(z.string()).meta({ description: 'What stands in the way now, and may have passed by then.' }),
-  kubernetes: z
-    .strictObject({
-      is_member: z.boolean().nullable(),
-      ready: z.boolean().nullable(),
-      cordoned: z.boolean().nullable(),
-      pods: count,
-      evicted: count,
-      kept_by_budgets: z
-        .array(
-          z.strictObject({
-            pod: z.string(),
-            budgets: z.array(
-              z.strictObject({
-                name: z.string(),
-                current_healthy: count,
-                desired_healthy: count,
-                disruptions_allowed: count,
-              }),
-            ),
-          }),
-        )
-        .nullable(),
-      lost: z.array(LostPod).nullable().meta({ description: 'Pods that go all the same.' }),
-    })
-    .nullable()
-    .meta({ description: 'null = this conductor knows no cluster.' }),
-  etcd: z.array(z.strictObject({ cluster: z.string(), members: z.array(z.string()).nullable() })),
-  disks_seen_at: iso.nullable(),
-  disks: z.strictObject({
-    wiped: z.array(PlannedDisk),
-    kept: z.array(PlannedDisk),
-    remarks: z.array(z.string()),
-  }),
-  steps: z.array(
-    z.strictObject({
-      step: z.string(),
-      does: z.string(),
-      timeout: z.number().nullable(),
-      on_failure: z.string(),
-    }),
-  ),
-});
-export type TeardownNodeView = Answer<typeof TeardownNode>;
 
 /** What a dry run answers: groups in their order with the nodes that they would have, of a teardown each node's steps. */
 export const ActionDryRun = z

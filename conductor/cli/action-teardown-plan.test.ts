@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { TeardownNodeView } from '#conductor/api/actions.ts';
+import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
 import { teardownPlanLines } from '#conductor/cli/action-teardown-plan.ts';
 import { unknownInKubernetes } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 

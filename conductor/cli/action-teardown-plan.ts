@@ -1,6 +1,10 @@
-import type { LostPodView, PlannedDiskView, TeardownNodeView } from '#conductor/api/actions.ts';
+import {
+  type LostPodView,
+  namePods,
+  type PlannedDiskView,
+  type TeardownNodeView,
+} from '#conductor/api/teardown-plan.ts';
 import { formatBytes } from '#conductor/cli/format-units.ts';
-import { namePods } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 
 /** The plan of a teardown as its operator reads it before: node by node, step by step. Pure. */
 export function teardownPlanLines(plan: {

@@ -1,5 +1,6 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { whatRemains } from '#conductor/flows/what-remains.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
@@ -7,13 +8,12 @@ import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import { wayToWipe } from '#conductor/nodes/wipe-wish.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 const startConductor =
   'Start a conductor with the BATON_CONDUCTOR_GROUP of the node, or change the conductor_group of the node.';
 
 export async function latestFlow(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'conductors'>,
+  context: Pick<EngineContext, 'db' | 'clock' | 'conductors'>,
   node: NodeRow,
 ): Promise<FlowView | undefined> {
   const { db, clock } = context;

@@ -1,4 +1,5 @@
 import type { PlanView } from '#conductor/api/flows.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
 import { readPlan } from '#conductor/flows/read-plan.ts';
@@ -10,7 +11,6 @@ import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 
 /**
@@ -18,7 +18,7 @@ import { inBandPrefix } from '#shared/bios/bios-setting.ts';
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function viewPlan(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'config' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets'>,
   node: NodeRow,
   request: PlanRequest,
 ): Promise<PlanView> {

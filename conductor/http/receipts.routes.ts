@@ -4,12 +4,12 @@ import { Receipt, ReceiptEnvelope, ReceiptKey } from '#conductor/api/records.ts'
 import { pageOf } from '#conductor/api/values.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { findReceipt, listReceipts } from '#conductor/receipts/receipt-store.ts';
 import { viewReceipt, viewReceiptKey } from '#conductor/receipts/receipt-view.ts';
 import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["receipts of wiped nodes (Baton's own)"];
@@ -58,7 +58,7 @@ const rotate = createRoute({
 });
 
 /** `/api/v1.0/receipts` and `/api/v1.0/receipt-keys`. */
-export function receiptRoutes(context: Pick<ConductorContext, 'db' | 'secrets' | 'log'>): ApiApp {
+export function receiptRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): ApiApp {
   const app = newApiApp();
   const { db } = context;
 

@@ -1,2 +1,3 @@
 /** States of an allocation, in Ironic's words. */
 export const allocationStates = ['allocating', 'active', 'error'] as const;
+export type AllocationState = (typeof allocationStates)[number];

@@ -1,7 +1,8 @@
+import type { Checkpoint } from '#conductor/flows/context.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { readConfig } from '#conductor/start/config.ts';
-import type { Checkpoint, ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { openContext } from '#conductor/start/open-context.ts';
 import { systemClock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';

@@ -51,6 +51,7 @@ async function quick(...args: string[]): Promise<string> {
   const settings = readClientSettings({ BATON_URL: conductor.url }, { insecure: false });
   await runCommand(
     {
+      describeSettings: () => Promise.resolve([]),
       screen: {
         write: (text) => void (output += String(text)),
         isTerminal: false,

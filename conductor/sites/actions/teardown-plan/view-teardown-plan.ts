@@ -1,4 +1,4 @@
-import type { TeardownNodeView } from '#conductor/api/actions.ts';
+import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
@@ -9,12 +9,12 @@ import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
 import { describeSteps } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
 import { describeWipe } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
 import { lookAtClusters, type NodeLook } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type Context = Pick<ConductorContext, 'db' | 'secrets' | 'config' | 'database'>;
+type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>;
 
 /** What an operator reads before, of each node in the order in which they are torn down; nothing is touched. */
 export async function viewTeardownPlan(
