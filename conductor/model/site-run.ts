@@ -1,3 +1,5 @@
+import type { Remark } from '#conductor/model/remark.ts';
+
 /**
  * A site's deployment as plain values (seed 000, DESIGN.md "Where the documents disagree"). What decides on them
  * (`decide`, `judge`, `report`) imports nothing that can wait; `sites/actions` keeps them in the database.
@@ -85,7 +87,7 @@ export interface NodeRun {
     readonly startedAt?: number;
     readonly cancelling?: string;
   };
-  readonly reason?: string;
+  readonly reason?: Remark;
   /** It failed in a deploy that this group had begun, which had it prepared. */
   readonly preparedFor?: string;
 }

@@ -36,7 +36,6 @@ export const knownOffences: readonly string[] = [
   'cli/receipt-commands.ts → receipts/verify-receipt.ts',
   'cli/receipt-text.ts → receipts/receipt-fields.ts',
   'cli/render-action-report.ts → sites/actions/action-answer.ts',
-  'cli/render-action-report.ts → sites/nodes/outdated.ts',
   'cli/render-action-report.ts → sites/strategy/report.ts',
   'cli/render-action.ts → sites/actions/action-answer.ts',
   'cli/render-action.ts → sites/strategy/draw-groups.ts',

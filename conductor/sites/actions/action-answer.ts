@@ -1,4 +1,5 @@
 import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
+import type { Remark } from '#conductor/model/remark.ts';
 import type { GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
 import type { StepState, ValidationAnswer } from '#conductor/sites/actions/shipyard-keys.ts';
 
@@ -97,5 +98,7 @@ export interface ActionNodeAnswer {
   readonly group: string | null;
   readonly doing: string | null;
   readonly reason: string | null;
+  /** What `doing` says, or else `reason`, as data. */
+  readonly remark: Remark | null;
   readonly since: string | null;
 }

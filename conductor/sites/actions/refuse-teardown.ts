@@ -3,6 +3,7 @@ import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
 import type { WipeWish } from '#conductor/model/flow-states.ts';
+import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
 import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
@@ -62,8 +63,9 @@ export async function findObstacles(
     const allocation = allocations.get(node.uuid);
     const before = deployed.get(each);
     const facts = { node, ...(allocation ? { allocation } : {}), ...(before ? { deployed: before } : {}) };
+    const foreign = whoseElse({ facts }, node);
     const why =
-      whoseElse({ facts }, node) ??
+      (foreign && describeRemark(foreign)) ??
       whyProtected(known.get(node.uuid)) ??
       (preserves ? whyNotPreserved(known.get(node.uuid)) : undefined) ??
       whyNotProved(known.get(node.uuid)) ??

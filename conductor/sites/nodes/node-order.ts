@@ -1,4 +1,5 @@
 import type { DecommissionTimeouts } from '#conductor/flows/plan-decommission.ts';
+import type { Remark } from '#conductor/model/remark.ts';
 import type { NodePhase } from '#conductor/model/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 
@@ -35,11 +36,11 @@ export interface TeardownOrder {
 }
 
 export type NodeOutcome =
-  /** @property doing for people: `cleaning: deploy.erase_devices_metadata, 40 %` */
-  | { readonly state: 'working'; readonly doing: string }
+  /** @property doing `cleaning: deploy.erase_devices_metadata, 40 %` */
+  | { readonly state: 'working'; readonly doing: Remark }
   /** @property remark `it was deployed already`; the documents may say something else since */
-  | { readonly state: 'done'; readonly remark?: string }
-  | { readonly state: 'failed'; readonly error: string };
+  | { readonly state: 'done'; readonly remark?: Remark }
+  | { readonly state: 'failed'; readonly error: Remark };
 
 /** On whose word, and by which documents. */
 export interface SiteWork {
