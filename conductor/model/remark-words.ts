@@ -173,6 +173,15 @@ export const remarkWords = {
     `gets no further for ${hours === 1 ? 'an hour' : `${hours} hours`}: ${describeRemark(doing)}`,
   undocumented: ({ differs, error }: { readonly differs: readonly string[]; readonly error: Remark | undefined }) =>
     [...(error === undefined ? [] : [describeRemark(error)]), `not as documented: ${differs.join(', ')}`].join('; '),
+
+  // what a step at a cluster has found
+  'cordoned-already': ({ node }: { readonly node: string }) => `Node ${node} is cordoned already`,
+  'unknown-in-cluster': ({ server, node }: { readonly server: string; readonly node: string }) =>
+    `the Kubernetes cluster at ${server} has no node ${JSON.stringify(node)}`,
+  'pod-left-alone': ({ pod, because: why }: { readonly pod: string; readonly because: string }) =>
+    `Pod ${pod} is left alone: ${why}`,
+  'pod-loses-data': ({ pod }: { readonly pod: string }) => `Pod ${pod} goes with its local data (emptyDir)`,
+  'pod-lost': ({ pod }: { readonly pod: string }) => `Pod ${pod} goes for good: no controller replaces it`,
 } as const;
 
 export type RemarkCode = keyof typeof remarkWords;

@@ -23,6 +23,11 @@ export function isRemark(value: unknown): value is Remark {
   return typeof value.code === 'string' && typeof value.arguments === 'object' && value.arguments !== null;
 }
 
+/** The remark that an error is, beside its message (`details.remark`). Pure. */
+export function remarkOf({ details }: { readonly details: Readonly<Record<string, unknown>> }): Remark | undefined {
+  return isRemark(details['remark']) ? details['remark'] : undefined;
+}
+
 /** A remark and those that it quotes. Pure. */
 export function withQuoted(remark: Remark): Remark[] {
   return [remark, ...Object.values(remark.arguments).filter(isRemark).flatMap(withQuoted)];
