@@ -1,7 +1,7 @@
+import { describeForCli } from '#conductor/cli/cli-words.ts';
 import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';
 import { describeOutdated } from '#conductor/model/outdated.ts';
-import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
 import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { concludeGroups, conclusions, tellNothingToDeploy } from '#conductor/sites/strategy/report.ts';
@@ -25,7 +25,7 @@ export function renderActionReport(action: ActionAnswer, nodes: readonly ActionN
   return [
     ...lines,
     ...ofNodes,
-    ...failures.map(({ name, remark }) => `  failure: ${name}${remark ? `: ${describeRemark(remark)}` : ''}`),
+    ...failures.map(({ name, remark }) => `  failure: ${name}${remark ? `: ${describeForCli(remark)}` : ''}`),
     ...(failures[0] && groups.length > 0 ? [`  → baton history ${failures[0].name} tells what was done to it`] : []),
     ...moreOf('failure', (byStatus.get('failure')?.length ?? 0) - failures.length, action.id),
     ...leftToDo(action, nodes),

@@ -1,6 +1,6 @@
+import { describeForCli } from '#conductor/cli/cli-words.ts';
 import type { ScreenSize } from '#conductor/cli/fit-screen.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
-import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { GroupStage, NodeStatus } from '#conductor/model/site-run.ts';
 import type {
   ActionAnswer,
@@ -211,7 +211,7 @@ function renderNodes(working: readonly ActionNodeAnswer[], room: number): string
   const shown = working.slice(0, room);
   const width = Math.max(0, ...shown.map(({ name }) => name.length));
   const lines = shown.map(({ name, phase, remark: doing }) =>
-    `  ${name.padEnd(width)}  ${phase ?? ''}  ${doing ? describeRemark(doing) : ''}`.trimEnd(),
+    `  ${name.padEnd(width)}  ${phase ?? ''}  ${doing ? describeForCli(doing) : ''}`.trimEnd(),
   );
   const more = working.length - shown.length;
   return more > 0 && shown.length > 0 ? [...lines, `  (${more} more nodes at work)`] : lines;

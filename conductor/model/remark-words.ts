@@ -2,6 +2,8 @@ import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { describeDifferences } from '#conductor/model/outdated.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { Remark } from '#conductor/model/remark.ts';
+import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
+import { nameSome } from '#shared/name-some.ts';
 
 /** What each kind of flow does. */
 const flowWork: Readonly<Record<FlowKindName, string>> = {
@@ -55,6 +57,30 @@ interface Reason {
 /** What is being done, or was to be. */
 interface Doing {
   readonly doing: Remark;
+}
+
+/** What is asked for differs by where it is typed. */
+export interface Dialect {
+  readonly bufferMode: (mode: 'append' | 'replace') => string;
+  readonly intermediateCommits: string;
+  readonly diffSinceAction: string;
+  readonly removeCollection: string;
+  /** Faults that a sentence ends with, where they don't stand below it. */
+  readonly faults: (faults: readonly string[]) => string;
+}
+
+/** Of who sends requests. */
+const apiDialect: Dialect = {
+  bufferMode: (mode) => `buffermode=${mode}`,
+  intermediateCommits: 'allow-intermediate-commits=true',
+  diffSinceAction: 'diff of last-site-action and committed',
+  removeCollection: 'to take the collection away, add empty-collection=true',
+  faults: (faults) => ` ${faults.join('; ')}`,
+};
+
+/** `, and drops what else the buffer changes: a, b` */
+function describeDropped(dropped: readonly string[]): string {
+  return dropped.length === 0 ? '' : `, and drops what else the buffer changes: ${nameSome(dropped, 5)}`;
 }
 
 const because = (reason: string | null | undefined): string => (reason ? `: ${reason}` : '');
@@ -182,18 +208,65 @@ export const remarkWords = {
     `Pod ${pod} is left alone: ${why}`,
   'pod-loses-data': ({ pod }: { readonly pod: string }) => `Pod ${pod} goes with its local data (emptyDir)`,
   'pod-lost': ({ pod }: { readonly pod: string }) => `Pod ${pod} goes for good: no controller replaces it`,
+
+  // why a request about a site is refused
+  'buffer-changes-collection': (
+    { collection, dropped }: { readonly collection: string; readonly dropped: readonly string[] },
+    { bufferMode }: Dialect,
+  ) =>
+    `The buffer changes collection ${collection} already. Commit it first; or ${bufferMode('replace')} puts this in its ` +
+    `place${describeDropped(dropped)}.`,
+  'buffer-not-empty': (
+    { changed, dropped }: { readonly changed: readonly string[]; readonly dropped: readonly string[] },
+    { bufferMode }: Dialect,
+  ) =>
+    `The buffer is not empty: it changes ${nameSome(changed, 5)}. Commit it first; or ${bufferMode('append')} adds to it; ` +
+    `${bufferMode('replace')} begins anew from what is committed${describeDropped(dropped)}.`,
+  'no-documents-given': (_given: Readonly<Record<never, never>>, { removeCollection }: Dialect) =>
+    `body: it has no documents; ${removeCollection}`,
+  'action-under-way': ({
+    name,
+    open,
+    id,
+    state,
+  }: {
+    readonly name: string;
+    readonly open: string;
+    readonly id: string;
+    readonly state: string;
+  }) => `${name} not started: ${open} ${id} is under way (${state}), and one site action runs at a time`,
+  'intermediate-commits': (
+    { between, revision }: { readonly between: readonly number[]; readonly revision: number },
+    { diffSinceAction, intermediateCommits }: Dialect,
+  ) =>
+    `Intermediate commit detected: revision${between.length === 1 ? '' : 's'} ${between.join(', ')} between the last site ` +
+    `action and revision ${revision}; look at what would change (${diffSinceAction}), then give ${intermediateCommits}`,
+  'plugin-faults': (
+    { plugin, faults }: { readonly plugin: string; readonly faults: readonly string[] },
+    dialect: Dialect,
+  ) => `plugin ${plugin}:${dialect.faults(faults)}`,
+  'revision-faults': (
+    { revision, faults }: { readonly revision: number; readonly faults: readonly string[] },
+    dialect: Dialect,
+  ) => `revision ${revision} has faults:${dialect.faults(faults)}`,
 } as const;
 
 export type RemarkCode = keyof typeof remarkWords;
-type ArgumentsOf<Code extends RemarkCode> = Parameters<(typeof remarkWords)[Code]>;
+type ArgumentsOf<Code extends RemarkCode> =
+  Parameters<(typeof remarkWords)[Code]> extends [infer Given, ...unknown[]] ? [Given] : [];
 
 /** A remark of our own words: its code, and the arguments that the catalogue's entry asks for. */
 export function newRemark<Code extends RemarkCode>(code: Code, ...[given]: ArgumentsOf<Code>): Remark {
-  return { code, arguments: { ...given } };
+  return { code, arguments: (given ?? {}) as Remark['arguments'] };
 }
 
 /** In words, for people; nothing reads them back. A code of a newer release is shown as it is stored. Pure. */
-export function describeRemark({ code, arguments: given }: Remark): string {
+export function describeRemark({ code, arguments: given }: Remark, dialect = apiDialect): string {
   const words = Object.hasOwn(remarkWords, code) ? remarkWords[code as RemarkCode] : undefined;
-  return words ? words(given as never) : `${code} ${JSON.stringify(given)}`;
+  return words ? words(given as never, dialect) : `${code} ${JSON.stringify(given)}`;
+}
+
+/** A refusal that is a remark: its message, and the remark beside it for who renders it. */
+export function remarkError(code: ErrorCode, remark: Remark, details: AppError['details'] = {}): AppError {
+  return new AppError(code, describeRemark(remark), { details: { ...details, remark } });
 }

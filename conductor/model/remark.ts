@@ -10,7 +10,7 @@ export interface Remark {
   readonly arguments: { readonly [name: string]: RemarkValue };
 }
 
-export type RemarkValue = string | number | boolean | null | undefined | readonly string[] | Remark;
+export type RemarkValue = string | number | boolean | null | undefined | readonly string[] | readonly number[] | Remark;
 
 /** Text that is not ours to take apart: an error's chain, what an earlier release has stored. */
 export function textRemark(text: string): Remark {

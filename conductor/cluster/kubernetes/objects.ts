@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { apiPath, type Cluster, type Reply } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
 import { remarkOf } from '#conductor/model/remark.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Kubernetes' objects, as far as rounds read them. */
@@ -128,7 +128,7 @@ export function isUnknownNode(error: unknown): boolean {
 
 function unknownNode(cluster: Cluster, name: string): AppError {
   const remark = newRemark('unknown-in-cluster', { server: cluster.server, node: name });
-  return new AppError('not_found', describeRemark(remark), { details: { remark } });
+  return remarkError('not_found', remark);
 }
 
 /** All pods that are bound to the node. */

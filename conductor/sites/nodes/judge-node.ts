@@ -31,7 +31,7 @@ export function judgeNode(look: {
       ...(foreign === undefined ? [] : [foreign]),
       ...(maintenance ? [newRemark('in-maintenance', { reason: node.maintenanceReason })] : []),
       ...(node.retired && node.provisionState !== 'active' ? [newRemark('retired', { reason: null })] : []),
-    ].map(describeRemark),
+    ].map((remark) => describeRemark(remark)),
   ];
   const isBroken = node.provisionState.endsWith('failed') || node.provisionState === 'error';
   const isDeployed = isSites({ facts }) === 'deployed';
