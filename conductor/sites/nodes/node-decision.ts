@@ -2,8 +2,9 @@ import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { ProvisionState, ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
 import type { FlowStanding, NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** All that a decision is made from. */
 export interface NodeCase {

@@ -1,5 +1,5 @@
 import { isRemark, type Remark, type RemarkValue } from '#conductor/model/remark.ts';
-import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
 
 interface Named {
   readonly name: string;

@@ -3,13 +3,13 @@ import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
 import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { inItsName } from '#conductor/sites/nodes/own-name.ts';
 import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const atOnce = 16;
@@ -19,7 +19,7 @@ const atOnce = 16;
  * does not allow is its failure, and the rest is changed.
  */
 export async function relabelNodes(
-  context: ConductorContext,
+  context: SitesContext,
   { action, site, names }: SiteWork & { readonly names: readonly string[] },
 ): Promise<ReadonlyMap<string, NodeReport>> {
   const wanted = names.flatMap((name) => site.nodes.get(name) ?? []);
@@ -43,7 +43,7 @@ function failure(error: Remark): NodeReport {
 }
 
 async function relabelNode(
-  context: ConductorContext,
+  context: SitesContext,
   action: SiteWork['action'],
   { row, changes }: NonNullable<ReadNode['design']>,
 ): Promise<NodeReport> {

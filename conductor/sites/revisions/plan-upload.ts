@@ -1,11 +1,8 @@
+import type { BufferMode } from '#conductor/model/buffer-modes.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { RevisionContent } from '#conductor/sites/revisions/revision-store.ts';
 import type { AppError } from '#shared/errors/app-error.ts';
-
-/** What becomes of what the buffer holds already (airship.md §5). */
-export const bufferModes = ['append', 'replace', 'rejectoncontents'] as const;
-export type BufferMode = (typeof bufferModes)[number];
 
 export interface PlannedUpload {
   readonly mode: BufferMode;
