@@ -1,11 +1,11 @@
 import type { Agent } from 'undici';
 import type { z } from 'zod';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
-import { type OutboundRules, outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { askPeer, type PeerAnswer } from '#shared/peers/ask-peer.ts';
+import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 import type { PeerKind } from '#shared/peers/peer-limits.ts';
 import { AgentFault, CommandList, type CommandRequest, CommandResult } from '#shared/wire/command.ts';
 

@@ -1,5 +1,5 @@
 import type { AuthConfig, OutboundConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
-import { isLoopbackHost } from '#conductor/kernel/address-ranges.ts';
+import { isLoopbackHost } from '#shared/peers/address-ranges.ts';
 
 /** What is legal and seldom meant; for the log, at the start. */
 export function authWarnings({

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { checkOutboundUrl, type OutboundRules } from '#conductor/kernel/outbound-url.ts';
+import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 
 const addressFields = ['redfish_address', 'ipmi_address'];
 

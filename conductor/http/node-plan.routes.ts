@@ -7,7 +7,7 @@ import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
 import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
-import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
+import { checkImageUrls, checkStepUrls } from '#conductor/nodes/image-urls.ts';
 import { jsonDocument } from '#conductor/nodes/node-fields.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/wipe-wish.ts';
@@ -71,6 +71,7 @@ export function nodePlanRoutes(context: ConductorContext): ApiApp {
     const stored = await getNode(context.db, c.req.valid('param').node);
     const node = body.instance_info ? withInstance(context, stored, body.instance_info) : stored;
     const requested = requestedSteps(body);
+    checkStepUrls(requested ?? [], context.config.outbound.images);
     const disableRamdisk = body.disable_ramdisk ?? undefined;
     const asked = body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined;
     const wipe = body.target === 'provide' ? wipeOf(node, { verb: 'provide', wipe: asked }) : undefined;

@@ -12,7 +12,6 @@ import {
   readTlsConfig,
   type TlsConfig,
 } from '#conductor/auth/auth-settings.ts';
-import { urlHost } from '#conductor/kernel/address-ranges.ts';
 import {
   type ConductorSettings,
   conductorProblems,
@@ -24,6 +23,7 @@ import { Environment } from '#conductor/start/environment.ts';
 import { readWebhookConfig, type WebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/nearest-word.ts';
+import { urlHost } from '#shared/peers/address-ranges.ts';
 
 export interface ConductorConfig extends ConductorSettings {
   readonly host: string;

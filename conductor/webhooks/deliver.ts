@@ -1,12 +1,12 @@
 import type { WebhookDeliveryRow, WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
-import { outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { webhookChannel } from '#conductor/kernel/outbox.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { claimDeliveries, listDueWebhooks, recordDelivery } from '#conductor/webhooks/claim-deliveries.ts';
 import { type SendContext, sendEvent } from '#conductor/webhooks/send.ts';
 import { getWebhook } from '#conductor/webhooks/webhook-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
+import { outboundAgent } from '#shared/peers/outbound-url.ts';
 
 /** Deliveries to one webhook at the same time, of different nodes. */
 const concurrency = 8;

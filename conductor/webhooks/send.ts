@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Agent } from 'undici';
 import type { WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
-import { checkOutboundUrl, type OutboundRules } from '#conductor/kernel/outbound-url.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { DeliveryOutcome } from '#conductor/webhooks/claim-deliveries.ts';
 import { webhookHeaders } from '#conductor/webhooks/sign.ts';
 import { secretPlace } from '#conductor/webhooks/webhook-store.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
+import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 
 export interface SendContext {
   readonly secrets: Secrets;

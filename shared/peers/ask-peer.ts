@@ -64,7 +64,7 @@ export async function openPeerLines(
   kind: PeerKind,
   url: URL | string,
   options: PeerRequest & { readonly signal: AbortSignal },
-): Promise<{ readonly status: number; readonly lines: AsyncGenerator<unknown> }> {
+): Promise<{ readonly status: number; readonly lines: AsyncGenerator }> {
   const { statusCode: status, body } = await requestOf(url, options, options.signal);
   if (status !== 200)
     await body.dump({ limit: peerLimits[kind].bytes, signal: AbortSignal.timeout(peerLimits[kind].timeoutMs) });
@@ -75,7 +75,7 @@ export async function openPeerLines(
 async function* readLines(
   stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   newMeter: () => JsonMeter,
-): AsyncGenerator<unknown> {
+): AsyncGenerator {
   let meter = newMeter();
   let parts: Uint8Array[] = [];
   for await (const chunk of stream) {

@@ -8,12 +8,10 @@ const sparseBytesPerValue = 64;
 
 /** In text, so that a bundle needs no second file. */
 const program = `
-const { parentPort } = require('node:worker_threads');
-parentPort.once('message', (bytes) => {
-  let value;
-  try { value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')); } catch {}
-  parentPort.postMessage(value);
-});`;
+const { parentPort, workerData: bytes } = require('node:worker_threads');
+let value;
+try { value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')); } catch {}
+parentPort.postMessage(value);`;
 
 /**
  * Parses a text whose depth and values a meter has counted: what is large and mostly text on another thread. What consists
@@ -31,12 +29,11 @@ export async function parseJson(bytes: Buffer, values: number): Promise<unknown>
 }
 
 async function parseApart(bytes: Buffer): Promise<unknown> {
-  const worker = new Worker(program, { eval: true, env: {}, execArgv: [] });
+  const worker = new Worker(program, { eval: true, env: {}, execArgv: [], workerData: bytes });
   try {
     return await new Promise<unknown>((resolve, reject) => {
       worker.once('message', resolve);
       worker.once('error', (cause) => reject(new AppError('internal', 'parse a large answer', { cause })));
-      worker.postMessage(bytes);
     });
   } finally {
     await worker.terminate();

@@ -2,12 +2,12 @@ import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { BootDevice, BootDeviceSetting, BootMode } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
 import type { Turns } from '#conductor/drivers/ipmi/turns.ts';
-import { type OutboundRules, resolveOutbound } from '#conductor/kernel/outbound-url.ts';
 import type { PowerState } from '#conductor/model/power-states.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { overdueTimers } from '#shared/overdue-timers.ts';
+import { type OutboundRules, resolveOutbound } from '#shared/peers/outbound-url.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** All that is known about the program `ipmitool` (1.8.18 and later): its arguments, its texts, its moods. */

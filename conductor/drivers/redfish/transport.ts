@@ -1,9 +1,9 @@
 import { Agent } from 'undici';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
-import { type OutboundRules, outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { askPeer } from '#shared/peers/ask-peer.ts';
+import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
