@@ -1,3 +1,4 @@
+import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -13,8 +14,6 @@ import type { Run } from '#shared/process/run.ts';
 
 export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;
 export type BootDevice = (typeof bootDevices)[number];
-
-export type BootMode = 'uefi' | 'bios';
 
 export interface CallOptions {
   readonly signal?: AbortSignal;

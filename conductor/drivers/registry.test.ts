@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { createDrivers } from '#conductor/drivers/registry.ts';
-import { isSecretName } from '#conductor/kernel/secrets/secret-names.ts';
+import { isSecretName } from '#conductor/model/secret-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';

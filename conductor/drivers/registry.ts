@@ -4,11 +4,11 @@ import type { Bmc, DriverContext, HardwareType } from '#conductor/drivers/interf
 import { type IpmiOptions, ipmiHardwareType } from '#conductor/drivers/ipmi/ipmi.ts';
 import { type RedfishOptions, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
-import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
 import { nodeSecretTexts, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Limits and faults for tests and labs; the defaults are for real hardware. */
@@ -18,8 +18,13 @@ export interface DriverOptions {
   readonly fake?: FakeOptions;
 }
 
-/** A node's row, or what of it a driver needs. */
-type ConnectedNode = Pick<NodeRow, 'uuid' | 'driver' | 'driverInfo'>;
+/** What of a node a driver needs. */
+interface ConnectedNode {
+  readonly uuid: string;
+  readonly driver: string;
+  /** Its secrets sealed. */
+  readonly driverInfo: JsonObject;
+}
 
 /** The hardware types of one conductor, with whatever they share behind them. */
 export interface Drivers {

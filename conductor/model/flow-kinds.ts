@@ -1,6 +1,6 @@
 import type { FlowKindName, StepKind } from '#conductor/model/flow-states.ts';
+import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
 import type { ProvisionEvent, ProvisionState } from '#conductor/model/provision-states.ts';
-import type { NetworkPurpose } from '#conductor/networks/networks-file.ts';
 
 /** A core step's place: what runs it stands in `conductor-steps/`. */
 export interface CoreStep {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 
 /** What of `instance_info` the agent fetches. */

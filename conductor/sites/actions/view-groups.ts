@@ -1,12 +1,13 @@
 import { and, asc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
+import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type SiteActionRow, siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
-import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { waitingFor } from '#conductor/sites/actions/waiting-for.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 
 const iso = (time: Date | null) => time?.toISOString() ?? null;
 
@@ -92,7 +93,7 @@ async function countMembers(db: Queryable, actionId: string): Promise<Map<string
 
 /** @param wish only of this group, in this status, or at work */
 export async function viewActionNodes(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db }: Pick<SitesContext, 'db'>,
   actionId: string,
   wish: {
     readonly group?: string | undefined;
@@ -111,15 +112,20 @@ export async function viewActionNodes(
     .from(siteActionNodes)
     .where(and(eq(siteActionNodes.actionId, actionId), ...wishes))
     .orderBy(asc(name));
-  return rows.map((row) => ({
-    name: row.name,
-    status: row.status,
-    phase: row.phase,
-    group: row.groupName,
-    doing: row.cancelling === null ? row.doing : `being broken off: ${row.cancelling}`,
-    reason: row.reason,
-    since: iso(row.endedAt ?? row.phaseStartedAt),
-  }));
+  return rows.map((row) => {
+    const now = row.cancelling === null ? row.doing : newRemark('cancelling', { reason: row.cancelling });
+    const remark = now ?? row.reason;
+    return {
+      name: row.name,
+      status: row.status,
+      phase: row.phase,
+      group: row.groupName,
+      doing: now && describeRemark(now),
+      reason: row.reason && describeRemark(row.reason),
+      remark: remark && { ...remark, subject: row.name },
+      since: iso(row.endedAt ?? row.phaseStartedAt),
+    };
+  });
 }
 
 function isMember(actionId: string, group: string): SQL {

@@ -1,6 +1,6 @@
 import { parseIpmiDriverInfo } from '#conductor/drivers/ipmi/driver-info.ts';
 import { parseRedfishDriverInfo } from '#conductor/drivers/redfish/driver-info.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type NodeDesign, oobDrivers } from '#conductor/sites/documents/node-design.ts';
 import type { Tell } from '#conductor/sites/documents/site-node.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { ConfigDriveDocuments } from '#conductor/boot/config-drive.ts';
+import { expected } from '#conductor/model/expected.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { imageFormats } from '#conductor/nodes/image-info.ts';
-import { expected, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import { parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /** Where each driver wants user and password; a driver that is not here has none. */
 const loginKeys: Readonly<Record<string, { readonly username: string; readonly password: string }>> = {

@@ -1,13 +1,15 @@
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import { type Remark, textRemark } from '#conductor/model/remark.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
 import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { inItsName } from '#conductor/sites/nodes/own-name.ts';
 import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const atOnce = 16;
@@ -17,7 +19,7 @@ const atOnce = 16;
  * does not allow is its failure, and the rest is changed.
  */
 export async function relabelNodes(
-  context: ConductorContext,
+  context: SitesContext,
   { action, site, names }: SiteWork & { readonly names: readonly string[] },
 ): Promise<ReadonlyMap<string, NodeReport>> {
   const wanted = names.flatMap((name) => site.nodes.get(name) ?? []);
@@ -28,20 +30,20 @@ export async function relabelNodes(
   );
   const relabel = async (name: string): Promise<NodeReport> => {
     const { facts, design } = read.get(name) ?? {};
-    if (!facts) return failure('the documents have no such node');
-    if (!facts.node || !design) return failure('it is not enrolled: deploy_site enrols it');
+    if (!facts) return failure(newRemark('not-in-documents'));
+    if (!facts.node || !design) return failure(newRemark('not-enrolled-enrols'));
     const foreign = whyForeign({ facts }, facts.node);
     return foreign === undefined ? relabelNode(context, action, design) : failure(foreign);
   };
   return actInTurn(names, relabel, { atOnce, budgetMs: Number.POSITIVE_INFINITY });
 }
 
-function failure(error: string): NodeReport {
+function failure(error: Remark): NodeReport {
   return { state: 'failed', error, findings: [] };
 }
 
 async function relabelNode(
-  context: ConductorContext,
+  context: SitesContext,
   action: SiteWork['action'],
   { row, changes }: NonNullable<ReadNode['design']>,
 ): Promise<NodeReport> {
@@ -72,6 +74,8 @@ async function relabelNode(
       );
     }
   }
-  if (errors.length > 0) return { state: 'failed', error: errors.join('; '), findings };
-  return findings.length > 0 ? { state: 'done', findings } : { state: 'done', remark: 'it was so already', findings };
+  if (errors.length > 0) return { state: 'failed', error: textRemark(errors.join('; ')), findings };
+  return findings.length > 0
+    ? { state: 'done', findings }
+    : { state: 'done', remark: newRemark('labelled-already'), findings };
 }
