@@ -1,12 +1,15 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { genericHardwareManager } from '#agent/hardware/generic.ts';
+import { advertisedSteps } from '#agent/hardware/select-steps.ts';
 import { steps as agentSteps } from '#agent/steps/index.ts';
 import { planDestroys } from '#conductor/flows/plan-destroys.ts';
 import { reservedStepNames } from '#conductor/flows/reserved-steps.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { plannedAdvertised } from '#conductor/model/planned-step.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
+import { AdvertisedStep } from '#shared/wire/step.ts';
 import { findOffences, floors } from './house/floors.ts';
 import { knownOffences } from './house/known-offences.ts';
 import { isProduct, layers, readSources, type Source } from './house/read-sources.ts';
@@ -154,7 +157,9 @@ describe('tables match their folders', () => {
   });
 
   test('plans know of every step of the generic agent what it does to disks', () => {
-    const planned = agentSteps.map((step) => plannedAdvertised({ ...step, reboot_requested: false }, true));
+    const planned = Object.values(advertisedSteps([{ manager: genericHardwareManager, support: 1 }], 'clean'))
+      .flat()
+      .map((step) => plannedAdvertised(AdvertisedStep.parse(step), true));
     const { warnings } = planDestroys(planned, {
       disks: undefined,
       node: { properties: {}, instanceInfo: {}, targetRaidConfig: {} },

@@ -2,7 +2,8 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
-import { genericHardwareManager } from '#agent/hardware/generic.ts';
+import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
+import { steps as agentSteps } from '#agent/steps/index.ts';
 import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
 import { patchRules } from '#conductor/auth/patch-rules.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
@@ -43,6 +44,12 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 function argumentsOf(schema: z.ZodType): string {
   const names = Object.entries(argsInfo(schema) ?? {});
   return names.map(([name, info]) => `\`${name}\`${info.required ? '' : '?'}`).join(', ') || '–';
+}
+
+function prioritiesOf({ priorities }: Pick<AgentStep, 'priorities'>): string {
+  return Object.entries(priorities)
+    .map(([kind, priority]) => `${kind} ${priority}`)
+    .join(', ');
 }
 
 test('provision states', async () => {
@@ -153,21 +160,18 @@ test('steps', async () => {
   const own = conductorSteps.map((step) => [`${step.interface}.${step.step}`, step.description]);
   const outOfBand = driverSteps.map((step) => [
     `${step.interface}.${step.step}`,
-    Object.entries(step.priorities)
-      .map(([kind, priority]) => `${kind} ${priority}`)
-      .join(', '),
+    prioritiesOf(step),
     argumentsOf(step.args),
     step.description,
   ]);
-  const inBand = (['deploy', 'clean', 'service'] as const).flatMap((kind) =>
-    genericHardwareManager.steps[kind].map(({ step, priority }) => [
-      kind,
-      `${step.interface}.${step.step}`,
-      String(priority),
-      argumentsOf(step.args),
-      step.description,
-    ]),
-  );
+  const inBand = agentSteps.map((step) => [
+    `${step.interface}.${step.step}`,
+    prioritiesOf(step),
+    argumentsOf(step.args),
+    step.destroys,
+    step.abortable ? 'yes' : 'no',
+    step.description,
+  ]);
   const text = [
     `${generated}# Steps`,
     '## Core steps of each kind of flow',
@@ -179,7 +183,7 @@ test('steps', async () => {
     'Offered where the hardware type has the interface; they hide in-band steps of the same name.',
     table(['step', 'priorities', 'arguments', 'what it does'], outOfBand),
     '## In-band steps of the generic hardware manager',
-    table(['flow', 'step', 'priority', 'arguments', 'what it does'], inBand),
+    table(['step', 'priorities', 'arguments', 'disks destroyed', 'abortable', 'what it does'], inBand),
     '',
   ].join('\n\n');
   await expect(text).toMatchFileSnapshot('../conductor/flows/steps.md');

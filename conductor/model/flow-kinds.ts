@@ -1,6 +1,7 @@
-import type { FlowKindName, StepKind } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { ProvisionEvent, ProvisionState } from '#conductor/model/provision-states.ts';
 import type { NetworkPurpose } from '#conductor/networks/networks-file.ts';
+import type { DiskLoss, StepKind } from '#shared/wire/step.ts';
 
 /** A core step's place: what runs it stands in `conductor-steps/`. */
 export interface CoreStep {
@@ -8,7 +9,7 @@ export interface CoreStep {
   readonly step: string;
   readonly priority: number;
   /** The agent does the work (`write_image`); an advertised step of the same name is hidden by it. */
-  readonly inBand?: boolean;
+  readonly inBand?: { readonly destroys: DiskLoss };
 }
 
 /** How the agent is asked for this kind's steps, and told to run one (agent-protocol.md §4.1). */
@@ -128,8 +129,8 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     // the decomposed deploy sequence of seed 004
     sorted: [
       deployStep('deploy', 100),
-      deployStep('write_image', 80, { inBand: true }),
-      deployStep('prepare_instance_boot', 60, { inBand: true }),
+      deployStep('write_image', 80, { inBand: { destroys: 'root disk' } }),
+      deployStep('prepare_instance_boot', 60, { inBand: { destroys: 'none' } }),
       deployStep('tear_down_agent', 40),
       deployStep('switch_to_tenant_network', 30),
       deployStep('boot_instance', 20),
@@ -214,7 +215,11 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     target: 'available',
     opening: [deployStep('boot_ramdisk')],
     // proved, and off every network: what the receipt says is so when it is signed
-    closing: [deployStep('wipe_disks', 0, { inBand: true }), ...leaveRamdisk, deployStep('sign_receipt')],
+    closing: [
+      deployStep('wipe_disks', 0, { inBand: { destroys: 'all' } }),
+      ...leaveRamdisk,
+      deployStep('sign_receipt'),
+    ],
     cleanup: [deployStep('collect_logs'), ...makeSafe],
     asRequested: true,
     inBand: inBand('clean'),
