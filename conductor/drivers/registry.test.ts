@@ -24,11 +24,12 @@ test('an unknown driver is not found, and the known ones are named', () => {
 });
 
 test('properties say whether they are required, and passwords have names by which they are known to be secret', () => {
-  for (const type of drivers.hardwareTypes) {
-    for (const text of Object.values(type.properties)) expect(text).toMatch(/(Required|Optional)/);
-    const entries = Object.entries(type.properties);
-    const passwords = entries.filter(([, text]) => /\bpassword\b/i.test(text)).map(([name]) => name);
+  for (const { fields } of drivers.hardwareTypes) {
+    for (const { meaning } of Object.values(fields)) expect(meaning).toMatch(/(Required|Optional)/);
+    const entries = Object.entries(fields);
+    const passwords = entries.filter(([, { meaning }]) => /\bpassword\b/i.test(meaning)).map(([name]) => name);
     expect(entries.map(([name]) => name).filter(isSecretName)).toEqual(passwords);
+    expect(entries.filter(([, { secret }]) => secret).map(([name]) => name)).toEqual(passwords);
   }
 });
 

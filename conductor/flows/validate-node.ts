@@ -1,9 +1,10 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
-import { hasFakeDeploy, hollowReason, type InterfaceKind, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
+import { hasFakeDeploy, hollowReason, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';

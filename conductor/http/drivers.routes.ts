@@ -1,11 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
-import type { HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
-import { interfaceKinds, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
+import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -45,7 +46,7 @@ const properties = createRoute({
 const kindVersions: Readonly<Record<string, number>> = { bios: 40, firmware: 86, rescue: 38, storage: 33 };
 
 function viewDriver(
-  type: HardwareType,
+  type: DriverDefinition,
   options: {
     readonly origin: string;
     readonly hosts: readonly string[];
@@ -90,7 +91,7 @@ export function driverRoutes(context: ConductorContext): ApiApp {
       .recent()
       .filter(({ drivers }) => drivers.includes(driver))
       .map(({ hostname }) => hostname);
-  const find = (name: string): HardwareType => {
+  const find = (name: string): DriverDefinition => {
     const type = context.drivers.hardwareTypes.find((each) => each.name === name);
     if (!type) throw new AppError('not_found', `Could not find the following driver(s) or hardware type(s): ${name}.`);
     return type;
@@ -125,7 +126,10 @@ export function driverRoutes(context: ConductorContext): ApiApp {
     return c.json(onlyFields(view, fields));
   });
 
-  app.openapi(properties, (c) => c.json(find(c.req.valid('param').driver).properties));
+  app.openapi(properties, (c) => {
+    const { fields } = find(c.req.valid('param').driver);
+    return c.json(Object.fromEntries(Object.entries(fields).map(([name, { meaning }]) => [name, meaning])));
+  });
 
   return app;
 }

@@ -21,13 +21,13 @@ import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-
 import { requireVersion } from '#conductor/http/versions.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
+import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { nodeFieldVersions } from '#conductor/model/node-field-names.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
 import { getChassis } from '#conductor/nodes/chassis/chassis-store.ts';
 import { createNode } from '#conductor/nodes/create-node.ts';
 import { listNodes } from '#conductor/nodes/list-nodes.ts';
 import { NodeDescription } from '#conductor/nodes/node-fields.ts';
-import { interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
 import { ownerOfNew } from '#conductor/nodes/node-ownership.ts';
 import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { getShownNode, noSurroundings } from '#conductor/nodes/node-surroundings.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type AllocationField, allocationStates } from '#conductor/allocations/allocation-fields.ts';
 import { json, line, links, time, uuid } from '#conductor/http/answer-values.ts';
+import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import type { NodeField } from '#conductor/model/node-field-names.ts';
 import { powerTargets } from '#conductor/model/power-states.ts';
 import { provisionStates } from '#conductor/model/provision-states.ts';
 import type { ChassisField } from '#conductor/nodes/chassis/chassis-fields.ts';
-import { type InterfaceKind, interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
 import type { PortgroupField } from '#conductor/nodes/portgroups/portgroup-fields.ts';
 import type { PortField } from '#conductor/nodes/ports/port-fields.ts';
 

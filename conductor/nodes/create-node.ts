@@ -3,15 +3,11 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, refuseUnknownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeInsert, NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
+import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { requireChassis } from '#conductor/nodes/chassis/chassis-store.ts';
 import { type NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
-import {
-  checkInterface,
-  interfaceKinds,
-  keptDeployInterface,
-  keptInterfaces,
-} from '#conductor/nodes/node-interfaces.ts';
+import { checkInterface, keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { insertNode } from '#conductor/nodes/node-store.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';

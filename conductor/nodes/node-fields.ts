@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { NodeInsert } from '#conductor/kernel/db/schema/node.ts';
-import { interfaceKinds } from '#conductor/nodes/node-interfaces.ts';
+import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 
 export const jsonDocument = z.record(z.string(), z.unknown(), { error: 'must be a JSON object' });
 const line = z.string({ error: 'must be text' }).max(255).nullable();
