@@ -1,15 +1,7 @@
-import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { hardwareManagers } from '#agent/hardware/index.ts';
 import { steps } from '#agent/steps/index.ts';
 import { stepKinds } from '#shared/wire/step.ts';
-
-test('the table has one step for each file of the folder', async () => {
-  const files = (await readdir(import.meta.dirname)).filter((name) => !/(^index|\.test)\.ts$/.test(name));
-  const expected = steps.map((step) => `${step.interface}-${step.step.replaceAll('_', '-')}.ts`);
-  expect(files.length).toBeGreaterThan(0);
-  expect(expected.sort()).toEqual(files.filter((name) => name.endsWith('.ts') && /^[a-z]+-/.test(name)).sort());
-});
 
 test('no manager offers a step twice in a kind of flow', () => {
   for (const manager of hardwareManagers) {

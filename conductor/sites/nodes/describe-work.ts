@@ -1,27 +1,9 @@
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowStanding, StepStanding } from '#conductor/sites/nodes/node-facts.ts';
-
-/** What each kind of flow does, for people. */
-const doings: Readonly<Record<FlowKindName, string>> = {
-  verify: 'verifying',
-  inspect: 'inspecting',
-  clean: 'cleaning',
-  manual_clean: 'setting up RAID and BIOS',
-  deploy: 'deploying',
-  service: 'servicing',
-  restore: 'bringing the instance back',
-  rescue: 'rescuing',
-  unrescue: 'unrescuing',
-  adopt: 'adopting',
-  teardown: 'tearing down',
-  decommission: 'taking it out of its clusters',
-  wipe: 'wiping its disks',
-  leave_cluster: 'removing it from the Kubernetes cluster',
-};
 
 /** `cleaning: deploy.erase_devices_metadata, 40 %`, `deploying: plugin ntp 1.0 task 2, waiting for …`. Pure. */
 export function describeFlow(flow: Pick<FlowStanding, 'kind' | 'held' | 'onHold' | 'step'>): string {
-  const doing = doings[flow.kind];
+  const doing = flowKinds[flow.kind].doing;
   if (flow.held !== null) return `${doing}: held, ${flow.held}`;
   if (flow.onHold !== null) return `${doing}: on hold for ${flow.onHold}`;
   return flow.step ? `${doing}: ${describeStep(flow.step)}` : doing;
