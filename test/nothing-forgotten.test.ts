@@ -8,8 +8,8 @@ import { commands } from '#conductor/cli/commands.ts';
 import { driverTable } from '#conductor/drivers/driver-table.ts';
 import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import { reservedStepNames } from '#conductor/flows/reserved-steps.ts';
-import { isSecretName } from '#conductor/kernel/secrets/secret-names.ts';
 import { type FlowKind, flowKinds, isBesideStates, restsIn } from '#conductor/model/flow-kinds.ts';
+import { isSecretName } from '#conductor/model/secret-names.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
@@ -102,7 +102,7 @@ describe('a driver', () => {
               ? []
               : [
                   secret
-                    ? `driver ${folder}: ${field} is a secret, but has no name by which kernel/secrets/secret-names.ts knows it (such as …_password)`
+                    ? `driver ${folder}: ${field} is a secret, but has no name by which model/secret-names.ts knows it (such as …_password)`
                     : `driver ${folder}: ${field} has a secret's name: say by which fields it is sent (\`secret\`)`,
                 ]),
             ...(secret?.sentBy ?? [])

@@ -1,6 +1,6 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
-import { isSecretName } from '#conductor/kernel/secrets/secret-names.ts';
 import { looksSealed } from '#conductor/kernel/secrets/secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { isSecretName } from '#conductor/model/secret-names.ts';
 
 /** Beside those that begin with `agent_`, as in Ironic's documents. */
 const otherKeys: ReadonlySet<string> = new Set(['wipe_special_filesystems']);

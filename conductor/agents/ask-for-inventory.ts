@@ -1,5 +1,5 @@
 import type { AgentClient } from '#conductor/agents/agent-client.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 

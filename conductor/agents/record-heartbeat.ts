@@ -1,11 +1,11 @@
 import { leadsTo } from '#conductor/agents/agent-address.ts';
+import type { AgentsConfig, AgentsContext } from '#conductor/agents/context.ts';
 import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
 import { checkOutboundUrl, type OutboundRules } from '#conductor/kernel/outbound-url.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import type { ConductorConfig } from '#conductor/start/config.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { Nudging } from '#conductor/nodes/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 import type { Heartbeat } from '#shared/wire/heartbeat.ts';
@@ -16,7 +16,7 @@ import type { Heartbeat } from '#shared/wire/heartbeat.ts';
  * @throws AppError `not_found` (404) or `invalid_argument` (400, also for a wrong token).
  */
 export async function recordHeartbeat(
-  context: Pick<ConductorContext, 'nudge' | 'config' | 'secrets'>,
+  context: Pick<AgentsContext, 'config' | 'secrets'> & Nudging,
   heartbeats: HeartbeatStore,
   {
     ident,
@@ -59,7 +59,7 @@ export function checkToken(
 function checkCallback(
   session: AgentSessionRow,
   heartbeat: Heartbeat,
-  { outbound, requireAgentTls }: Pick<ConductorConfig, 'outbound' | 'requireAgentTls'>,
+  { outbound, requireAgentTls }: Pick<AgentsConfig, 'outbound' | 'requireAgentTls'>,
 ): void {
   if (!heartbeat.agent_version) {
     throw new AppError(

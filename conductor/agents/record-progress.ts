@@ -1,9 +1,9 @@
 import { and, eq, inArray } from 'drizzle-orm';
 import { getAgentSession } from '#conductor/agents/agent-session-store.ts';
+import type { AgentsContext } from '#conductor/agents/context.ts';
 import { checkToken } from '#conductor/agents/record-heartbeat.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ProgressReport } from '#shared/wire/progress.ts';
 
@@ -12,7 +12,7 @@ import type { ProgressReport } from '#shared/wire/progress.ts';
  * @throws AppError `not_found`, `invalid_argument`.
  */
 export async function recordProgress(
-  context: Pick<ConductorContext, 'db' | 'secrets'>,
+  context: Pick<AgentsContext, 'db' | 'secrets'>,
   ident: string,
   report: ProgressReport,
 ): Promise<void> {

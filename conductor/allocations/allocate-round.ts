@@ -1,4 +1,5 @@
 import { type Claim, claimNodes } from '#conductor/allocations/claim-nodes.ts';
+import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { demandOf, mayWait, type Unit, unitsOf, wishKey } from '#conductor/allocations/demand.ts';
 import { explainWaits, type WaitMemory } from '#conductor/allocations/explain-waits.ts';
 import {
@@ -12,7 +13,6 @@ import {
 import { readFitting, readNamed } from '#conductor/allocations/read-candidates.ts';
 import { readUnserved, saveUnserved } from '#conductor/allocations/work-store.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /** Allocations looked at together: as many share one read of the nodes and one transaction. */
@@ -28,7 +28,7 @@ export interface RoundOptions {
   readonly retryMs: number;
 }
 
-type Context = Pick<ConductorContext, 'db' | 'config' | 'clock' | 'log'>;
+type Context = Pick<AllocationsContext, 'db' | 'config' | 'clock' | 'log'>;
 
 interface Round extends RoundOptions {
   readonly context: Context;
@@ -104,14 +104,17 @@ async function serve(
   // what others did not get after all may be theirs, and nobody ends in error for nodes that were only planned
   const looksAgain = ({ verdict: { kind }, isCrowded }: Planned): boolean =>
     !isSecondLook && isCrowded && (kind === 'fail' || (kind === 'wait' && isGivenBack));
+  // another conductor has the nodes that were planned for others: what is left is known once it has committed
+  const isContested = ({ unit, verdict: { kind }, isCrowded }: Planned): boolean =>
+    kind === 'fail' && isCrowded && isGivenBack && isPatient(round, unit);
   const ended = planned.filter((each) => !looksAgain(each));
-  for (const { unit, verdict } of ended) {
-    if (verdict.kind === 'try again') hinder(round, unit);
-    if (verdict.kind === 'wait') wait(round, unit);
+  for (const each of ended) {
+    if (each.verdict.kind === 'try again' || isContested(each)) hinder(round, each.unit);
+    if (each.verdict.kind === 'wait') wait(round, each.unit);
   }
   await failAll(
     round,
-    ended.filter(({ verdict }) => verdict.kind === 'fail').map(({ unit }) => unit),
+    ended.filter((each) => each.verdict.kind === 'fail' && !isContested(each)).map(({ unit }) => unit),
   );
   const again = planned.filter(looksAgain).map(({ unit }) => unit);
   if (again.length > 0) await serve(round, again, { isSecondLook: true });

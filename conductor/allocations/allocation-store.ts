@@ -1,16 +1,11 @@
 import { and, eq, inArray, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import {
-  type AllocationInsert,
-  type AllocationRow,
-  type AllocationState,
-  allocations,
-} from '#conductor/kernel/db/schema/allocation.ts';
+import { type AllocationInsert, type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
-import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
+import type { AllocationState } from '#conductor/model/allocation-states.ts';
+import { deleteAllocations } from '#conductor/nodes/node-allocation.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -150,22 +145,7 @@ export async function describeAllocation(
 
 /** Deletes one that has no node and is not about to get one; `false` when there is none such. */
 export function deleteUnmatched(db: Queryable, uuid: string): Promise<boolean> {
-  return db.transaction((tx) => deleteWhere(tx, and(eq(allocations.uuid, uuid), isNull(allocations.nodeUuid))));
-}
-
-/** Deletes the node's allocation, in the transaction that takes it from the node. */
-export async function deleteAllocationOfNode(tx: Transaction, nodeUuid: string): Promise<void> {
-  await deleteWhere(tx, eq(allocations.nodeUuid, nodeUuid));
-}
-
-/** Webhooks are told what is deleted; `false` when there is nothing. */
-async function deleteWhere(tx: Transaction, condition: SQL | undefined): Promise<boolean> {
-  const rows = await tx.select({ uuid: allocations.uuid }).from(allocations).where(condition).for('update');
-  if (rows.length === 0) return false;
-  const uuids = rows.map(({ uuid }) => uuid);
-  await tellWebhooksOfAllocations(tx, uuids, 'deleted');
-  await tx.delete(allocations).where(isAmong(allocations.uuid, uuids));
-  return true;
+  return db.transaction((tx) => deleteAllocations(tx, and(eq(allocations.uuid, uuid), isNull(allocations.nodeUuid))));
 }
 
 function duplicateUuid(uuid: string | undefined): string {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { insertAllocations } from '#conductor/allocations/allocation-store.ts';
+import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { type Refusal, refusals } from '#conductor/allocations/match.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -10,7 +11,6 @@ import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface Backfill {
@@ -30,7 +30,7 @@ export interface Backfill {
  * @throws AppError `not_found`, `conflict` saying what does not fit, `node_locked`.
  */
 export async function backfillAllocation(
-  context: Pick<ConductorContext, 'db' | 'clock'>,
+  context: Pick<AllocationsContext, 'db' | 'clock'>,
   nodeUuid: string,
   { caller, ...given }: Backfill & { readonly caller: Caller },
 ): Promise<AllocationRow> {

@@ -3,6 +3,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
 import { insertAllocations, refuseDuplicates } from '#conductor/allocations/allocation-store.ts';
 import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
+import type { Allocating, AllocationsContext } from '#conductor/allocations/context.ts';
 import { namedNode } from '#conductor/allocations/visible-node.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -11,7 +12,6 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { finderOf, isAnyNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** An allocation as it was asked for, checked, with all that is filled in. */
@@ -62,7 +62,7 @@ export async function checkRequest(
  * `instance_uuid`, or a `node` that does not fit.
  */
 export async function createAllocations(
-  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'allocator'>,
+  context: Pick<AllocationsContext, 'db' | 'config' | 'clock'> & Allocating,
   request: AllocationRequest,
   options: {
     readonly caller: Caller;

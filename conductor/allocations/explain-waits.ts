@@ -1,6 +1,6 @@
+import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import type { Unit } from '#conductor/allocations/demand.ts';
 import { saveUnserved, type WorkRow } from '#conductor/allocations/work-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** How old the words may become that say what is waited for: each look reads all nodes of the class. */
 const explainEveryMs = 5_000;
@@ -16,7 +16,7 @@ export interface WaitMemory {
  * @returns milliseconds after which to look again: when a time is over, and when words may be out of date
  */
 export async function explainWaits(
-  context: Pick<ConductorContext, 'db' | 'config'>,
+  context: Pick<AllocationsContext, 'db' | 'config'>,
   work: {
     readonly units: readonly Unit[];
     readonly memory: WaitMemory;

@@ -1,12 +1,12 @@
 import { and, asc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
+import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { isAlive } from '#conductor/kernel/conductors/conductor-store.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import { type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
-type Work = Pick<ConductorContext, 'db' | 'config'>;
+type Work = Pick<AllocationsContext, 'db' | 'config'>;
 
 const toServe = (conductor: string): SQL | undefined =>
   and(eq(allocations.conductor, conductor), eq(allocations.state, 'allocating'));

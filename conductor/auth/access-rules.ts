@@ -1,4 +1,5 @@
 import type { Role } from '#conductor/kernel/caller.ts';
+import type { NodeScope } from '#conductor/nodes/node-ownership.ts';
 
 /**
  * The least role that may do it, by whom the caller acts for: nobody in particular (all nodes are theirs), the project
@@ -18,13 +19,7 @@ export type Scope =
   | 'none'
   /** The handler lists, finds and makes only what is the caller's project's. */
   | 'handler'
-  | 'node'
-  | 'node in query'
-  | 'node in body'
-  | 'port'
-  | 'portgroup'
-  | 'volume connector'
-  | 'volume target';
+  | NodeScope;
 
 export interface AccessRule {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -7,7 +7,7 @@ import {
   parseAddressRanges,
   urlHost,
 } from '#conductor/kernel/address-ranges.ts';
-import { type OutboundAllowList, type OutboundRules, parseOutboundAllowList } from '#conductor/kernel/outbound-url.ts';
+import { type OutboundAllowList, type OutboundConfig, parseOutboundAllowList } from '#conductor/kernel/outbound-url.ts';
 import { systemAuthorities } from '#conductor/kernel/read-authorities.ts';
 
 export const authMethods = ['none', 'http_basic', 'token'] as const;
@@ -115,15 +115,6 @@ export interface AuthConfig {
 export interface TlsConfig {
   readonly certFile: string;
   readonly keyFile: string;
-}
-
-/** What reaches the conductor or leaves it, and may not lead anywhere. */
-export interface OutboundConfig {
-  readonly images: OutboundRules;
-  readonly agents: OutboundRules;
-  /** Agents are called back where they call from, or not at all. */
-  readonly agentsCallThemselves: boolean;
-  readonly bmcs: OutboundRules;
 }
 
 /** @returns what is wrong with the settings together, one line each. */

@@ -1,7 +1,6 @@
 import type { Access, AccessRule } from '#conductor/auth/access-rules.ts';
 import { type Caller, hasRole, type Role } from '#conductor/kernel/caller.ts';
 import type { Ownership } from '#conductor/nodes/node-ownership.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * Whether the caller may.
@@ -31,16 +30,6 @@ function neededRoles(
   const isLessee = ownership.lessee === project;
   if (!isOwner && !isLessee) return undefined;
   return [isOwner ? access.owner : undefined, isLessee ? access.lessee : undefined];
-}
-
-/** In Ironic's words, with what would be needed behind them. */
-export function accessDenied(policy: string, caller: Caller, needed: Role | undefined): AppError {
-  const has = `you have ${caller.role}${caller.project === undefined ? '' : ` in project ${caller.project}`}`;
-  const why =
-    needed === undefined
-      ? `it is not for callers bound to a project, or not for a node's lessee`
-      : `it needs the role ${needed}`;
-  return new AppError('forbidden', `Access was denied to the following resource: ${policy} (${why}; ${has}).`);
 }
 
 /** Rules by `GET /v1/nodes/:node`, as hono has its routes. */

@@ -1,6 +1,7 @@
 import type { Access } from '#conductor/auth/access-rules.ts';
-import { accessDenied, judge } from '#conductor/auth/authorize.ts';
+import { judge } from '#conductor/auth/authorize.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
+import { accessDenied } from '#conductor/kernel/caller.ts';
 import type { Ownership } from '#conductor/nodes/node-ownership.ts';
 
 const administer: Access = { everywhere: 'admin', owner: 'admin' };

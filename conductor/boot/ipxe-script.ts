@@ -1,6 +1,15 @@
-import type { BootMode } from '#conductor/drivers/interfaces.ts';
-import type { BootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
+import type { BootMode } from '#conductor/model/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+/** An iSCSI disk that iPXE attaches and boots from. */
+export interface BootVolume {
+  /** `iscsi:192.0.2.5::3260:1:iqn.2026-01.org.example:disk` */
+  readonly sanUri: string;
+  readonly initiatorIqn: string | undefined;
+  /** CHAP. */
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
 
 /**
  * iPXE scripts, as text. iPXE splits lines at blanks, expands `${…}` everywhere and knows no quotes, so that values are

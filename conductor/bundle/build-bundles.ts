@@ -10,7 +10,7 @@ const repository = join(import.meta.dirname, '../..');
 /** Names of bundles and what they begin with. */
 const programs = {
   conductor: 'conductor/start/main.ts',
-  baton: 'conductor/cli/main.ts',
+  baton: 'conductor/start/baton.ts',
   'parse-program': 'conductor/sites/documents/parse-program.ts',
 } as const;
 

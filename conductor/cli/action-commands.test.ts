@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { ActionAnswer } from '#conductor/api/action-answer.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { actionAnswer, groupAnswer, ntpFailed, ntpFailedNodes } from '#conductor/cli/testing/action-answers.ts';
 import { createRecordingSeat } from '#conductor/cli/testing/recording-seat.ts';
-import type { ActionAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const id = '01J00000000000000000000000';

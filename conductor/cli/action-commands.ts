@@ -1,3 +1,4 @@
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
 import {
   type Command,
   type CommandContext,
@@ -16,7 +17,6 @@ import { readTimeout } from '#conductor/cli/provision.ts';
 import { renderAction } from '#conductor/cli/render-action.ts';
 import { renderActionReport } from '#conductor/cli/render-action-report.ts';
 import { actionsPath, getAction, listActionNodes } from '#conductor/cli/watch-action.ts';
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/name-some.ts';
 import { didYouMean } from '#shared/nearest-word.ts';

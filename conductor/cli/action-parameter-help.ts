@@ -1,6 +1,6 @@
 import type { HelpTable } from '#conductor/cli/command.ts';
-import { type ParameterName, timeoutsOf } from '#conductor/sites/actions/action-parameters.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import { type ParameterName, timeoutsOf } from '#conductor/model/action-parameters.ts';
+import { actionTable } from '#conductor/model/action-table.ts';
 
 const { drainTimeout, drainGracePeriod, clearLabelsTimeout, removeEtcdTimeout, etcdReadyTimeout } = timeoutsOf({});
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
 import { teardownPlanLines } from '#conductor/cli/action-teardown-plan.ts';
 import { unknownInKubernetes } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
-import type { TeardownNodeView } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
 
 const disk = {
   name: '/dev/sda',

@@ -1,7 +1,6 @@
+import type { PlannedDiskView, TeardownNodeView } from '#conductor/api/teardown-plan.ts';
+import { type LostPodView, namePods } from '#conductor/api/teardown-plan.ts';
 import { formatBytes } from '#conductor/cli/format-units.ts';
-import { type LostPodView, namePods } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
-import type { PlannedDiskView } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
-import type { TeardownNodeView } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
 
 /** The plan of a teardown as its operator reads it before: node by node, step by step. Pure. */
 export function teardownPlanLines(plan: {

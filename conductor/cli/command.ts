@@ -10,7 +10,16 @@ export interface Connection {
   readonly openConsole: (ident: string) => Promise<void>;
 }
 
+/** A setting of the conductor, `BATON_PORT`; its default as text, or ''. */
+export interface DescribedSetting {
+  readonly name: string;
+  readonly meaning: string;
+  readonly default: string;
+}
+
 export interface CommandContext extends Connection {
+  /** It brings half of the conductor, which no other command has to wait for. */
+  readonly describeSettings: () => Promise<readonly DescribedSetting[]>;
   readonly screen: Screen;
   readonly clock: Clock;
   /** Prints a line on standard error, for whoever waits. */

@@ -37,9 +37,7 @@ const settings: Command = {
   words: 'settings',
   meaning: 'the conductor’s settings (environment), meaning and default',
   run: async (context, input) => {
-    // it brings half of the conductor, which no other command has to wait for
-    const { describeSettings } = await import('#conductor/start/environment.ts');
-    const rows = describeSettings();
+    const rows = await context.describeSettings();
     const text = table(rows.map((setting) => [setting.name, setting.default, setting.meaning]));
     print(context, input, { json: rows, text });
   },
@@ -103,8 +101,9 @@ export function usage(prefix: readonly string[] = [], columns = Number.POSITIVE_
   ].join('\n');
 }
 
-/** What `main.ts` has before a command is known. */
-export interface CommandSeat extends Pick<CommandContext, 'screen' | 'clock' | 'tell' | 'onInterrupt'> {
+/** What `run-baton.ts` has before a command is known. */
+export interface CommandSeat
+  extends Pick<CommandContext, 'screen' | 'clock' | 'tell' | 'onInterrupt' | 'describeSettings'> {
   /** @throws AppError `invalid_argument` for settings that can't be used */
   connect(choice: { readonly insecure: boolean }): Connection;
 }
@@ -118,7 +117,7 @@ const noConnection: Connection = { client: { call: refuse, download: refuse }, o
  * @throws AppError `invalid_argument` with what would be right; whatever the command throws.
  */
 export async function runCommand(seat: CommandSeat, args: readonly string[]): Promise<void> {
-  const { screen, clock, tell, onInterrupt } = seat;
+  const { screen, clock, tell, onInterrupt, describeSettings } = seat;
   const { columns } = screen.size();
   const command = commands
     .filter(({ words }) => startsWith(args, words.split(' ')))
@@ -130,7 +129,7 @@ export async function runCommand(seat: CommandSeat, args: readonly string[]): Pr
     } else {
       const connection = command.offline ? noConnection : seat.connect({ insecure: flagOption(input, 'insecure') });
       await command.run(
-        { screen, clock, ...(tell && { tell }), ...(onInterrupt && { onInterrupt }), ...connection },
+        { screen, clock, describeSettings, ...(tell && { tell }), ...(onInterrupt && { onInterrupt }), ...connection },
         input,
       );
     }

@@ -1,3 +1,4 @@
+import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
 import {
   type Command,
   type CommandContext,
@@ -10,7 +11,6 @@ import { actionWaitOptions, followAction } from '#conductor/cli/follow-action.ts
 import { cell, print, table } from '#conductor/cli/print.ts';
 import { readTimeout } from '#conductor/cli/provision.ts';
 import { actionsPath } from '#conductor/cli/watch-action.ts';
-import type { TeardownNodeView } from '#conductor/sites/actions/teardown-plan/view-teardown-plan.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,3 +1,4 @@
+import type { PlanView } from '#conductor/api/plan-view.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -21,7 +22,6 @@ import { provision, readTimeout, waitOptions } from '#conductor/cli/provision.ts
 import { readSteps } from '#conductor/cli/read-input-file.ts';
 import { renderPlan } from '#conductor/cli/render-plan.ts';
 import { wipeOf, wipeOptions } from '#conductor/cli/wipe-options.ts';
-import type { PlanView } from '#conductor/flows/view-plan.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const deploySteps: CommandOption = {

@@ -1,5 +1,5 @@
+import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/api/action-answer.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
-import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/sites/actions/action-answer.ts';
 
 /**
  * What happened between two looks at a site action, a line each, in order of time; for logs, where nothing can be drawn

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { FlowStepView, FlowView } from '#conductor/api/flow-view.ts';
 import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
-import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 const now = new Date(at(40));

@@ -1,6 +1,6 @@
+import type { FlowStepView, FlowView } from '#conductor/api/flow-view.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { flowRemarks, progressOf, renderProgress, stepName } from '#conductor/cli/render-flow.ts';
-import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
 
 /** What happened between two looks at a flow, a line each; for logs, where nothing can be drawn over. Pure. */
 export function describeFlowChanges(before: FlowView | undefined, after: FlowView, now: Date): string[] {

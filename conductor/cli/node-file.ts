@@ -1,10 +1,10 @@
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
+import { NodeDescription } from '#conductor/api/node-description.ts';
+import { macAddress, PortDescription } from '#conductor/api/port-description.ts';
+import { PortgroupDescription } from '#conductor/api/portgroup-description.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
 import { usageError } from '#conductor/cli/command.ts';
-import { NodeDescription } from '#conductor/nodes/node-fields.ts';
-import { PortgroupDescription } from '#conductor/nodes/portgroups/portgroup-fields.ts';
-import { macAddress, PortDescription } from '#conductor/nodes/ports/port-fields.ts';
 
 /** A port to make, with the fields that the API takes. */
 interface DescribedPort {

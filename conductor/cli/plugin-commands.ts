@@ -1,3 +1,4 @@
+import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/api/plugin-answer.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -9,7 +10,6 @@ import {
 } from '#conductor/cli/command.ts';
 import { cell, print, table, tableFor } from '#conductor/cli/print.ts';
 import { adviseOnRevision } from '#conductor/cli/tell-no-revision.ts';
-import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/sites/plugins/view-plugin.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const path = '/api/v1.0/plugins';

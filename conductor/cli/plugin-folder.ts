@@ -3,7 +3,7 @@ import { join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { usageError } from '#conductor/cli/command.ts';
 import { readDocument } from '#conductor/cli/read-input-file.ts';
-import { expected } from '#conductor/sites/documents/schema-faults.ts';
+import { expected } from '#conductor/model/expected.ts';
 
 /** Fuel's `metadata.yaml`; what else it has there says nothing here. */
 const Metadata = z.looseObject({

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiClient } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { sealEnvelope } from '#conductor/model/receipts/envelope.ts';
+import { fingerprintOf } from '#conductor/model/receipts/key-text.ts';
 import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
-import { sealEnvelope } from '#conductor/receipts/envelope.ts';
-import { fingerprintOf } from '#conductor/receipts/key-text.ts';
 import { erasedDisk, receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
@@ -59,7 +59,7 @@ async function baton(args: readonly string[], connect = () => ({ client, openCon
     isTerminal: false,
     size: () => ({ columns: 80, rows: 24 }),
   };
-  await runCommand({ screen, clock: systemClock, connect }, args);
+  await runCommand({ screen, describeSettings: () => Promise.resolve([]), clock: systemClock, connect }, args);
   return output;
 }
 

@@ -1,3 +1,4 @@
+import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/receipt-answer.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
@@ -12,8 +13,7 @@ import { cell, print, table } from '#conductor/cli/print.ts';
 import { readInputFile } from '#conductor/cli/read-input-file.ts';
 import { receiptLines } from '#conductor/cli/receipt-text.ts';
 import { writeNewFile } from '#conductor/cli/write-new-file.ts';
-import { keyFile, readPublicKeys } from '#conductor/receipts/key-text.ts';
-import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/receipts/receipt-view.ts';
+import { keyFile, readPublicKeys } from '#conductor/model/receipts/key-text.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const receiptsPath = '/api/v1.0/receipts';
@@ -58,7 +58,7 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
     print(context, input, { json: { file: out }, text: `${out}: baton receipt verify ${out} --key KEYFILE\n` });
     return;
   }
-  const { parseReceipt } = await import('#conductor/receipts/verify-receipt.ts');
+  const { parseReceipt } = await import('#conductor/model/receipts/verify-receipt.ts');
   const receipt = parseReceipt(Buffer.from(String(envelope['payload']), 'base64').toString('utf8'));
   const remark = 'as the conductor shows it; --out FILE and baton receipt verify prove it';
   print(context, input, { json: envelope, text: `${[...receiptLines(receipt), remark].join('\n')}\n` });
@@ -110,7 +110,7 @@ async function verify(context: CommandContext, input: CommandInput): Promise<voi
   const keyFile = requiredOption(input, 'key');
   const keys = readPublicKeys(await readInputFile('--key', keyFile), keyFile);
   const text = await readInputFile('receipt verify', file);
-  const { verifyReceipt } = await import('#conductor/receipts/verify-receipt.ts');
+  const { verifyReceipt } = await import('#conductor/model/receipts/verify-receipt.ts');
   const { receipt, fingerprint } = verified(file, () => verifyReceipt(text, keys));
   const lines = [`${file}: the signature is right, by key ${fingerprint}`, ...receiptLines(receipt)];
   print(context, input, { json: { verified: true, key: fingerprint, receipt }, text: `${lines.join('\n')}\n` });

@@ -1,9 +1,9 @@
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
 import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';
+import { tellAllOutdated } from '#conductor/model/outdated.ts';
+import { concludeGroups, conclusions, tellNothingToDeploy } from '#conductor/model/site-report.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
-import { tellAllOutdated } from '#conductor/sites/nodes/outdated.ts';
-import { concludeGroups, conclusions, tellNothingToDeploy } from '#conductor/sites/strategy/report.ts';
 
 const mostFailures = 50;
 const mostNames = 40;

@@ -9,7 +9,7 @@ import {
   ntpFailed,
   ntpFailedNodes,
 } from '#conductor/cli/testing/action-answers.ts';
-import { tellOutdated } from '#conductor/sites/nodes/outdated.ts';
+import { tellOutdated } from '#conductor/model/outdated.ts';
 
 const now = new Date(65_000);
 const size = { columns: 100, rows: 40 };

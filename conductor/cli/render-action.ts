@@ -1,13 +1,13 @@
-import type { ScreenSize } from '#conductor/cli/fit-screen.ts';
-import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
-import type { GroupStage, NodeStatus } from '#conductor/model/site-run.ts';
 import type {
   ActionAnswer,
   ActionGroupAnswer,
   ActionNodeAnswer,
   ActionStepAnswer,
-} from '#conductor/sites/actions/action-answer.ts';
-import { type TreeLine, treeOfGroups } from '#conductor/sites/strategy/draw-groups.ts';
+} from '#conductor/api/action-answer.ts';
+import { type TreeLine, treeOfGroups } from '#conductor/cli/draw-groups.ts';
+import type { ScreenSize } from '#conductor/cli/fit-screen.ts';
+import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import type { GroupStage, NodeStatus } from '#conductor/model/site-run.ts';
 
 const stepMarks: Readonly<Record<ActionStepAnswer['state'], string>> = {
   pending: '·',

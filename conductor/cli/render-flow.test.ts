@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import type { FlowStepView, FlowView } from '#conductor/api/flow-view.ts';
 import { formatBytes, formatDuration } from '#conductor/cli/format-units.ts';
 import { renderFlow } from '#conductor/cli/render-flow.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
-import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
 
 const at = (seconds: number) => new Date(1_700_000_000_000 + seconds * 1000).toISOString();
 

@@ -1,5 +1,5 @@
+import type { FlowStepView, FlowView } from '#conductor/api/flow-view.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
-import type { FlowStepView, FlowView } from '#conductor/flows/flow-view.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import { Progress } from '#shared/wire/progress.ts';
 

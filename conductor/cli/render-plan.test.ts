@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { PlanView } from '#conductor/api/plan-view.ts';
 import { renderPlan } from '#conductor/cli/render-plan.ts';
-import type { PlanView } from '#conductor/flows/view-plan.ts';
 
 const step = {
   position: 1,

@@ -1,6 +1,6 @@
+import type { PlanView } from '#conductor/api/plan-view.ts';
 import { formatBytes, formatDuration } from '#conductor/cli/format-units.ts';
 import { cell, table } from '#conductor/cli/print.ts';
-import type { PlanView } from '#conductor/flows/view-plan.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 
 /** A plan as tables: the steps with the reason for each one's place, what is destroyed, what it comes to. Pure. */

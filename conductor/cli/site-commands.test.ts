@@ -48,7 +48,16 @@ async function baton(...args: string[]): Promise<string> {
     size: () => ({ columns: 80, rows: 24 }),
   };
   const connect = () => ({ client: createApiClient(settings), openConsole: () => Promise.reject(new Error('none')) });
-  await runCommand({ screen, clock: systemClock, connect, tell: (line) => void told.push(line) }, args);
+  await runCommand(
+    {
+      screen,
+      describeSettings: () => Promise.resolve([]),
+      clock: systemClock,
+      connect,
+      tell: (line) => void told.push(line),
+    },
+    args,
+  );
   return output;
 }
 const failure = async (...args: string[]) => {

@@ -9,7 +9,7 @@ import {
 } from '#conductor/cli/command.ts';
 import { cell, print } from '#conductor/cli/print.ts';
 import { type CollectionText, readCollection } from '#conductor/cli/read-collection.ts';
-import { bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
+import { bufferModes } from '#conductor/model/buffer-modes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const configdocs = '/api/v1.0/configdocs';

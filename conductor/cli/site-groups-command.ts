@@ -5,10 +5,10 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
+import { countNodes, drawGroups, drawings } from '#conductor/cli/draw-groups.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { print } from '#conductor/cli/print.ts';
 import { adviseOnRevision } from '#conductor/cli/tell-no-revision.ts';
-import { countNodes, drawGroups, drawings } from '#conductor/sites/strategy/draw-groups.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 interface PlannedGroup {

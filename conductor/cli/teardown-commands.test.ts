@@ -3,8 +3,7 @@ import type { ApiClient, CallOptions } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { teardownVerbs } from '#conductor/cli/teardown-verbs.ts';
-import { etcdStepDefaults } from '#conductor/cluster/etcd/etcd-steps.ts';
-import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
+import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const statusOf = (more: object, messageList: readonly object[] = []) => ({
@@ -47,7 +46,14 @@ async function baton(args: readonly string[], { answer, interrupt, slow = true }
   const connect = () => ({ client, openConsole: () => Promise.resolve() });
   const clock = { now: () => new Date(0), sleep: () => (slow ? Promise.resolve() : Promise.reject(new Error('over'))) };
   const tell = (line: string) => void told.push(line);
-  const seat = { screen, clock, tell, connect, ...(interrupt ? { onInterrupt: () => interrupt } : {}) };
+  const seat = {
+    screen,
+    describeSettings: () => Promise.resolve([]),
+    clock,
+    tell,
+    connect,
+    ...(interrupt ? { onInterrupt: () => interrupt } : {}),
+  };
   const failure = await runCommand(seat, args).then(
     () => undefined,
     (error: unknown) => (error instanceof AppError ? error : new AppError('internal', String(error))),

@@ -1,5 +1,5 @@
 import type { ApiClient } from '#conductor/cli/api-client.ts';
-import { parseVersion, tellNoRevision } from '#conductor/sites/revisions/revision-roles.ts';
+import { parseVersion, tellNoRevision } from '#conductor/model/revision-roles.ts';
 
 interface RevisionAnswer {
   readonly id: number;

@@ -1,10 +1,10 @@
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
 import { describeActionChanges } from '#conductor/cli/describe-action-changes.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { lookPatiently, pollMs } from '#conductor/cli/look-patiently.ts';
 import { createPainter, type Screen } from '#conductor/cli/paint-lines.ts';
 import { renderAction } from '#conductor/cli/render-action.ts';
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,9 +1,9 @@
+import type { FlowView } from '#conductor/api/flow-view.ts';
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { getNode } from '#conductor/cli/get-node.ts';
 import { lookPatiently, pollMs } from '#conductor/cli/look-patiently.ts';
 import { createPainter, type Screen } from '#conductor/cli/paint-lines.ts';
-import type { FlowView } from '#conductor/flows/flow-view.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -3,8 +3,9 @@ import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import { readRevision } from '#conductor/sites/actions/read-revision.ts';
+import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 
 const etcdArgs = clusterArgs.extend({
   revision: z
@@ -28,7 +29,9 @@ export const removeEtcd = newClusterStep({
   args: etcdArgs,
   every: 5,
   round: ({ context, args, announce }) =>
-    context.ask(etcdWork(context, args).then((work) => removeEtcdRound(context, { ...work, announce }))),
+    context.ask(
+      etcdWork(context, args).then((work) => removeEtcdRound(withCredentials(context), { ...work, announce })),
+    ),
 });
 
 export const waitForEtcd = newClusterStep({
@@ -36,5 +39,6 @@ export const waitForEtcd = newClusterStep({
   description: 'Waits until all etcd clusters of the site are well without the node.',
   args: etcdArgs,
   every: 30,
-  round: ({ context, args }) => context.ask(etcdWork(context, args).then((work) => etcdStableRound(context, work))),
+  round: ({ context, args }) =>
+    context.ask(etcdWork(context, args).then((work) => etcdStableRound(withCredentials(context), work))),
 });

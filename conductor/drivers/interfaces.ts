@@ -1,4 +1,5 @@
 import type { OutboundRules } from '#conductor/kernel/outbound-url.ts';
+import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
@@ -14,8 +15,6 @@ import type { Run } from '#shared/process/run.ts';
 
 export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;
 export type BootDevice = (typeof bootDevices)[number];
-
-export type BootMode = 'uefi' | 'bios';
 
 export interface CallOptions {
   readonly signal?: AbortSignal;

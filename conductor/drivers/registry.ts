@@ -2,11 +2,11 @@ import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
 import { drivers, driverTable } from '#conductor/drivers/driver-table.ts';
 import type { Bmc, DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
-import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
 import { nodeSecretTexts, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type DriverTable = typeof driverTable;
@@ -16,8 +16,13 @@ export type DriverOptions = {
   readonly [Folder in keyof DriverTable]?: NonNullable<Parameters<DriverTable[Folder]['open']>[1]>;
 };
 
-/** A node's row, or what of it a driver needs. */
-type ConnectedNode = Pick<NodeRow, 'uuid' | 'driver' | 'driverInfo'>;
+/** What of a node a driver needs. */
+interface ConnectedNode {
+  readonly uuid: string;
+  readonly driver: string;
+  /** Its secrets sealed. */
+  readonly driverInfo: JsonObject;
+}
 
 /** The hardware types of one conductor, with whatever they share behind them. */
 export interface Drivers {

@@ -1,9 +1,9 @@
+import type { FlowsContext } from '#conductor/flows/context.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { findOpenFlow, updateFlow } from '#conductor/flows/flow-store.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import { touchLease } from '#conductor/nodes/node-lease.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /**
  * Stops a decommission, or a removal from the cluster, between two looks: at once, or when the look under way has ended,
@@ -11,7 +11,7 @@ import type { ConductorContext } from '#conductor/start/context.ts';
  * hand.
  * @returns false when none is under way
  */
-export async function abortTeardown(context: ConductorContext, nodeUuid: string, error: string): Promise<boolean> {
+export async function abortTeardown(context: FlowsContext, nodeUuid: string, error: string): Promise<boolean> {
   // most aborts are of other flows: they need not wait for the node here, too
   if (!isBeside(await findOpenFlow(context.db, nodeUuid))) return false;
   const isStopped = await context.db.transaction(async (tx) => {

@@ -1,13 +1,13 @@
+import type { EngineContext } from '#conductor/flows/context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** Sets the boot mode and secure boot that an operator has asked for; a failure ends in `last_error`. */
-export async function applyBootTargets(context: ConductorContext, lease: Lease, signal: AbortSignal): Promise<void> {
+export async function applyBootTargets(context: EngineContext, lease: Lease, signal: AbortSignal): Promise<void> {
   const node = await getNode(context.db, lease.nodeUuid);
   const { targetBootMode, targetSecureBoot } = node;
   if (targetBootMode === null && targetSecureBoot === null) return;
@@ -42,11 +42,7 @@ export async function applyBootTargets(context: ConductorContext, lease: Lease, 
   });
 }
 
-async function applyTargets(
-  context: ConductorContext,
-  node: NodeRow,
-  signal: AbortSignal,
-): Promise<FirmwareBootColumns> {
+async function applyTargets(context: EngineContext, node: NodeRow, signal: AbortSignal): Promise<FirmwareBootColumns> {
   const bmc = context.drivers.connect(node, { node: node.uuid });
   const { firmwareBoot } = bmc;
   if (!firmwareBoot) throw new AppError('not_supported', `driver ${node.driver} can not set them`);

@@ -1,13 +1,13 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { powerStateAfter } from '#conductor/model/power-states.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /** Brings the node to the power state that an operator has asked for; a failure ends in `last_error`. */
-export async function applyPowerTarget(context: ConductorContext, lease: Lease, signal: AbortSignal): Promise<void> {
+export async function applyPowerTarget(context: EngineContext, lease: Lease, signal: AbortSignal): Promise<void> {
   const node = await getNode(context.db, lease.nodeUuid);
   const target = node.targetPowerState;
   if (!target) return;

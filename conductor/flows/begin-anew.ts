@@ -1,10 +1,10 @@
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { recordStepEvent, replacePendingSteps, updateFlow } from '#conductor/flows/flow-store.ts';
 import type { StepRecord } from '#conductor/flows/record-outcome.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { plannedCore } from '#conductor/model/planned-step.ts';
 import { holdLease } from '#conductor/nodes/node-lease.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
 /** A ramdisk that is another one after each boot would be cleaned with for ever. */
@@ -15,7 +15,7 @@ export function mayBeginAnew(flow: FlowRow): boolean {
 }
 
 /** Automated cleaning with a ramdisk that has become another: all its steps, as the new one has them (seed 004). */
-export async function beginAnew(context: ConductorContext, record: StepRecord, error: unknown): Promise<void> {
+export async function beginAnew(context: EngineContext, record: StepRecord, error: unknown): Promise<void> {
   const { flow, step, node } = record;
   await context.db.transaction(async (tx) => {
     await holdLease(tx, record.lease);

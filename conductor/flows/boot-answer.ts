@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm';
 import type { BootAnswer } from '#conductor/boot/ipxe-script.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { readRequiredBoot } from '#conductor/flows/read-required-boot.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
@@ -9,11 +10,10 @@ import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
 import { listNodeConnectors } from '#conductor/nodes/volumes/connector-store.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
 import { findBootVolume } from '#conductor/nodes/volumes/target-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** What the machine with this MAC address (lower-case) is to boot now. */
 export async function answerBoot(
-  context: Pick<ConductorContext, 'db' | 'config' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
   mac: string,
 ): Promise<BootAnswer> {
   const { db } = context;

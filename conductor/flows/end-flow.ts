@@ -1,14 +1,14 @@
 import { tellRunners } from '#conductor/flows/actions/action-store.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Ends the flow, and says in the node's history how, after how long, and whose it was. */
 export async function endFlow(
-  context: Pick<ConductorContext, 'clock' | 'config'>,
+  context: Pick<EngineContext, 'clock' | 'config'>,
   tx: Transaction,
   flow: FlowRow,
   end: { readonly state: 'succeeded' | 'failed' | 'aborted'; readonly error?: string },

@@ -1,10 +1,13 @@
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 
 /**
  * The context with `requireHeld` asked before each call to a BMC, an agent or a switch: what is recorded is fenced by
  * the lease's token, but hardware knows no tokens.
  */
-export function fence(context: ConductorContext, requireHeld: () => void): ConductorContext {
+export function fence<Context extends Pick<EngineContext, 'drivers' | 'agents' | 'networks'>>(
+  context: Context,
+  requireHeld: () => void,
+): Context {
   const { drivers, agents, networks } = context;
   return {
     ...context,

@@ -1,3 +1,4 @@
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { endFlow } from '#conductor/flows/end-flow.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { insertSteps, listSteps, recordStepEvent, recordStepEvents, updateFlow } from '#conductor/flows/flow-store.ts';
@@ -21,14 +22,13 @@ import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { pays } from '#conductor/nodes/wipe-wish.ts';
 import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /**
  * Records a step's failure. A failed main step skips the rest and starts the kind's clean-up; a failed clean-up step
  * lets the next one try.
  */
-export async function failStep(context: ConductorContext, record: StepRecord, error: unknown): Promise<void> {
+export async function failStep(context: EngineContext, record: StepRecord, error: unknown): Promise<void> {
   const { lease, flow, step } = record;
   const options = { conductor: context.config.conductorName, now: context.clock.now() };
   context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: stepTitle(step), err: error }, 'step failed');
@@ -73,7 +73,7 @@ async function startCleanup(
  * (`thenEnd`) it ends at once because the next flow sees to that.
  */
 export async function stopFlow(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   flow: FlowRow,
   options: { readonly error: string; readonly thenEnd: boolean },
@@ -93,7 +93,7 @@ export async function stopFlow(
 }
 
 /** An abort that had to wait for a step to end, which has. */
-export async function abortFlow(context: ConductorContext, lease: Lease, flow: FlowRow): Promise<void> {
+export async function abortFlow(context: EngineContext, lease: Lease, flow: FlowRow): Promise<void> {
   await context.db.transaction(async (tx) => {
     await holdLease(tx, lease);
     await stopFlow(context, tx, flow, { error: flow.abortRequested ?? 'aborted', thenEnd: false });
@@ -122,7 +122,7 @@ export interface FinishedWork {
 }
 
 /** All steps (or all clean-up steps) are through: ends the flow and moves the node. */
-export async function finishFlow(context: ConductorContext, work: FinishedWork): Promise<void> {
+export async function finishFlow(context: EngineContext, work: FinishedWork): Promise<void> {
   await context.db.transaction(async (tx) => {
     const [node] = await together([getNode(tx, work.node.uuid), holdLease(tx, work.lease)]);
     await endFinished(context, tx, { ...work, node });
@@ -132,7 +132,7 @@ export async function finishFlow(context: ConductorContext, work: FinishedWork):
 
 /** The same, in a transaction that holds the lease. @param work the node as it is now */
 export async function endFinished(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   work: Omit<FinishedWork, 'lease'>,
 ): Promise<void> {
@@ -160,7 +160,7 @@ async function whyUnpaid(tx: Transaction, node: NodeRow, flow: FlowRow): Promise
 }
 
 async function endInSuccess(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   { node, flow }: { readonly node: NodeRow; readonly flow: FlowRow },
 ): Promise<void> {
@@ -194,7 +194,7 @@ async function endInSuccess(
 }
 
 async function noteWipe(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   { node, flow }: { readonly node: NodeRow; readonly flow: FlowRow },
 ): Promise<void> {
@@ -217,7 +217,7 @@ async function noteInstance(tx: Transaction, node: NodeRow, { kind }: FlowRow): 
 }
 
 async function endInFailure(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   work: { readonly node: NodeRow; readonly flow: FlowRow; readonly steps: readonly FlowStepRow[] },
 ): Promise<void> {
@@ -251,7 +251,7 @@ async function endInFailure(
 }
 
 async function leaveWaitingState(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   kind: FlowKind,
   node: NodeRow,

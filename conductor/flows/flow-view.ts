@@ -1,62 +1,19 @@
+import type { FlowStepView, FlowView } from '#conductor/api/flow-view.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { whatRemains } from '#conductor/flows/what-remains.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { type PluginTaskRef, stepTitle } from '#conductor/model/planned-step.ts';
+import { stepTitle } from '#conductor/model/planned-step.ts';
 import { wayToWipe } from '#conductor/nodes/wipe-wish.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
-
-/** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. Times are ISO 8601. */
-export interface FlowView {
-  readonly uuid: string;
-  readonly kind: string;
-  readonly state: string;
-  readonly started_at: string;
-  readonly ended_at: string | null;
-  readonly error: string | null;
-  /** Why nobody works on it: `node is in maintenance`. */
-  readonly held: string | null;
-  /** What it rests for until `unhold`. */
-  readonly on_hold: string | null;
-  /** Who has said stop, while a step runs that must end first. */
-  readonly abort_requested: string | null;
-  /** How often cleaning has begun anew because the ramdisk had become another. */
-  readonly restarts: number;
-  /** What to do next, for a flow that has failed, rests, or waits for too long. */
-  readonly advice: string | null;
-  readonly steps: readonly FlowStepView[];
-}
-
-export interface FlowStepView {
-  readonly uuid: string;
-  readonly position: number;
-  readonly phase: string;
-  readonly interface: string;
-  readonly step: string;
-  readonly priority: number;
-  readonly origin: string;
-  /** The plugin's task that it is; null = none. */
-  readonly plugin: PluginTaskRef | null;
-  /** Why it stands there: `template CUSTOM_RAID1 gives it priority 90`. */
-  readonly reason: string;
-  readonly in_band: boolean;
-  readonly state: string;
-  readonly started_at: string | null;
-  readonly ended_at: string | null;
-  /** Why it waits, and when it gives up. */
-  readonly waiting_for: string | null;
-  readonly wait_until: string | null;
-  readonly progress: unknown;
-  readonly error: string | null;
-}
 
 const startConductor =
   'Start a conductor with the BATON_CONDUCTOR_GROUP of the node, or change the conductor_group of the node.';
 
 export async function latestFlow(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'conductors'>,
+  context: Pick<EngineContext, 'db' | 'clock' | 'conductors'>,
   node: NodeRow,
 ): Promise<FlowView | undefined> {
   const { db, clock } = context;

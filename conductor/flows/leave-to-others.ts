@@ -1,9 +1,9 @@
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { updateFlow } from '#conductor/flows/flow-store.ts';
 import { worksOn } from '#conductor/kernel/conductors/responsible.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /**
  * During a rolling upgrade a new conductor plans what an old one does not know. As long as somebody else works on the
@@ -11,7 +11,7 @@ import type { ConductorContext } from '#conductor/start/context.ts';
  * The time until then counts for no limit.
  */
 export async function leaveToOthers(
-  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'conductors' | 'log'>,
+  context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'conductors' | 'log'>,
   {
     lease,
     node,

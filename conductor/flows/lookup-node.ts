@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { findAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { readRequiredBoot } from '#conductor/flows/read-required-boot.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -11,7 +12,6 @@ import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { sparing } from '#conductor/nodes/spared-disks.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -35,7 +35,7 @@ export interface LookupRequest {
  * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
  */
 export async function lookupNode(
-  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
   request: LookupRequest,
 ): Promise<Record<string, unknown>> {
   const { db } = context;
@@ -51,7 +51,7 @@ export async function lookupNode(
 
 /** What a ramdisk is told of the node that it runs on, with the boot's token the first time. */
 export async function answerAgent(
-  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
   node: NodeRow,
   version: number,
 ): Promise<Record<string, unknown>> {
@@ -102,7 +102,7 @@ async function findNodeByAddresses(db: Queryable, addresses: readonly string[]):
 }
 
 async function issueToken(
-  context: Pick<ConductorContext, 'db' | 'config' | 'clock' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
   node: NodeRow,
 ): Promise<string> {
   const token = randomBytes(32).toString('base64url');

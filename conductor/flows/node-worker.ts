@@ -1,13 +1,13 @@
 import { applyBootTargets } from '#conductor/flows/apply-boot-targets.ts';
 import { applyPowerTarget } from '#conductor/flows/apply-power-target.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { fence } from '#conductor/flows/fence.ts';
 import { listOpenSteps } from '#conductor/flows/flow-store.ts';
 import { readWork } from '#conductor/flows/read-work.ts';
 import { runFlow } from '#conductor/flows/run-flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
-import { claimLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { moment } from '#conductor/kernel/keep-lease.ts';
+import { claimLease, keepLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
@@ -34,7 +34,7 @@ function hasTarget({ targetPowerState, targetBootMode, targetSecureBoot }: NodeR
  * returns at once. `not known here`: its flow needs a conductor of another release.
  */
 export async function workOnNode(
-  context: ConductorContext,
+  context: EngineContext,
   nodeUuid: string,
   stop: AbortSignal,
 ): Promise<'done' | 'left to others' | 'not known here'> {
@@ -87,6 +87,6 @@ export async function workOnNode(
 }
 
 /** Which nodes this conductor works on. */
-export function attends({ config, drivers }: Pick<ConductorContext, 'config' | 'drivers'>) {
+export function attends({ config, drivers }: Pick<EngineContext, 'config' | 'drivers'>) {
   return { group: config.conductorGroup, drivers: drivers.hardwareTypes.map(({ name }) => name) };
 }

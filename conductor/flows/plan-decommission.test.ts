@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { decommissionTimeouts, planDecommission, planLeaveCluster } from '#conductor/flows/plan-decommission.ts';
+import { planDecommission, planLeaveCluster } from '#conductor/flows/plan-decommission.ts';
+import { decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 
 const clusters = { node: 'n1', hasKubernetes: true, hasEtcd: true, notInClusterOk: false };
 const plan = (more: Partial<typeof clusters> = {}, timeouts = decommissionTimeouts) =>

@@ -1,27 +1,8 @@
-import { etcdStepDefaults } from '#conductor/cluster/etcd/etcd-steps.ts';
-import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
+import { type DecommissionTimeouts, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** Seconds (seed 001, "Promenade Decommission Node"). */
-export interface DecommissionTimeouts {
-  readonly drainTimeout: number;
-  /** Below `drainTimeout`. */
-  readonly drainGracePeriod: number;
-  readonly clearLabelsTimeout: number;
-  readonly removeEtcdTimeout: number;
-  readonly etcdReadyTimeout: number;
-}
-
-export const decommissionTimeouts: DecommissionTimeouts = {
-  drainTimeout: nodeStepDefaults.drainTimeout,
-  drainGracePeriod: nodeStepDefaults.drainGracePeriod,
-  clearLabelsTimeout: nodeStepDefaults.clearLabelsTimeout,
-  removeEtcdTimeout: etcdStepDefaults.removeTimeout,
-  etcdReadyTimeout: etcdStepDefaults.readyTimeout,
-};
 
 /** What a node is to be taken out of. */
 export interface ClustersOfNode {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planDestroys } from '#conductor/flows/plan-destroys.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/planned-step.ts';
 import { osDiskByHints } from '#conductor/nodes/os-disk.ts';

@@ -4,8 +4,8 @@ import type { PlanRequest } from '#conductor/flows/read-plan-facts.ts';
 import { takesAnyTime } from '#conductor/flows/step-durations.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type FlowKind, flowKinds } from '#conductor/model/flow-kinds.ts';
+import type { SparedDisk } from '#conductor/model/known-disk.ts';
 import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
-import type { SparedDisk } from '#conductor/nodes/spared-disks.ts';
 
 /** What the operator should know of a plan that its steps don't say (pure). */
 export function planWarnings(

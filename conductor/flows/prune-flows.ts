@@ -1,12 +1,12 @@
 import { and, gt, inArray, isNotNull, sql } from 'drizzle-orm';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Ended flows of a node that are kept, with their steps and events; the history has the rest in a line each. */
 const keptFlows = 20;
 
 /** Deletes the ended flows beyond the newest of each node. */
-export async function pruneFlows(context: Pick<ConductorContext, 'db' | 'log'>): Promise<void> {
+export async function pruneFlows(context: Pick<EngineContext, 'db' | 'log'>): Promise<void> {
   const { db } = context;
   const ranked = db.$with('ranked').as(
     db

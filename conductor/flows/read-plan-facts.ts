@@ -1,4 +1,5 @@
 import { findAgentSteps } from '#conductor/agents/agent-steps-store.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -9,7 +10,6 @@ import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/mod
 import { isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
 import { findBootVolume } from '#conductor/nodes/volumes/target-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { openTemplate } from '#conductor/templates/template-secrets.ts';
 import { listTemplatesNamed } from '#conductor/templates/template-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -31,7 +31,7 @@ export interface PlanRequest {
  * @throws AppError `invalid_argument` naming a wrong trait or driver_info property.
  */
 export async function readPlanFacts(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'config' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets'>,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],
@@ -56,7 +56,7 @@ export async function readPlanFacts(
 }
 
 function readDriverSteps(
-  { drivers }: Pick<ConductorContext, 'drivers'>,
+  { drivers }: Pick<EngineContext, 'drivers'>,
   node: NodeRow,
   kind: NonNullable<(typeof flowKinds)[FlowKindName]['inBand']>['kind'],
 ): OfferedDriverStep[] {
@@ -74,7 +74,7 @@ function readDriverSteps(
  * The templates that the instance's traits name. Instance traits must be traits of the node (agent-protocol.md §5.3).
  */
 async function readTemplates(
-  { db, secrets }: Pick<ConductorContext, 'db' | 'secrets'>,
+  { db, secrets }: Pick<EngineContext, 'db' | 'secrets'>,
   node: NodeRow,
 ): Promise<NonNullable<PlanFacts['templates']>> {
   const wanted = instanceTraits(node);
@@ -94,7 +94,7 @@ function instanceTraits(node: NodeRow): string[] {
 }
 
 async function reasonForNoAgent(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db }: Pick<EngineContext, 'db'>,
   node: NodeRow,
   request: PlanRequest,
 ): Promise<string | undefined> {

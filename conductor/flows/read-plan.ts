@@ -1,4 +1,5 @@
 import { checkPlannedSettings } from '#conductor/flows/bios/check-planned-settings.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { type PlanDestroys, planDestroys } from '#conductor/flows/plan-destroys.ts';
 import { planHash } from '#conductor/flows/plan-hash.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
@@ -12,7 +13,6 @@ import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts'
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import { propertiesIn } from '#conductor/nodes/spared-disks.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { AdvertisedStep } from '#shared/wire/step.ts';
 
@@ -37,7 +37,7 @@ export interface Plan {
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function readPlan(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'config' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets'>,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],
@@ -72,7 +72,7 @@ function serialsOf({ disks }: PlanDestroys): string[] {
 
 /** All that decides what the steps do beside their arguments: the whole instance, for more of it may count some day. */
 async function readSubject(
-  { db, secrets }: Pick<ConductorContext, 'db' | 'secrets'>,
+  { db, secrets }: Pick<EngineContext, 'db' | 'secrets'>,
   node: NodeRow,
   request: PlanRequest,
 ): Promise<unknown> {

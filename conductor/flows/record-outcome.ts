@@ -1,3 +1,4 @@
+import type { EngineContext } from '#conductor/flows/context.ts';
 import {
   listSteps,
   recordStepEvent,
@@ -22,7 +23,6 @@ import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 export interface StepRecord {
   readonly lease: Lease;
@@ -43,7 +43,7 @@ export type AlongSuccess =
 
 /** Commits what came of running or resuming a step. */
 export async function recordOutcome(
-  context: ConductorContext,
+  context: EngineContext,
   record: StepRecord,
   outcome: ConductorStepOutcome,
   along?: AlongSuccess,
@@ -61,7 +61,7 @@ export async function recordOutcome(
 }
 
 async function writeOutcome(
-  context: ConductorContext,
+  context: EngineContext,
   record: StepRecord,
   outcome: ConductorStepOutcome,
   along: AlongSuccess | undefined,
@@ -89,7 +89,7 @@ async function writeOutcome(
 }
 
 function successEvents(
-  context: ConductorContext,
+  context: EngineContext,
   { node, step }: StepRecord,
   output: unknown,
   starts: FlowStepRow | undefined,
@@ -105,7 +105,7 @@ function successEvents(
 }
 
 async function recordSuccess(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   record: StepRecord,
   outcome: Extract<ConductorStepOutcome, { kind: 'done' | 'reboot' }>,
@@ -131,7 +131,7 @@ async function recordSuccess(
 
 /** Steps may answer what they were told. */
 function storedOutput(
-  { secrets }: Pick<ConductorContext, 'secrets'>,
+  { secrets }: Pick<EngineContext, 'secrets'>,
   { node, step }: Pick<StepRecord, 'node' | 'step'>,
   output: unknown,
 ): unknown {
@@ -164,7 +164,7 @@ function asPlanned(step: FlowStepRow): PlannedStep {
 
 /** The flow rests; only an operator's word wakes it. */
 async function recordHold(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   { node, flow, step }: StepRecord,
   reason: string,
@@ -178,7 +178,7 @@ async function recordHold(
 }
 
 async function recordWait(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   { node, flow, step }: StepRecord,
   outcome: Extract<ConductorStepOutcome, { kind: 'wait' | 'again' }>,

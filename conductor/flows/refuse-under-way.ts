@@ -1,8 +1,8 @@
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -28,7 +28,7 @@ export function refuseUnderWay(
  * @param name of the node in its cluster; one that Baton does not know is nobody else's
  * @throws AppError `conflict` naming flow and action
  */
-export async function refuseWorkedOn({ db }: Pick<ConductorContext, 'db'>, name: string, asked: string): Promise<void> {
+export async function refuseWorkedOn({ db }: Pick<EngineContext, 'db'>, name: string, asked: string): Promise<void> {
   const node = await findNode(db, name);
   const flow = node && (await findOpenFlow(db, node.uuid));
   if (!flow || (flow.actionId === null && flow.kind !== 'decommission' && flow.kind !== 'leave_cluster')) return;

@@ -1,4 +1,4 @@
-import { deleteAllocationOfNode } from '#conductor/allocations/allocation-store.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -6,10 +6,10 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import { deleteAllocationOfNode } from '#conductor/nodes/node-allocation.ts';
 import { deleteNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import { refuseForgetting } from '#conductor/nodes/wipe-wish.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
@@ -25,7 +25,7 @@ const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
  * @throws AppError `conflict`, `forbidden` (protected), `node_locked`, `not_found`, and what `fence` throws.
  */
 export async function removeNode(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'log'>,
+  context: Pick<EngineContext, 'db' | 'clock' | 'log'>,
   nodeUuid: string,
   { user, project }: Pick<Caller, 'user' | 'project'>,
   fence?: (tx: Transaction) => Promise<void>,

@@ -1,6 +1,7 @@
 import { encrypt } from 'unixcrypt';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import { abortTeardown } from '#conductor/flows/abort-teardown.ts';
+import type { FlowsContext } from '#conductor/flows/context.ts';
 import { refuseOtherPlan } from '#conductor/flows/read-plan.ts';
 import { kindToStart, planRequested, startWork } from '#conductor/flows/start-work.ts';
 import { refuseInvalid } from '#conductor/flows/validate-node.ts';
@@ -21,7 +22,6 @@ import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
 import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
 import { refuseForeignWipe, refuseOwing, wipeOf } from '#conductor/nodes/wipe-wish.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ProvisionRequest {
@@ -56,7 +56,7 @@ export interface ProvisionRequest {
  * conductor's.
  */
 export async function requestProvision(
-  context: ConductorContext,
+  context: FlowsContext,
   node: NodeRow,
   { rescuePassword, ...request }: ProvisionRequest,
 ): Promise<void> {
@@ -165,7 +165,7 @@ function refuseSealed(steps: readonly RequestedStep[]): void {
 
 /** @throws AppError `conflict` when the node as it is now has another plan than the operator's, or none that is whole. */
 async function refuseUnreadPlan(
-  context: ConductorContext,
+  context: FlowsContext,
   node: NodeRow,
   work: ProvisionRequest & { readonly event: VerbEvent },
 ): Promise<void> {

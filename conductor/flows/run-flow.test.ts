@@ -67,7 +67,7 @@ test('what is left to others is told them once, and their nudges and the next pe
   const generation = await insertConductor(context.db, newer);
   await beginFlow(['from_the_future']);
   const told: string[] = [];
-  const scheduler = createScheduler({ context: () => context, tellOthers: (nodeUuid) => told.push(nodeUuid) });
+  const scheduler = createScheduler({ context, tellOthers: (nodeUuid) => told.push(nodeUuid) });
   scheduler.nudge(uuid, 'operator');
   await expect.poll(() => told).toEqual([uuid]);
   await context.db.update(flows).set({ nextCheckAt: new Date(0), held: null, heldSince: null });

@@ -1,4 +1,5 @@
 import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { abortFlow, endFinished, type FinishedWork, failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
 import { listSteps, prolongWaits, recordStepEvents, updateFlow } from '#conductor/flows/flow-store.ts';
 import { leaveToOthers } from '#conductor/flows/leave-to-others.ts';
@@ -21,8 +22,6 @@ import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { holdLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
-import { conductorStep, knowsStep } from '#conductor/start/conductor-steps.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 /** A passing fault (a BMC that is away for a moment) is tried again this often. */
@@ -34,7 +33,7 @@ const retryEveryMs = 5_000;
  * @throws AppError `lease_lost` when another conductor has taken over.
  */
 export async function runFlow(
-  context: ConductorContext,
+  context: EngineContext,
   lease: Lease,
   signal: AbortSignal,
   first?: FirstWork,
@@ -71,7 +70,7 @@ export async function runFlow(
       await abortFlow(context, lease, flow);
       continue;
     }
-    if (!knowsStep(action.step, flowKinds[flow.kind])) {
+    if (context.steps.find(action.step, flowKinds[flow.kind]) === undefined) {
       const unknown = `step ${stepTitle(action.step)}`;
       if (await leaveToOthers(context, { lease, node, flow, unknown })) return 'not known here';
     }
@@ -100,7 +99,7 @@ async function actOnSteps(
   let work = first;
   let { kind: mode, step }: { kind: 'run' | 'resume' | 'started'; step: FlowStepRow } = action;
   for (;;) {
-    const next = nextAtOnce(work.flow, steps, step, mode);
+    const next = nextAtOnce(work, steps, step, mode);
     const isLast =
       step.phase === 'main' && !steps.some((each) => each.phase === 'main' && each.position > step.position);
     const result = await actOnStep(work, mode, { step, next: isLast ? 'end' : next, steps });
@@ -126,14 +125,15 @@ async function actOnSteps(
  * node in its waiting state, which the start of the next ends.
  */
 function nextAtOnce(
-  flow: FlowRow,
+  { context, flow }: Work,
   steps: readonly FlowStepRow[],
   step: FlowStepRow,
   mode: 'run' | 'resume' | 'started',
 ): FlowStepRow | undefined {
   const next = steps[steps.findIndex((each) => each.uuid === step.uuid) + 1];
   const follows = next?.phase === 'main' && next.state === 'pending' && next.inBand === step.inBand;
-  return follows && (step.inBand || mode !== 'resume') && knowsStep(next, flowKinds[flow.kind]) ? next : undefined;
+  if (!follows || (!step.inBand && mode === 'resume')) return undefined;
+  return context.steps.find(next, flowKinds[flow.kind]) ? next : undefined;
 }
 
 /** Verbs that are possible in maintenance. */
@@ -148,7 +148,7 @@ function isHeld({ flow, node }: { readonly flow: FlowRow; readonly node: NodeRow
  * makes a node safe (clean-up) and what the person has asked for (teardown, bringing an instance back).
  */
 async function holdInMaintenance(
-  context: ConductorContext,
+  context: EngineContext,
   { lease, node, flow }: { readonly lease: Lease; readonly node: NodeRow; readonly flow: FlowRow },
 ): Promise<'held' | 'released' | 'not held'> {
   const holds = isHeld({ flow, node });
@@ -175,7 +175,7 @@ function readOnce<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 interface Work {
-  readonly context: ConductorContext;
+  readonly context: EngineContext;
   readonly lease: Lease;
   readonly node: NodeRow;
   readonly flow: FlowRow;
@@ -207,7 +207,10 @@ async function actOnStep(
   const isRepeated = mode === 'run' && row.state !== 'pending';
   const stepContext = await loadStepContext({ ...work, node }, { step, isRepeated });
   try {
-    const definition = conductorStep(step, flowKinds[flow.kind]);
+    const definition = context.steps.find(step, flowKinds[flow.kind]);
+    if (!definition) {
+      throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);
+    }
     outcome =
       mode === 'resume' && definition.resume ? await definition.resume(stepContext) : await definition.run(stepContext);
     context.checkpoint('acted');
@@ -265,7 +268,7 @@ async function actOnStep(
  * The flow's end, with that of its last step; what follows it is looked at where all of it is. Answers whether it has
  * ended: not while the node's maintenance holds it.
  */
-async function endWithStep(context: ConductorContext, tx: Transaction, work: FinishedWork): Promise<boolean> {
+async function endWithStep(context: EngineContext, tx: Transaction, work: FinishedWork): Promise<boolean> {
   if (isHeld(work)) return false;
   const released = mayBeFollowed(work.flow) ? Promise.resolve() : releaseLease(tx, work.lease);
   await together([endFinished(context, tx, work), released]);
@@ -298,7 +301,7 @@ async function recordStart(
   return { step: { ...step, state: 'running', startedAt: step.startedAt ?? now }, node };
 }
 
-function logStarted(context: ConductorContext, flow: FlowRow, step: FlowStepRow): void {
+function logStarted(context: EngineContext, flow: FlowRow, step: FlowStepRow): void {
   const name = stepTitle(step);
   context.log.info({ node: flow.nodeUuid, flow: flow.uuid, step: name }, 'step started');
 }

@@ -1,11 +1,11 @@
 import { and, isNotNull, or } from 'drizzle-orm';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { listDueNodes } from '#conductor/flows/flow-store.ts';
 import { attends, workOnNode } from '#conductor/flows/node-worker.ts';
 import { createTurns, type NudgeOrigin, youngMs } from '#conductor/flows/turns.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
 import { attendedBy } from '#conductor/nodes/node-lease.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { systemClock } from '#shared/clock.ts';
 
 /**
@@ -22,7 +22,7 @@ export interface Scheduler {
 }
 
 export interface SchedulerOptions {
-  readonly context: () => ConductorContext;
+  readonly context: EngineContext;
   /** Whoever holds the node is to look again. */
   readonly tellOthers: (nodeUuid: string) => void;
 }
@@ -43,17 +43,17 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
     try {
       do {
         begins(nodeUuid);
-        const done = await workOnNode(context(), nodeUuid, stopping.signal);
+        const done = await workOnNode(context, nodeUuid, stopping.signal);
         if (done === 'left to others' && origin !== 'another conductor') tellOthers(nodeUuid);
         if (done === 'not known here') {
           // longer than others take to look by themselves, should the nudge be lost
-          unknown.set(nodeUuid, performance.now() + 2 * context().config.reconcileIntervalMs);
+          unknown.set(nodeUuid, performance.now() + 2 * context.config.reconcileIntervalMs);
           tellOthers(nodeUuid);
         } else unknown.delete(nodeUuid);
       } while (busy.get(nodeUuid)?.again && !stopping.signal.aborted);
     } catch (error) {
-      countDatabaseFault(context().metrics, error);
-      context().log.error({ node: nodeUuid, err: error }, 'work on node failed; it is tried again next period');
+      countDatabaseFault(context.metrics, error);
+      context.log.error({ node: nodeUuid, err: error }, 'work on node failed; it is tried again next period');
     } finally {
       busy.delete(nodeUuid);
       // what was broken off need not wait for anybody's next look
@@ -62,7 +62,7 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
   };
   const turns = createTurns({
     clock: systemClock,
-    hasRoom: () => !stopping.signal.aborted && busy.size < context().config.maxActiveNodes,
+    hasRoom: () => !stopping.signal.aborted && busy.size < context.config.maxActiveNodes,
     youngAtWork: () => {
       const youngSince = performance.now() - youngMs;
       return [...busy.values()].filter(({ since }) => since > youngSince).length;
@@ -87,8 +87,8 @@ export function createScheduler({ context, tellOthers }: SchedulerOptions): Sche
       else turns.take(nodeUuid, origin);
     },
     reconcile: async () => {
-      const { db, config } = context();
-      const worker = attends(context());
+      const { db, config } = context;
+      const worker = attends(context);
       const due = await listDueNodes(db, { ...worker, limit: config.maxActiveNodes });
       const targets = [nodes.targetPowerState, nodes.targetBootMode, nodes.targetSecureBoot].map(isNotNull);
       const asked = await db

@@ -1,9 +1,9 @@
 import { listPasswordSettings } from '#conductor/flows/bios/bios-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
 import { sealDocument } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /**
  * Steps of a node's flow as they are stored, and shown: secrets in their arguments sealed. A BIOS setting may be a

@@ -8,14 +8,14 @@ import { type FlowStepInsert, flowSteps, flows } from '#conductor/kernel/db/sche
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { receipts } from '#conductor/kernel/db/schema/receipt.ts';
+import { readPublicKeys } from '#conductor/model/receipts/key-text.ts';
+import { verifyReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { deleteNode } from '#conductor/nodes/node-store.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
-import { readPublicKeys } from '#conductor/receipts/key-text.ts';
 import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
 import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { erasedDisk } from '#conductor/receipts/testing/example-facts.ts';
-import { verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
 import { availableNode } from '#test/support/available-node.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets as secrets } from '#test/support/test-secrets.ts';

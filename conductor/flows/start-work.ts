@@ -1,4 +1,5 @@
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { stopFlow } from '#conductor/flows/finish-flow.ts';
 import { findOpenFlow, insertFlow, listSteps, recordStepEvent, updateFlow } from '#conductor/flows/flow-store.ts';
@@ -16,7 +17,6 @@ import { nextProvisionState, type VerbEvent } from '#conductor/model/provision-s
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/wipe-wish.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /**
  * What a verb does, in the transaction in which it was found possible: the flow before is ended, the node moved, and the
@@ -25,7 +25,7 @@ import type { ConductorContext } from '#conductor/start/context.ts';
  * @throws AppError `conflict` for a node that leaves its clusters, `lease_lost` and `conflict` as `requireAction`, and what planning throws
  */
 export async function startWork(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   node: NodeRow,
   work: ProvisionRequest & { readonly event: VerbEvent },
@@ -90,7 +90,7 @@ export async function startWork(
 
 /** What the request would have done, as the node now is. */
 export function planRequested(
-  context: ConductorContext,
+  context: EngineContext,
   node: NodeRow,
   kind: FlowKindName,
   work: ProvisionRequest,
@@ -125,7 +125,7 @@ interface FlowOfNode {
 
 /** The flow's own end moves the node, once it is off and isolated; a step that must not be interrupted ends first. */
 async function abort(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   { node, flow, error, options }: FlowOfNode & { readonly error: string },
 ): Promise<void> {
@@ -139,7 +139,7 @@ async function abort(
 }
 
 async function goOn(
-  context: ConductorContext,
+  context: EngineContext,
   tx: Transaction,
   { node, flow, options }: Omit<FlowOfNode, 'flow'> & { readonly flow: FlowRow | undefined },
 ): Promise<void> {

@@ -1,22 +1,27 @@
 import type { AgentClient } from '#conductor/agents/agent-client.ts';
 import { hideInAnswers } from '#conductor/agents/hide-in-answers.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { type Hide, hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
 import { nodeSecretTexts, openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type PlannedStep, stepTitle } from '#conductor/model/planned-step.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion, StepInterface } from '#shared/wire/step.ts';
 
 /** What a conductor's step may use; facts are as of the moment at which the step is run or resumed. */
-export interface StepContext extends ConductorContext {
+export interface StepContext
+  extends Pick<
+    EngineContext,
+    'db' | 'database' | 'log' | 'clock' | 'config' | 'secrets' | 'drivers' | 'networks' | 'pluginFiles'
+  > {
   readonly node: NodeRow;
   /** Most steps need none. @throws AppError `database_error` */
   readonly ports: () => Promise<readonly PortRow[]>;
@@ -74,7 +79,7 @@ export function stepArgs({ secrets, node, step }: Pick<StepContext, 'secrets' | 
 
 export async function loadStepContext(
   work: {
-    readonly context: ConductorContext;
+    readonly context: EngineContext;
     readonly lease: Lease;
     readonly node: NodeRow;
     readonly flow: FlowRow;

@@ -1,4 +1,5 @@
 import { and, isNull, notExists, notInArray, sql } from 'drizzle-orm';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { responsibleConductor } from '#conductor/kernel/conductors/responsible.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -12,7 +13,6 @@ import { ofGroup } from '#conductor/nodes/node-lease.ts';
 import { refuseLocked } from '#conductor/nodes/node-lock.ts';
 import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/read-firmware-boot.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -28,7 +28,7 @@ const leavesMachine = (Object.keys(flowKinds) as FlowKindName[]).filter((kind) =
  * right, as an operator's hand on the power button is. A BMC that fails three times in a row puts its node into
  * maintenance with fault `power failure`, and the first good answer takes it out again (Ironic's manner).
  */
-export async function syncPower(context: ConductorContext, signal: AbortSignal): Promise<void> {
+export async function syncPower(context: EngineContext, signal: AbortSignal): Promise<void> {
   const { conductorName, conductorGroup } = context.config;
   const live = await context.conductors.live();
   const resting = await context.db
@@ -61,7 +61,7 @@ export async function syncPower(context: ConductorContext, signal: AbortSignal):
 }
 
 /** A BMC that is away takes a minute to fail: the node is not held meanwhile, so that nobody waits for that. */
-async function syncOne(context: ConductorContext, nodeUuid: string, signal: AbortSignal): Promise<void> {
+async function syncOne(context: EngineContext, nodeUuid: string, signal: AbortSignal): Promise<void> {
   const { config, drivers } = context;
   // others may have kept this task busy since the list was read
   const node = await findNode(context.db, nodeUuid);
@@ -94,7 +94,7 @@ function isAtWork(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
 
 /** What was read is worth nothing once anybody has acted on the node meanwhile; the next period reads again. */
 async function recordIfUntouched(
-  context: ConductorContext,
+  context: EngineContext,
   node: NodeRow,
   record: (tx: Transaction) => Promise<void>,
 ): Promise<void> {

@@ -1,3 +1,4 @@
+import type { EngineContext } from '#conductor/flows/context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
@@ -11,7 +12,6 @@ import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
 import { listNodeConnectors } from '#conductor/nodes/volumes/connector-store.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
 import { findBootVolume } from '#conductor/nodes/volumes/target-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** `null` = the node has no such interface. */
@@ -20,7 +20,7 @@ export interface InterfaceValidation {
   readonly reason?: string;
 }
 
-type ValidationContext = Pick<ConductorContext, 'config' | 'db' | 'drivers' | 'networks' | 'secrets'>;
+type ValidationContext = Pick<EngineContext, 'config' | 'db' | 'drivers' | 'networks' | 'secrets'>;
 
 /** In the order in which they are reported. */
 const interfaces = [

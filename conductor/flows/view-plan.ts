@@ -1,3 +1,5 @@
+import type { PlannedStepView, PlanView } from '#conductor/api/plan-view.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
 import { readPlan } from '#conductor/flows/read-plan.ts';
@@ -6,58 +8,17 @@ import { predictSeconds, typicalSeconds } from '#conductor/flows/step-durations.
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
-import type { PlannedStep, PluginTaskRef } from '#conductor/model/planned-step.ts';
+import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isFastTracked } from '#conductor/nodes/fast-tracked.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
-
-/** `POST /v1/nodes/{node}/plan`: what would happen, and why. */
-export interface PlanView {
-  readonly node: string;
-  readonly kind: string;
-  /** A request that carries it is refused when the plan is another by then. */
-  readonly hash: string;
-  /** The agent's steps are known; else more may come when the ramdisk has booted. */
-  readonly complete: boolean;
-  readonly boot_mode: string;
-  readonly reboots: number;
-  /** From the last runs of these steps anywhere, without `hold` and `wait`; null when one has never run. */
-  readonly predicted_seconds: number | null;
-  readonly destroys: readonly {
-    readonly name: string;
-    readonly serial: string | null;
-    readonly model: string | null;
-    readonly size_bytes: number | null;
-    readonly contents: readonly string[];
-    readonly by: readonly string[];
-  }[];
-  readonly steps: readonly PlannedStepView[];
-  readonly warnings: readonly string[];
-}
-
-interface PlannedStepView {
-  readonly position: number;
-  readonly interface: string;
-  readonly step: string;
-  readonly priority: number;
-  readonly origin: string;
-  readonly in_band: boolean;
-  readonly args: unknown;
-  readonly reboot_requested: boolean;
-  readonly abortable: boolean;
-  /** The plugin's task that it is; null = none. */
-  readonly plugin: PluginTaskRef | null;
-  readonly reason: string;
-  readonly predicted_seconds: number | null;
-}
 
 /**
  * The plan as operators read it; nothing is touched.
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function viewPlan(
-  context: Pick<ConductorContext, 'db' | 'drivers' | 'config' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets'>,
   node: NodeRow,
   request: PlanRequest,
 ): Promise<PlanView> {

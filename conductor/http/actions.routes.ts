@@ -3,11 +3,12 @@ import { z } from 'zod';
 import { getAction, listActions } from '#conductor/flows/actions/action-store.ts';
 import { airshipList, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
+import { actionTable } from '#conductor/model/action-table.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { readActionLog } from '#conductor/sites/actions/action-logs.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
 import { getNote } from '#conductor/sites/actions/note-store.ts';
@@ -21,7 +22,6 @@ import {
   viewPlan,
 } from '#conductor/sites/actions/view-action.ts';
 import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['site actions'];
@@ -167,7 +167,7 @@ function refuseOtherTries(given: string | undefined): void {
 }
 
 /** `/api/v1.0/actions` and `/api/v1.0/site_statuses`, in Shipyard's manner (airship.md §4). */
-export function actionRoutes(context: ConductorContext): ApiApp {
+export function actionRoutes(context: HttpContext): ApiApp {
   const { db } = context;
   const app = newApiApp();
 

@@ -2,23 +2,24 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { type AccessRule, accessRules } from '#conductor/auth/access-rules.ts';
 import { readCredentials } from '#conductor/auth/authenticator.ts';
-import { accessDenied, indexRules, judge } from '#conductor/auth/authorize.ts';
+import { indexRules, judge } from '#conductor/auth/authorize.ts';
 import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
 import { refuseFields } from '#conductor/auth/patch-rules.ts';
 import { admitStrangers } from '#conductor/http/admit-strangers.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 import { limitBody, limitStrangersBodies } from '#conductor/http/limit-body.ts';
 import { isLiteralHost, refuseRebinding } from '#conductor/http/refuse-rebinding.ts';
 import { isAirshipPath } from '#conductor/http/status-object.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
+import { accessDenied } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findOwnership, notFound } from '#conductor/nodes/node-ownership.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type AdmitContext = Pick<ConductorContext, 'auth' | 'config' | 'clock' | 'db' | 'log'>;
+type AdmitContext = Pick<HttpContext, 'auth' | 'config' | 'clock' | 'db' | 'log'>;
 type ApiContext = Context<ApiEnv>;
 
 const rules = indexRules(accessRules);

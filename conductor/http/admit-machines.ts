@@ -1,13 +1,13 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { isAgentAddress } from '#conductor/agents/agent-address.ts';
 import { addressOf } from '#conductor/http/caller-source.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const ofMachines = /^\/(?:v1\/(?:lookup|heartbeat|progress|continue_inspection)|boot)(?:\/|$)/;
 
 /** @throws AppError `forbidden` for what machines and agents ask, from outside of their networks (`BATON_AGENT_NETWORKS`). */
-export function refuseOutsiders({ config, log }: Pick<ConductorContext, 'config' | 'log'>): (c: Context) => void {
+export function refuseOutsiders({ config, log }: Pick<HttpContext, 'config' | 'log'>): (c: Context) => void {
   return (c) => {
     const { path } = c.req;
     if (!ofMachines.test(path)) return;
@@ -19,7 +19,7 @@ export function refuseOutsiders({ config, log }: Pick<ConductorContext, 'config'
 }
 
 /** The same as middleware. */
-export function admitMachines(context: Pick<ConductorContext, 'config' | 'log'>): MiddlewareHandler {
+export function admitMachines(context: Pick<HttpContext, 'config' | 'log'>): MiddlewareHandler {
   const refuse = refuseOutsiders(context);
   return (c, next) => {
     refuse(c);

@@ -3,7 +3,7 @@ import { createFailureLimit } from '#conductor/auth/failure-limit.ts';
 import { refuseOutsiders } from '#conductor/http/admit-machines.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { sourceOf, tooMany } from '#conductor/http/caller-source.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 
 /** The reserve of an address: as many failures as it gets back in so many seconds. */
 const reserveSeconds = 20;
@@ -14,7 +14,7 @@ const maxProven = 50_000;
  * Limits failures of requests without authentication, by address. What succeeds never counts, and an agent whose token was
  * right goes on whatever others do behind the same address: ten thousand may sit behind one relay.
  */
-export function admitStrangers(context: Pick<ConductorContext, 'clock' | 'config' | 'log'>): MiddlewareHandler<ApiEnv> {
+export function admitStrangers(context: Pick<HttpContext, 'clock' | 'config' | 'log'>): MiddlewareHandler<ApiEnv> {
   const { clock, config } = context;
   const refuse = refuseOutsiders(context);
   const perSecond = config.auth.publicFailuresPerSecond;

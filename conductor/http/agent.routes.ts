@@ -6,10 +6,10 @@ import { recordProgress } from '#conductor/agents/record-progress.ts';
 import { lookupNode } from '#conductor/flows/lookup-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { addressOf } from '#conductor/http/caller-source.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import { Heartbeat } from '#shared/wire/heartbeat.ts';
@@ -89,7 +89,7 @@ export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version:
 }
 
 /** What a ramdisk calls. No authentication: lookups tell strangers nothing, the rest needs the boot's token. */
-export function agentRoutes(context: ConductorContext): ApiApp {
+export function agentRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const heartbeats = createHeartbeatStore(context.db);
 

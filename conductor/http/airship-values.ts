@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import { stringify } from 'yaml';
 import { z } from 'zod';
+import { looseBoolean } from '#conductor/api/node-description.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
-import { looseBoolean } from '#conductor/nodes/node-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/limit-at-once.ts';
 

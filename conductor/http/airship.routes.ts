@@ -2,9 +2,9 @@ import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
-import { inTime } from '#conductor/kernel/db/in-time.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { inTime } from '#conductor/kernel/in-time.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 const tags = ["site health (Airship's)"];
@@ -27,7 +27,7 @@ const health = createRoute({
 });
 
 /** `/versions` and `/api/v1.0/health` (airship.md §4). */
-export function airshipRoutes({ db, log, stopping }: Pick<ConductorContext, 'db' | 'log' | 'stopping'>): ApiApp {
+export function airshipRoutes({ db, log, stopping }: Pick<HttpContext, 'db' | 'log' | 'stopping'>): ApiApp {
   const app = newApiApp();
 
   app.openapi(versions, (c) => c.json({ 'v1.0': { path: airshipPath, status: 'stable' } }));

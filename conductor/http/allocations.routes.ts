@@ -17,6 +17,7 @@ import { releaseAllocation } from '#conductor/allocations/release-allocation.ts'
 import { tryAllocation } from '#conductor/allocations/try-allocation.ts';
 import { namedNode } from '#conductor/allocations/visible-node.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFieldsAt, type VersionedFieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
@@ -25,7 +26,6 @@ import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['allocations'];
@@ -137,7 +137,7 @@ function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly Alloca
 }
 
 /** `/v1/allocations`. */
-export function allocationRoutes(context: ConductorContext): ApiApp {
+export function allocationRoutes(context: HttpContext): ApiApp {
   const { db } = context;
   const app = newApiApp();
   app.use(path, async (c, next) => {
@@ -212,7 +212,7 @@ export function allocationRoutes(context: ConductorContext): ApiApp {
 }
 
 /** `/v1/nodes/{node}/allocation`. */
-export function nodeAllocationRoutes(context: ConductorContext): ApiApp {
+export function nodeAllocationRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   app.openapi(showOfNode, async (c) => {
     requireEndpoint(c.get('version'), since.resource);
@@ -234,7 +234,7 @@ export function nodeAllocationRoutes(context: ConductorContext): ApiApp {
 }
 
 /** @throws AppError `not_found` without an allocation, `invalid_argument` for an instance that has none (seed 003). */
-async function allocationOfNode({ db }: ConductorContext, c: Context<ApiEnv>, ident: string): Promise<AllocationRow> {
+async function allocationOfNode({ db }: HttpContext, c: Context<ApiEnv>, ident: string): Promise<AllocationRow> {
   const node = await getNode(db, ident);
   if (node.allocationUuid !== null) return getAllocation(db, node.allocationUuid, c.get('caller').project);
   if (node.instanceUuid === null)

@@ -15,6 +15,7 @@ import { commitConfigdocsRoutes } from '#conductor/http/commit-configdocs.routes
 import { conductorRoutes } from '#conductor/http/conductors.routes.ts';
 import { configdocsRoutes } from '#conductor/http/configdocs.routes.ts';
 import { consoleRoutes } from '#conductor/http/console.routes.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { credentialRoutes } from '#conductor/http/credentials.routes.ts';
 import { decommissionRoutes } from '#conductor/http/decommission.routes.ts';
 import { deployTemplateRoutes } from '#conductor/http/deploy-templates.routes.ts';
@@ -53,11 +54,10 @@ import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { microversions } from '#conductor/http/versions.ts';
 import { volumeRoutes } from '#conductor/http/volumes.routes.ts';
 import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
-const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
+const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   rootRoutes,
   healthRoutes,
   nodeManagementRoutes,
@@ -107,7 +107,7 @@ const routeTables: readonly ((context: ConductorContext) => ApiApp)[] = [
  * Everything on the conductor's port: Ironic's REST API, whose paths work with and without `/v1` in front and with a
  * slash behind, its description at `/openapi.json`, and what machines fetch while they boot.
  */
-export function createApp(context: ConductorContext): ApiApp {
+export function createApp(context: HttpContext): ApiApp {
   const app = newApiApp();
   app.onError(answerError(context));
   app.notFound(answerUnrouted(app));
@@ -142,7 +142,7 @@ export function createApp(context: ConductorContext): ApiApp {
 }
 
 /** What machines fetch while they boot, and nothing else: also on a port of its own (`BATON_BOOT_PORT`). */
-export function createBootApp(context: ConductorContext): Hono {
+export function createBootApp(context: HttpContext): Hono {
   const { config } = context;
   const app = new Hono();
   app.use('/boot/*', admitMachines(context));

@@ -3,6 +3,7 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import {
   chooseFieldsAt,
   chooseListFieldsAt,
@@ -25,7 +26,6 @@ import {
 } from '#conductor/nodes/chassis/chassis-fields.ts';
 import { getChassis, insertChassis, listChassis } from '#conductor/nodes/chassis/chassis-store.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['chassis'];
@@ -98,7 +98,7 @@ function requireChassisUuid(uuid: string): string {
 }
 
 /** `/v1/chassis`; their nodes are in `nodes.routes.ts`. */
-export function chassisRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
+export function chassisRoutes({ db }: Pick<HttpContext, 'db'>): ApiApp {
   const app = newApiApp();
 
   const answer = (c: Context<ApiEnv>, row: ChassisRow, fields: readonly ChassisField[] = chassisFields) => {

@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi';
 import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
 import { type CommitOutcome, commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 const commit = createRoute({
   method: 'post',
@@ -25,7 +25,7 @@ const commit = createRoute({
 });
 
 /** `/api/v1.0/commitconfigdocs` (airship.md §5). */
-export function commitConfigdocsRoutes(context: ConductorContext): ApiApp {
+export function commitConfigdocsRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(commit, async (c) => {

@@ -2,6 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
@@ -9,7 +10,6 @@ import { answers } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { type Conductor, findConductor, listConductorPage } from '#conductor/kernel/conductors/conductor-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['conductors'];
@@ -60,7 +60,7 @@ function view(c: Context<ApiEnv>, conductor: Conductor, fields: readonly Conduct
 }
 
 /** `/v1/conductors` (ironic-api.md §2). */
-export function conductorRoutes(context: ConductorContext): ApiApp {
+export function conductorRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const { conductorTimeoutMs } = context.config;
   const find = async (hostname: string): Promise<Conductor> => {

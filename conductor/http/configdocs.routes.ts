@@ -9,17 +9,17 @@ import {
   readText,
 } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
+import { bufferModes } from '#conductor/model/buffer-modes.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { chooseVersions, compareVersions, readVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { documentsWithUpload } from '#conductor/sites/revisions/documents-with-upload.ts';
 import { findCollectionText } from '#conductor/sites/revisions/find-collection.ts';
-import { bufferModes } from '#conductor/sites/revisions/plan-upload.ts';
 import { type CollectionUpload, uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site documents (Airship's)"];
@@ -83,7 +83,7 @@ const show = createRoute({
 });
 
 /** `/api/v1.0/configdocs` (airship.md §5). */
-export function configdocsRoutes(context: ConductorContext): ApiApp {
+export function configdocsRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const { db } = context;
 

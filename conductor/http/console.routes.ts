@@ -10,10 +10,10 @@ import { agentConsoleUrl } from '#conductor/agents/console/dial-agent.ts';
 import { readCredentials } from '#conductor/auth/authenticator.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { whyForbidden } from '#conductor/http/console-permission.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, NodeParams } from '#conductor/http/query-values.ts';
 import { findOwnership } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { ConsoleQuery } from '#shared/wire/console.ts';
 
@@ -29,7 +29,7 @@ const shell = createRoute({
 });
 
 /** `/v1/nodes/{node}/console/shell`: Baton's own. */
-export function consoleRoutes(context: ConductorContext): ApiApp {
+export function consoleRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   const wanted = async (c: Context<ApiEnv>): Promise<ConsoleRequest> => {

@@ -2,6 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import {
@@ -11,9 +12,8 @@ import {
   listCredentials,
   putCredential,
 } from '#conductor/sites/credentials/credential-store.ts';
-import { findCredentialUsers } from '#conductor/sites/credentials/credential-users.ts';
 import { credentialName } from '#conductor/sites/documents/upload-faults.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { findCredentialUsers } from '#conductor/sites/revisions/credential-users.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site credentials (Baton's own)"];
@@ -71,7 +71,7 @@ const remove = createRoute({
 });
 
 /** `/api/v1.0/credentials`. */
-export function credentialRoutes(context: Pick<ConductorContext, 'db' | 'secrets' | 'log'>): ApiApp {
+export function credentialRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): ApiApp {
   const app = newApiApp();
   const { db, log } = context;
 
@@ -97,14 +97,14 @@ export function credentialRoutes(context: Pick<ConductorContext, 'db' | 'secrets
   return app;
 }
 
-async function getView({ db }: Pick<ConductorContext, 'db'>, name: string) {
+async function getView({ db }: Pick<HttpContext, 'db'>, name: string) {
   const found = await findCredential(db, name);
   if (!found) throw unknown(name);
   return view(found);
 }
 
 /** @throws AppError `conflict` naming the first documents that name it. */
-async function refuseUsed({ db }: Pick<ConductorContext, 'db'>, name: string): Promise<void> {
+async function refuseUsed({ db }: Pick<HttpContext, 'db'>, name: string): Promise<void> {
   const users = await findCredentialUsers(db, name);
   if (users.length === 0) return;
   const more = users.length > 3 ? ` and ${users.length - 3} more` : '';

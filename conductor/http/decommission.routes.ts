@@ -1,25 +1,26 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { type DecommissionStep, decommission } from '#conductor/cluster/decommission.ts';
-import { etcdStepDefaults, removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
+import { removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
 import {
   checkDrainTimes,
   clearLabelsStep,
   drainStep,
-  nodeStepDefaults,
   runNodeStep,
   shutdownKubeletStep,
 } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { DesignBody } from '#conductor/http/etcd.routes.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
+import { etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const Query = z.strictObject({
@@ -62,7 +63,7 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
 }
 
 /** Seed 001's `POST /nodes/{node_id}/decommission`, bare and below `/api/v1.0`; synchronous as its steps are. */
-export function decommissionRoutes(context: ConductorContext): ApiApp {
+export function decommissionRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   for (const prefix of ['/v1', airshipPath] as const) {
     app.openapi(decommissionRoute(prefix), async (c) => {
@@ -88,7 +89,7 @@ interface Work {
 }
 
 /** In the seed's order; what must not hold up the process is its kubelet alone. */
-function stepsOf(context: ConductorContext, { node, site, signal, query }: Work): DecommissionStep[] {
+function stepsOf(context: HttpContext, { node, site, signal, query }: Work): DecommissionStep[] {
   const file = context.config.kubeconfigFile;
   const drain = { timeout: query['drain-node-timeout'], gracePeriod: query['drain-node-grace-period'] };
   return [
@@ -108,11 +109,12 @@ function stepsOf(context: ConductorContext, { node, site, signal, query }: Work)
     },
     {
       name: 'remove-etcd',
-      run: () => removeEtcd(context, { node, site, signal, timeout: query['remove-etcd-timeout'] }),
+      run: () => removeEtcd(withCredentials(context), { node, site, signal, timeout: query['remove-etcd-timeout'] }),
     },
     {
       name: 'etcd-ready',
-      run: () => waitForStableEtcd(context, { node, site, signal, timeout: query['etcd-ready-timeout'] }),
+      run: () =>
+        waitForStableEtcd(withCredentials(context), { node, site, signal, timeout: query['etcd-ready-timeout'] }),
     },
     {
       name: 'shutdown-kubelet',

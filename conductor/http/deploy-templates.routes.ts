@@ -2,13 +2,13 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { changeTemplate, createTemplate } from '#conductor/templates/change-template.ts';
 import {
   type DeployTemplate,
@@ -80,7 +80,7 @@ const remove = createRoute({
 });
 
 /** `/v1/deploy_templates`. */
-export function deployTemplateRoutes(context: Pick<ConductorContext, 'db' | 'secrets'>): ApiApp {
+export function deployTemplateRoutes(context: Pick<HttpContext, 'db' | 'secrets'>): ApiApp {
   const { db } = context;
   const app = newApiApp();
   const answer = (c: Context<ApiEnv>, template: DeployTemplate, fields?: readonly TemplateField[]) => ({

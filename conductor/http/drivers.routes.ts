@@ -2,12 +2,12 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['drivers'];
@@ -84,7 +84,7 @@ function onlyFields(view: Record<string, unknown>, fields: string | undefined): 
 }
 
 /** `/v1/drivers`. */
-export function driverRoutes(context: ConductorContext): ApiApp {
+export function driverRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const hostsOf = (driver: string): string[] =>
     context.conductors

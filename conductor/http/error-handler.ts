@@ -3,11 +3,12 @@ import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
+import { databaseFaultClass } from '#conductor/kernel/db/fault-class.ts';
 import { isWriteFault } from '#conductor/kernel/db/watch-writes.ts';
-import { countDatabaseFault, databaseFaultClass } from '#conductor/kernel/metrics/database-fault.ts';
+import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 
 /** HTTP status of each code (ironic-api.md §1.3). Clients try again by themselves on 409 and 503. */
@@ -43,7 +44,7 @@ const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', 
 export function answerError({
   log,
   metrics,
-}: Pick<ConductorContext, 'log' | 'metrics'>): (error: Error, c: Context<ApiEnv>) => Response {
+}: Pick<HttpContext, 'log' | 'metrics'>): (error: Error, c: Context<ApiEnv>) => Response {
   return (error, c) => {
     countDatabaseFault(metrics, error);
     if (error instanceof HTTPException) return applicationFault(c, error.status, tellRefusal(error, c));

@@ -2,15 +2,17 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
-import { etcdStepDefaults, removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
+import { removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
 import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { wholeSeconds } from '#conductor/http/kubernetes-teardown.routes.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
+import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["teardown of a site's nodes (Promenade's)"];
@@ -70,7 +72,7 @@ function healthRoute<Prefix extends string>(prefix: Prefix) {
 }
 
 /** Seed 001's operations on a site's etcd clusters, under its bare paths and below `/api/v1.0`. */
-export function etcdRoutes(context: ConductorContext): ApiApp {
+export function etcdRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   for (const prefix of ['/v1', airshipPath] as const) {
@@ -79,7 +81,12 @@ export function etcdRoutes(context: ConductorContext): ApiApp {
       const { site, revision } = await findDesign(context, c.req.valid('json').href, 'href');
       await refuseWorkedOn(context, node, 'remove-etcd');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
-      const messages = await removeEtcd(context, { node, site, timeout: c.req.valid('query').timeout, signal });
+      const messages = await removeEtcd(withCredentials(context), {
+        node,
+        site,
+        timeout: c.req.valid('query').timeout,
+        signal,
+      });
       const message =
         site.etcdClusters.length === 0
           ? `revision ${revision} has no promenade/EtcdClusters/v1: nothing was looked at`
@@ -103,7 +110,9 @@ export function etcdRoutes(context: ConductorContext): ApiApp {
           'not_found',
           `design_ref: revision ${revision} has no promenade/EtcdClusters/v1 with a cluster`,
         );
-      const messages = await readEtcdHealth(context, site.etcdClusters, c.req.raw.signal).catch(accuseStranger);
+      const messages = await readEtcdHealth(withCredentials(context), site.etcdClusters, c.req.raw.signal).catch(
+        accuseStranger,
+      );
       const healthy = messages.filter(({ message }) => message === 'Healthy').length;
       const message = `${healthy} of ${messages.length} etcd clusters are healthy`;
       return answerStatus(c, { status: 'Success', code: 200, message, messages });

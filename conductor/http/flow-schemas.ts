@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { FlowView } from '#conductor/flows/flow-view.ts';
-import type { PlanView } from '#conductor/flows/view-plan.ts';
+import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { PlanView } from '#conductor/api/plan-view.ts';
 import { line, time, uuid, whole } from '#conductor/http/answer-values.ts';
 
 const plugin = z

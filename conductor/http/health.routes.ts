@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
-import { inTime } from '#conductor/kernel/db/in-time.ts';
+import { inTime } from '#conductor/kernel/in-time.ts';
 import { scrape } from '#conductor/kernel/metrics/scrape.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const tags = ['health'];
@@ -44,7 +44,7 @@ type Check = 'ok' | 'failed';
 type Finding = string | undefined;
 
 /** `/healthz`, `/readyz` and `/metrics`. */
-export function healthRoutes(context: ConductorContext): ApiApp {
+export function healthRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const findDatabaseFault = remembering(() => checkDatabase(context));
   const scrapeOnce = sharing(() => scrape(context));
@@ -80,11 +80,7 @@ export function healthRoutes(context: ConductorContext): ApiApp {
   return app;
 }
 
-async function checkDatabase({
-  db,
-  database,
-  log,
-}: Pick<ConductorContext, 'db' | 'database' | 'log'>): Promise<Finding> {
+async function checkDatabase({ db, database, log }: Pick<HttpContext, 'db' | 'database' | 'log'>): Promise<Finding> {
   const late = { code: 'timeout', message: `the database gave no answer within ${pingTimeoutMs / 1000} s` } as const;
   try {
     const fault = await inTime(database.fault(), pingTimeoutMs, late);

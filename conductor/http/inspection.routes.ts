@@ -2,12 +2,12 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { answerAgent } from '#conductor/flows/lookup-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { minimumMinor, requireEndpoint } from '#conductor/http/versions.ts';
 import { continueInspection } from '#conductor/nodes/inspection/continue-inspection.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const inventoryVersion = 81;
@@ -35,7 +35,7 @@ const continueRoute = createRoute({
 });
 
 /** The inventory, and what ramdisks report theirs to. No authentication there: strangers learn nothing. */
-export function inspectionRoutes(context: ConductorContext): ApiApp {
+export function inspectionRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(showInventory, async (c) => {

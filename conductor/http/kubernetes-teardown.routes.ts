@@ -7,7 +7,6 @@ import {
   clearLabelsStep,
   drainStep,
   type NodeStep,
-  nodeStepDefaults,
   removeFromClusterStep,
   runNodeStep,
   shutdownKubeletStep,
@@ -15,9 +14,10 @@ import {
 import { refuseWorkedOn } from '#conductor/flows/refuse-under-way.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, queryFlag } from '#conductor/http/query-values.ts';
 import { answerStatus } from '#conductor/http/status-object.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 
 const tags = ["teardown of a site's nodes (Promenade's)"];
 /** Hono knows a path by its text: `/nodes/…` without a prefix is served as `/v1/nodes/…`. */
@@ -82,7 +82,7 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
  * Seed 001's operations on a node of the Kubernetes cluster, under its bare paths and below `/api/v1.0`. They are
  * synchronous: each answers when all is done, or time is up; who hangs up stops it at the next round.
  */
-export function kubernetesTeardownRoutes(context: Pick<ConductorContext, 'config' | 'db' | 'stopping'>): ApiApp {
+export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | 'db' | 'stopping'>): ApiApp {
   const { config, stopping } = context;
   const app = newApiApp();
 

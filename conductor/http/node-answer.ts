@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import type { VersionedFieldSet } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { namedConductor } from '#conductor/kernel/conductors/node-conductor.ts';
@@ -13,7 +14,6 @@ import {
 import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
 import type { ShownNode } from '#conductor/nodes/node-surroundings.ts';
 import { viewNode } from '#conductor/nodes/node-view.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Sub-resources that a whole node links to, with the microversion since which. */
 const subResources = { ports: 1, states: 1, portgroups: 24, volume: 32 } as const;
@@ -56,7 +56,7 @@ export function redactNode(view: Record<string, unknown>): void {
 
 /** Nodes as the API answers them, with links. */
 export function answerNodes(
-  context: Pick<ConductorContext, 'conductors'>,
+  context: Pick<HttpContext, 'conductors'>,
   c: Context<ApiEnv>,
   nodes: readonly ShownNode[],
   choice: NodeFieldChoice,
@@ -80,7 +80,7 @@ export function answerNodes(
 }
 
 export function answerNode(
-  context: Pick<ConductorContext, 'conductors'>,
+  context: Pick<HttpContext, 'conductors'>,
   c: Context<ApiEnv>,
   node: ShownNode,
   choice: NodeFieldChoice = allNodeFields,

@@ -2,13 +2,13 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { findBiosSetting, listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import type { BiosSettingRow } from '#conductor/kernel/db/schema/bios-setting.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node BIOS settings'];
@@ -51,7 +51,7 @@ const show = createRoute({
 });
 
 /** `/v1/nodes/{node}/bios` (ironic-api.md §3.10). */
-export function nodeBiosRoutes(context: ConductorContext): ApiApp {
+export function nodeBiosRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(list, async (c) => {

@@ -1,15 +1,15 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { looseBoolean } from '#conductor/api/node-description.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
-import { looseBoolean } from '#conductor/nodes/node-fields.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { requestBootMode } from '#conductor/nodes/request-boot-mode.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const bootModeVersion = 76;
@@ -49,7 +49,7 @@ const injectNmi = createRoute({
 });
 
 /** `states/boot_mode`, `states/secure_boot` and `management/inject_nmi` of a node. */
-export function nodeBootModeRoutes(context: ConductorContext): ApiApp {
+export function nodeBootModeRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(setBootMode, async (c) => {

@@ -2,11 +2,11 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { filterNodes, readNodeFilter } from '#conductor/sites/documents/node-filter.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
-import { filterNodes, readNodeFilter } from '#conductor/sites/strategy/node-filter.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 const tags = ['site groups'];
 
@@ -37,7 +37,7 @@ const groups = createRoute({
 });
 
 /** What a site's documents choose and plan, before anything is done: `/api/v1.0/nodefilter`, `/api/v1.0/site/groups`. */
-export function nodeFilterRoutes(context: ConductorContext): ApiApp {
+export function nodeFilterRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(filter, async (c) => {

@@ -2,13 +2,13 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { latestFlow } from '#conductor/flows/flow-view.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node history'];
@@ -61,7 +61,7 @@ function viewEntry(entry: HistoryRow, nodeUuid: string, origin: string, options:
 }
 
 /** `/v1/nodes/{node}/history` and `/flow`. */
-export function nodeHistoryRoutes(context: ConductorContext): ApiApp {
+export function nodeHistoryRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(list, async (c) => {

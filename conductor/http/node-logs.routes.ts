@@ -2,9 +2,9 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { findAgentLogs } from '#conductor/agents/agent-log-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, NodeParams } from '#conductor/http/query-values.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const show = createRoute({
@@ -20,7 +20,7 @@ const show = createRoute({
 });
 
 /** `/v1/nodes/{node}/flow/logs`: Baton's own. */
-export function nodeLogRoutes(context: ConductorContext): ApiApp {
+export function nodeLogRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   app.openapi(show, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);

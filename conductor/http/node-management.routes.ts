@@ -3,13 +3,13 @@ import { z } from 'zod';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { validateNode } from '#conductor/flows/validate-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node management'];
@@ -86,7 +86,7 @@ const setBootDevice = createRoute({
 });
 
 /** `validate`, `maintenance` and `management` of a node. */
-export function nodeManagementRoutes(context: ConductorContext): ApiApp {
+export function nodeManagementRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const find = (ident: string): Promise<NodeRow> => getNode(context.db, ident);
   const managementOf = (node: NodeRow): ManagementInterface =>

@@ -1,17 +1,18 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { jsonDocument } from '#conductor/api/node-description.ts';
 import { viewPlan } from '#conductor/flows/view-plan.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requestedSteps, stepLists } from '#conductor/http/step-lists.ts';
-import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
-import { jsonDocument } from '#conductor/nodes/node-fields.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/wipe-wish.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Target of the plan → kind of flow, and the list of steps that goes with it. */
@@ -51,7 +52,7 @@ const plan = createRoute({
 });
 
 /** `POST /v1/nodes/{node}/plan`. */
-export function nodePlanRoutes(context: ConductorContext): ApiApp {
+export function nodePlanRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   app.openapi(plan, async (c) => {
     const body = c.req.valid('json');
@@ -80,7 +81,7 @@ export function nodePlanRoutes(context: ConductorContext): ApiApp {
 }
 
 /** @throws AppError as a PATCH of the node would be refused with. */
-function withInstance({ config, secrets }: ConductorContext, node: NodeRow, changes: JsonObject): NodeRow {
+function withInstance({ config, secrets }: HttpContext, node: NodeRow, changes: JsonObject): NodeRow {
   checkImageUrls(changes, config.outbound.images);
   const merged = Object.entries({ ...node.instanceInfo, ...changes }).filter(([, value]) => value !== null);
   return { ...node, ...sealNode(secrets, node.uuid, { instanceInfo: Object.fromEntries(merged) }, node) };

@@ -1,11 +1,11 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { LogicalDisk } from '#shared/raid/target-raid-config.ts';
 
@@ -51,7 +51,7 @@ const logicalDiskProperties: Readonly<Record<keyof LogicalDisk, string>> = {
 };
 
 /** `PUT /v1/nodes/{node}/states/raid`, and what may stand in it. */
-export function nodeRaidRoutes(context: ConductorContext): ApiApp {
+export function nodeRaidRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(put, async (c) => {

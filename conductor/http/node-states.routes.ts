@@ -2,6 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { redactNode } from '#conductor/http/node-answer.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
@@ -13,7 +14,6 @@ import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { requestPower } from '#conductor/nodes/request-power.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node states'];
@@ -126,7 +126,7 @@ function checkProvisionKeys(body: ProvisionBody, verb: ProvisionVerb, version: n
 const softPowerVersion = 27;
 
 /** `/v1/nodes/{node}/states`: show, power, provision. */
-export function nodeStateRoutes(context: ConductorContext): ApiApp {
+export function nodeStateRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(show, async (c) => {

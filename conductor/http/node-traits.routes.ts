@@ -2,6 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
@@ -10,7 +11,6 @@ import { TraitName } from '#conductor/model/trait-name.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { changeTraits, setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import { addTraits, deleteTrait, deleteTraits, listTraits } from '#conductor/nodes/traits/trait-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node traits'];
@@ -66,7 +66,7 @@ const remove = createRoute({
 });
 
 /** `/v1/nodes/{node}/traits`. */
-export function nodeTraitRoutes(context: ConductorContext): ApiApp {
+export function nodeTraitRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const { db } = context;
   const change = async (

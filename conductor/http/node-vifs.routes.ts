@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
 import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 const tags = ['node networks'];
 const vifVersion = 28;
@@ -39,7 +39,7 @@ const detach = createRoute({
 });
 
 /** `/v1/nodes/{node}/vifs`. As in Ironic, the noop network interface accepts everything and keeps nothing. */
-export function nodeVifRoutes(context: ConductorContext): ApiApp {
+export function nodeVifRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(list, async (c) => {

@@ -1,10 +1,11 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { accessDenied } from '#conductor/auth/authorize.ts';
+import { NodeDescription } from '#conductor/api/node-description.ts';
 import { refuseFields } from '#conductor/auth/patch-rules.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFieldsAt, chooseListFieldsAt, requireFields } from '#conductor/http/field-choice.ts';
 import { originOf } from '#conductor/http/links.ts';
 import {
@@ -20,6 +21,7 @@ import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
+import { accessDenied } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { nodeFieldVersions } from '#conductor/model/node-field-names.ts';
@@ -27,11 +29,9 @@ import { changeNode } from '#conductor/nodes/change-node.ts';
 import { getChassis } from '#conductor/nodes/chassis/chassis-store.ts';
 import { createNode } from '#conductor/nodes/create-node.ts';
 import { listNodes } from '#conductor/nodes/list-nodes.ts';
-import { NodeDescription } from '#conductor/nodes/node-fields.ts';
 import { ownerOfNew } from '#conductor/nodes/node-ownership.ts';
 import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { getShownNode, noSurroundings } from '#conductor/nodes/node-surroundings.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['nodes'];
@@ -145,7 +145,7 @@ function chosenInList(c: Context<ApiEnv>, query: z.infer<typeof NodeFilterQuery>
 }
 
 /** `/v1/nodes`: create, list, show, change, delete. */
-export function nodeRoutes(context: ConductorContext): ApiApp {
+export function nodeRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   mountLists(app, context);
   app.openapi(create, async (c) => {
@@ -190,7 +190,7 @@ export function nodeRoutes(context: ConductorContext): ApiApp {
   return app;
 }
 
-function mountLists(app: ApiApp, context: ConductorContext): void {
+function mountLists(app: ApiApp, context: HttpContext): void {
   const answerList = async (
     c: Parameters<typeof answerNodes>[1],
     query: z.infer<typeof NodeFilterQuery>,

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** What machines do by themselves, again and again. */
 const routine = /^\/(v1\/(heartbeat|lookup|progress)|boot|healthz|readyz|metrics)\b/;
@@ -12,7 +12,7 @@ const routine = /^\/(v1\/(heartbeat|lookup|progress)|boot|healthz|readyz|metrics
  * Gives each request an id, and counts and logs it when it has been answered: what changes something at `info`, reads
  * and machines' routine at `debug`. Queries and bodies are not logged: they hold secrets.
  */
-export function observeRequests(context: Pick<ConductorContext, 'log' | 'metrics'>): MiddlewareHandler<ApiEnv> {
+export function observeRequests(context: Pick<HttpContext, 'log' | 'metrics'>): MiddlewareHandler<ApiEnv> {
   const { log, metrics } = context;
   return async (c, next) => {
     const started = performance.now();

@@ -2,16 +2,16 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
-import { choosePlugins } from '#conductor/sites/plugins/choose-plugins.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { pluginFault } from '#conductor/sites/plugins/plugin-faults.ts';
 import { isFor } from '#conductor/sites/plugins/plugin-steps.ts';
 import { getPlugin, listPlugins } from '#conductor/sites/plugins/plugin-store.ts';
-import { removePlugin } from '#conductor/sites/plugins/plugin-users.ts';
 import { PluginName, PluginUpload, PluginVersion, uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
 import { viewOrder, viewPlugin, viewPluginDetail } from '#conductor/sites/plugins/view-plugin.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { choosePlugins } from '#conductor/sites/revisions/choose-plugins.ts';
+import { removePlugin } from '#conductor/sites/revisions/plugin-users.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site plugins (Baton's own)"];
@@ -75,7 +75,7 @@ const remove = createRoute({
 });
 
 /** `/api/v1.0/plugins`. */
-export function pluginRoutes(context: ConductorContext): ApiApp {
+export function pluginRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const { db, log } = context;
 

@@ -1,7 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { PortgroupDescription } from '#conductor/api/portgroup-description.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import {
   chooseFieldsAt,
   chooseListFieldsAt,
@@ -15,17 +17,15 @@ import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import type { PortgroupRow } from '#conductor/kernel/db/schema/portgroup.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode } from '#conductor/nodes/node-store.ts';
-import { changePortgroup, createPortgroup, removePortgroup } from '#conductor/nodes/portgroups/change-portgroup.ts';
+import { changePortgroup, createPortgroup, removePortgroup } from '#conductor/nodes/ports/change-portgroup.ts';
 import {
   defaultPortgroupListFields,
-  PortgroupDescription,
   type PortgroupField,
   portgroupFields,
   portgroupFieldVersions,
   viewPortgroup,
-} from '#conductor/nodes/portgroups/portgroup-fields.ts';
-import { getPortgroup, listPortgroups, type PortgroupFilter } from '#conductor/nodes/portgroups/portgroup-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+} from '#conductor/nodes/ports/portgroup-fields.ts';
+import { getPortgroup, listPortgroups, type PortgroupFilter } from '#conductor/nodes/ports/portgroup-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
@@ -126,7 +126,7 @@ function answer(c: Context<ApiEnv>, row: PortgroupRow, fields: readonly Portgrou
 }
 
 /** `/v1/portgroups` and `/v1/nodes/{node}/portgroups`; their ports are in `ports.routes.ts`. */
-export function portgroupRoutes(context: ConductorContext): ApiApp {
+export function portgroupRoutes(context: HttpContext): ApiApp {
   const { db } = context;
   const app = newApiApp();
   mountLists(app, db);
@@ -171,7 +171,7 @@ export function portgroupRoutes(context: ConductorContext): ApiApp {
   return app;
 }
 
-function mountLists(app: ApiApp, db: ConductorContext['db']): void {
+function mountLists(app: ApiApp, db: HttpContext['db']): void {
   const answerList = async (
     c: Context<ApiEnv>,
     query: z.infer<z.ZodObject<typeof listChoice>>,

@@ -1,7 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { PortDescription } from '#conductor/api/port-description.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import {
   chooseFieldsAt,
   chooseListFieldsAt,
@@ -15,17 +17,15 @@ import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
-import { getPortgroup } from '#conductor/nodes/portgroups/portgroup-store.ts';
 import { changePort, createPort, removePort } from '#conductor/nodes/ports/change-port.ts';
 import {
   defaultPortListFields,
-  PortDescription,
   type PortField,
   portFieldVersions,
   viewPort,
 } from '#conductor/nodes/ports/port-fields.ts';
 import { getPort, listPorts } from '#conductor/nodes/ports/port-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { getPortgroup } from '#conductor/nodes/ports/portgroup-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
@@ -145,7 +145,7 @@ function answerPort(c: Context<ApiEnv>, port: PortRow, fields?: readonly PortFie
 }
 
 /** `/v1/ports`, and the ports of nodes and port groups. */
-export function portRoutes(context: ConductorContext): ApiApp {
+export function portRoutes(context: HttpContext): ApiApp {
   const { db } = context;
   const app = newApiApp();
   mountLists(app, db);
@@ -184,7 +184,7 @@ export function portRoutes(context: ConductorContext): ApiApp {
   return app;
 }
 
-function mountLists(app: ApiApp, db: ConductorContext['db']): void {
+function mountLists(app: ApiApp, db: HttpContext['db']): void {
   const answerList = async (
     c: Context<ApiEnv>,
     query: PortListQuery,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { looseBoolean } from '#conductor/nodes/node-fields.ts';
+import { looseBoolean } from '#conductor/api/node-description.ts';
 
 /** `true`, `yes`, `1` … as Ironic takes them. */
 export const queryFlag = looseBoolean.optional();

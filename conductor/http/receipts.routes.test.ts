@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sealEnvelope } from '#conductor/model/receipts/envelope.ts';
+import { readPublicKeys } from '#conductor/model/receipts/key-text.ts';
+import { verifyReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 import { composeReceipt } from '#conductor/receipts/compose-receipt.ts';
-import { sealEnvelope } from '#conductor/receipts/envelope.ts';
-import { readPublicKeys } from '#conductor/receipts/key-text.ts';
 import { keepReceipt } from '#conductor/receipts/receipt-store.ts';
 import { ensureSigningKey } from '#conductor/receipts/signing-key-store.ts';
 import { receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
-import { verifyReceipt } from '#conductor/receipts/verify-receipt.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

@@ -2,12 +2,12 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { findReceipt, listReceipts } from '#conductor/receipts/receipt-store.ts';
 import { viewReceipt, viewReceiptKey } from '#conductor/receipts/receipt-view.ts';
 import { listReceiptKeys, rotateSigningKey } from '#conductor/receipts/signing-key-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["receipts of wiped nodes (Baton's own)"];
@@ -56,7 +56,7 @@ const rotate = createRoute({
 });
 
 /** `/api/v1.0/receipts` and `/api/v1.0/receipt-keys`. */
-export function receiptRoutes(context: Pick<ConductorContext, 'db' | 'secrets' | 'log'>): ApiApp {
+export function receiptRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): ApiApp {
   const app = newApiApp();
   const { db } = context;
 

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import type { ConductorConfig } from '#conductor/start/config.ts';
+import type { AuthConfig } from '#conductor/auth/auth-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -10,10 +10,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  */
 export function refuseRebinding(
   c: Pick<Context, 'req'>,
-  {
-    publicUrl,
-    auth,
-  }: { readonly publicUrl: string; readonly auth: Pick<ConductorConfig['auth'], 'allowUnauthenticated'> },
+  { publicUrl, auth }: { readonly publicUrl: string; readonly auth: Pick<AuthConfig, 'allowUnauthenticated'> },
 ): void {
   const host = c.req.header('host');
   // load balancers ask by HTTP/1.0 without one, browsers never

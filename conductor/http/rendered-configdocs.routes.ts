@@ -2,13 +2,13 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { airshipPath, airshipQuery, answerDocuments } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
 import { readVersion, resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { renderDocuments } from '#conductor/sites/revisions/render-documents.ts';
 import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const show = createRoute({
@@ -28,7 +28,7 @@ const show = createRoute({
 });
 
 /** `/api/v1.0/renderedconfigdocs` (airship.md §5). */
-export function renderedConfigdocsRoutes(context: ConductorContext): ApiApp {
+export function renderedConfigdocsRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
 
   app.openapi(show, async (c) => {

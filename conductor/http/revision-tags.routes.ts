@@ -2,13 +2,13 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { airshipPath, readText, revisionNumber } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { readMapping } from '#conductor/http/read-mapping.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { removeTag, removeTags, setTag } from '#conductor/sites/revisions/hand-tags.ts';
 import { getRevision, listTags } from '#conductor/sites/revisions/revision-store.ts';
 import { viewTags } from '#conductor/sites/revisions/revision-view.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site revisions (Airship's)"];
@@ -70,7 +70,7 @@ const removeAll = createRoute({
 });
 
 /** `/api/v1.0/revisions/{revision}/tags` (Deckhand, airship.md §5). */
-export function revisionTagRoutes({ db, log }: Pick<ConductorContext, 'db' | 'log'>): ApiApp {
+export function revisionTagRoutes({ db, log }: Pick<HttpContext, 'db' | 'log'>): ApiApp {
   const app = newApiApp();
 
   app.openapi(list, async (c) => {

@@ -9,6 +9,7 @@ import {
   revisionNumber,
 } from '#conductor/http/airship-values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
@@ -28,7 +29,6 @@ import {
 } from '#conductor/sites/revisions/revision-store.ts';
 import { viewListedRevision, viewRevision } from '#conductor/sites/revisions/revision-view.ts';
 import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 const tags = ["site revisions (Airship's)"];
 const path = `${airshipPath}/revisions`;
@@ -118,7 +118,7 @@ const rollback = createRoute({
 });
 
 /** `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */
-export function revisionRoutes({ db, log }: Pick<ConductorContext, 'db' | 'log'>): ApiApp {
+export function revisionRoutes({ db, log }: Pick<HttpContext, 'db' | 'log'>): ApiApp {
   const app = newApiApp();
 
   app.openapi(list, async (c) => {

@@ -1,9 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { countShards } from '#conductor/nodes/count-shards.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 const since = 82;
 
@@ -16,7 +16,7 @@ const list = createRoute({
 });
 
 /** `/v1/shards`. */
-export function shardRoutes({ db }: Pick<ConductorContext, 'db'>): ApiApp {
+export function shardRoutes({ db }: Pick<HttpContext, 'db'>): ApiApp {
   const app = newApiApp();
   app.openapi(list, async (c) => {
     requireEndpoint(c.get('version'), since);

@@ -2,11 +2,11 @@ import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { listApiTokens } from '#conductor/auth/api-token-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { roles } from '#conductor/kernel/caller.ts';
 import type { ApiTokenRow } from '#conductor/kernel/db/schema/api-token.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['tokens'];
@@ -62,7 +62,7 @@ function viewToken(row: ApiTokenRow) {
 }
 
 /** `/v1/tokens`: for administrators (`conductor/auth/access-rules.ts`). */
-export function tokenRoutes({ auth, clock, db }: Pick<ConductorContext, 'auth' | 'clock' | 'db'>): ApiApp {
+export function tokenRoutes({ auth, clock, db }: Pick<HttpContext, 'auth' | 'clock' | 'db'>): ApiApp {
   const app = newApiApp();
 
   app.openapi(list, async (c) => c.json({ tokens: (await listApiTokens(db)).map((row) => viewToken(row)) }));

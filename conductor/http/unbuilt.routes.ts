@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { plainListQuery } from '#conductor/http/field-choice.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { answers, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['not supported'];
@@ -79,7 +79,7 @@ const unbuilt: readonly Unbuilt[] = [
 ];
 
 /** What Baton has not built: empty lists, and refusals that say so. Mounted last. */
-export function unbuiltRoutes(context: ConductorContext): ApiApp {
+export function unbuiltRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   mountEmptyAnswers(app, context.db);
   for (const { path, since, instead } of unbuilt) {
@@ -94,7 +94,7 @@ export function unbuiltRoutes(context: ConductorContext): ApiApp {
   return app;
 }
 
-function mountEmptyAnswers(app: ApiApp, db: ConductorContext['db']): void {
+function mountEmptyAnswers(app: ApiApp, db: HttpContext['db']): void {
   const get = <Path extends string>(path: Path, summary: string) =>
     createRoute({ method: 'get', path, tags, summary, request: { params: NodeParams }, responses: listed });
 

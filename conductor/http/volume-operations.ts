@@ -2,6 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import type { ApiApp, ApiEnv } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
@@ -12,7 +13,6 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import type { PageRequest } from '#conductor/kernel/page-of.ts';
 import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What connectors and targets have in common: below `/v1/volume`, and below a node. */
@@ -26,8 +26,8 @@ export interface VolumeResource<Row extends { readonly uuid: string }, Field ext
   readonly view: (row: Row, fields?: readonly Field[]) => Record<string, unknown>;
   readonly list: (db: Queryable, nodeUuid: string | undefined, page: PageRequest, visibleTo?: string) => Promise<Row[]>;
   readonly get: (db: Queryable, uuid: string) => Promise<Row>;
-  readonly change: (context: ConductorContext, uuid: string, patch: JsonPatch, caller: Caller) => Promise<Row>;
-  readonly remove: (context: ConductorContext, uuid: string, caller: Caller) => Promise<void>;
+  readonly change: (context: HttpContext, uuid: string, patch: JsonPatch, caller: Caller) => Promise<Row>;
+  readonly remove: (context: HttpContext, uuid: string, caller: Caller) => Promise<void>;
 }
 
 export const volumeVersion = 32;
@@ -100,7 +100,7 @@ function routesOf(key: string, what: string) {
 /** All operations but creating. */
 export function mountVolumeOperations<Row extends { readonly uuid: string }, Field extends string>(
   app: ApiApp,
-  context: ConductorContext,
+  context: HttpContext,
   resource: VolumeResource<Row, Field>,
 ): void {
   const { key, what } = resource;

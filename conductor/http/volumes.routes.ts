@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
 import { requireEndpoint } from '#conductor/http/versions.ts';
@@ -35,7 +36,6 @@ import {
   viewConnector,
   viewTarget,
 } from '#conductor/nodes/volumes/volume-fields.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const connectors: VolumeResource<VolumeConnectorRow, ConnectorField> = {
@@ -87,7 +87,7 @@ const postTarget = createRoute({
 });
 
 /** `/v1/volume`, its connectors and targets, and the same below a node. */
-export function volumeRoutes(context: ConductorContext): ApiApp {
+export function volumeRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   const resolve = async (ident: string): Promise<string> => {
     const node = await findNode(context.db, ident);
@@ -124,7 +124,7 @@ export function volumeRoutes(context: ConductorContext): ApiApp {
   return app;
 }
 
-function mountIndexes(app: ApiApp, context: ConductorContext): void {
+function mountIndexes(app: ApiApp, context: HttpContext): void {
   const index = (origin: string, place: string) => ({
     links: linksTo(origin, `${place}/`),
     connectors: linksTo(origin, `${place}/connectors`),

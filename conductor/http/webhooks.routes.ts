@@ -1,13 +1,13 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
+import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { checkOutboundUrl, outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { sendTestEvent } from '#conductor/webhooks/send.ts';
 import { viewDelivery, viewWebhook, WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
 import {
@@ -99,7 +99,7 @@ const deliveries = createRoute({
 });
 
 /** `/v1/webhooks`. */
-export function webhookRoutes(context: Pick<ConductorContext, 'db' | 'secrets' | 'config'>): ApiApp {
+export function webhookRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'config'>): ApiApp {
   const app = newApiApp();
   const { db } = context;
   const rules = context.config.webhooks.outbound;
@@ -154,7 +154,7 @@ export function webhookRoutes(context: Pick<ConductorContext, 'db' | 'secrets' |
 }
 
 /** @throws AppError `invalid_argument`, `forbidden` naming the field. */
-function checkUrl(text: string, rules: ConductorContext['config']['webhooks']['outbound']): void {
+function checkUrl(text: string, rules: HttpContext['config']['webhooks']['outbound']): void {
   const url = checkOutboundUrl('url', text, rules);
   if (url.username === '' && url.password === '') return;
   throw new AppError('invalid_argument', 'url: it must not have a login in it; receivers check the signature instead');

@@ -1,3 +1,5 @@
+import { AppError } from '#shared/errors/app-error.ts';
+
 export const roles = ['reader', 'member', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
@@ -18,4 +20,14 @@ export const anybody: Caller = { user: undefined, role: 'admin', project: undefi
 /** Each role may what the ones before it may. */
 export function hasRole(caller: Pick<Caller, 'role'>, needed: Role): boolean {
   return roles.indexOf(caller.role) >= roles.indexOf(needed);
+}
+
+/** In Ironic's words, with what would be needed behind them. */
+export function accessDenied(policy: string, caller: Caller, needed: Role | undefined): AppError {
+  const has = `you have ${caller.role}${caller.project === undefined ? '' : ` in project ${caller.project}`}`;
+  const why =
+    needed === undefined
+      ? `it is not for callers bound to a project, or not for a node's lessee`
+      : `it needs the role ${needed}`;
+  return new AppError('forbidden', `Access was denied to the following resource: ${policy} (${why}; ${has}).`);
 }

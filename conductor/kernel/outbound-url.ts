@@ -28,6 +28,15 @@ export interface OutboundRules {
   readonly connectsHere: boolean;
 }
 
+/** What reaches the conductor or leaves it, and may not lead anywhere. */
+export interface OutboundConfig {
+  readonly images: OutboundRules;
+  readonly agents: OutboundRules;
+  /** Agents are called back where they call from, or not at all. */
+  readonly agentsCallThemselves: boolean;
+  readonly bmcs: OutboundRules;
+}
+
 export interface OutboundAllowList {
   readonly ranges: AddressRanges;
   /** Lower case; `*.example.org` for all below. */

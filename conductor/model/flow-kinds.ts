@@ -1,12 +1,12 @@
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
+import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
 import {
   nextProvisionState,
   type ProvisionEvent,
   type ProvisionState,
   type VerbEvent,
 } from '#conductor/model/provision-states.ts';
-import type { NetworkPurpose } from '#conductor/networks/networks-file.ts';
 import type { DiskLoss, StepKind } from '#shared/wire/step.ts';
 
 /** A core step's place: what runs it stands in `conductor-steps/`. */

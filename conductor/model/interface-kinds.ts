@@ -1,4 +1,8 @@
-/** Kinds of interfaces of a node, as Ironic names them. */
+/**
+ * Ironic's per-node interface choices. Baton has one implementation of each kind, so there is little to choose: the
+ * network, whether fake hardware is deployed by an agent, and what a node shall not do (`no-…`); the other names are
+ * kept as clients send them.
+ */
 export const interfaceKinds = [
   'bios',
   'boot',

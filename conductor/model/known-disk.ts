@@ -1,10 +1,23 @@
 import type { Disk } from '#shared/disks/disk.ts';
+import type { OsDisk } from '#shared/wire/erase-result.ts';
 import type { DiskContent, InventoryDisk } from '#shared/wire/inventory.ts';
 
 /** A disk as last inventoried: what an inventory does not tell is taken to be as on most machines. */
 export interface KnownDisk extends Disk {
   /** What stands on it, the disk's own table or file system first; `null`: not known, `[]`: nothing. */
   readonly contents: readonly DiskContent[] | null;
+}
+
+/** Where a deploy has written its image to, or has begun to. */
+export interface RecordedOsDisk extends OsDisk {
+  /** The deploy's uuid: a conductor of an older release deploys to another disk without recording it. */
+  readonly flow?: string;
+}
+
+/** A disk that a wipe has preserved, by what it is known again. */
+export interface SparedDisk {
+  readonly serial: string | null;
+  readonly wwn: string | null;
 }
 
 export function toKnownDisk(disk: InventoryDisk): KnownDisk {

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import type { CoreStep } from '#conductor/model/flow-kinds.ts';
 import type { FlowStepOrigin } from '#conductor/model/flow-log.ts';
 import type { WipeWish } from '#conductor/model/flow-states.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { AdvertisedStep, DiskLoss, StepInterface } from '#shared/wire/step.ts';
 
 /** One row of a plan, in the order in which it will run. */

@@ -122,3 +122,11 @@ export type Decision =
    * There may be none, when it was the group's waiting nodes that the time was too short for.
    */
   | { readonly kind: 'cancel'; readonly group: string; readonly nodes: readonly string[]; readonly reason: string };
+
+/** What a look at a node's phase comes to. */
+export type NodeOutcome =
+  /** @property doing for people: `cleaning: deploy.erase_devices_metadata, 40 %` */
+  | { readonly state: 'working'; readonly doing: string }
+  /** @property remark `it was deployed already`; the documents may say something else since */
+  | { readonly state: 'done'; readonly remark?: string }
+  | { readonly state: 'failed'; readonly error: string };

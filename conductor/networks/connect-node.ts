@@ -1,3 +1,4 @@
+import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
 import {
   type NetworkPort,
   networkInterfaces,
@@ -6,7 +7,7 @@ import {
   type SwitchPortTarget,
   switchPortTargets,
 } from '#conductor/networks/network-interfaces.ts';
-import type { Network, NetworkPurpose, Networks } from '#conductor/networks/networks-file.ts';
+import type { Network, Networks } from '#conductor/networks/networks-file.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
 import type { SwitchConnection, SwitchDriver, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,9 +1,8 @@
+import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
 import {
   findSwitch,
   type Network,
-  type NetworkPurpose,
   type Networks,
-  networkPurposes,
   resolveNetwork,
   type SwitchEntry,
 } from '#conductor/networks/networks-file.ts';

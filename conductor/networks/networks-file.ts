@@ -1,10 +1,7 @@
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
+import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** What a node's ports are connected for; each purpose has a default network. */
-export const networkPurposes = ['provisioning', 'cleaning', 'tenant'] as const;
-export type NetworkPurpose = (typeof networkPurposes)[number];
 
 export interface SwitchEntry {
   /** As written; compared without regard to case. */

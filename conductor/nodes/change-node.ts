@@ -1,5 +1,3 @@
-import { followNodeChange } from '#conductor/allocations/follow-node-change.ts';
-import { forgetAllocation } from '#conductor/allocations/release-allocation.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { refuseUnknownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -8,19 +6,20 @@ import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { requireChassis } from '#conductor/nodes/chassis/chassis-store.ts';
+import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
+import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
 import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
 import { mayBringCapacity, tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /**
  * `PATCH /v1/nodes/{node}` in one transaction.
  * @throws AppError `invalid_argument`, `conflict`, `node_locked`.
  */
 export async function changeNode(
-  context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'clock' | 'secrets' | 'conductors'>,
+  context: Pick<NodesContext, 'db' | 'config' | 'drivers' | 'clock' | 'secrets' | 'conductors'>,
   nodeUuid: string,
   patch: JsonPatch,
   {
@@ -64,7 +63,7 @@ export async function changeNode(
 
 /** Out of service until a person says otherwise; possible at any time, also while a conductor works on the node. */
 export async function setMaintenance(
-  context: Pick<ConductorContext, 'db' | 'config' | 'nudge'>,
+  context: Pick<NodesContext, 'db' | 'config'> & Nudging,
   nodeUuid: string,
   maintenance: { readonly on: true; readonly reason: string | undefined } | { readonly on: false },
   caller: Caller,

@@ -1,8 +1,8 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** What the history says of an operator's change. Names of fields at most: values may be secrets. */
 export interface ChangeNote {
@@ -13,7 +13,7 @@ export interface ChangeNote {
 }
 
 export function changeNote(
-  { config }: Pick<ConductorContext, 'config'>,
+  { config }: Pick<NodesContext, 'config'>,
   { user, project, via }: Pick<Caller, 'user' | 'project' | 'via'>,
   event: string,
 ): ChangeNote {

@@ -1,11 +1,11 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
 import { requireInterface } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 /**
@@ -14,7 +14,7 @@ import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
  * @throws AppError `invalid_argument` naming every wrong field, or for a node whose `raid_interface` is `no-raid`, `conflict` while a flow is under way, `node_locked`.
  */
 export async function changeTargetRaidConfig(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'config'>,
+  context: Pick<NodesContext, 'db' | 'clock' | 'config'>,
   nodeUuid: string,
   target: JsonObject,
   caller: Caller,

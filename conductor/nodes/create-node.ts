@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import type { NodeDescription } from '#conductor/api/node-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, refuseUnknownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeInsert, NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { requireChassis } from '#conductor/nodes/chassis/chassis-store.ts';
-import { type NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
+import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { checkInterface, keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { insertNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Nodes start in `enroll` since this microversion; before it they were `available` at once. */
@@ -20,7 +21,7 @@ const enrollVersion = 11;
  * @throws AppError `invalid_argument` naming the field, `conflict` for a duplicate.
  */
 export async function createNode(
-  context: Pick<ConductorContext, 'db' | 'config' | 'drivers' | 'secrets' | 'conductors'>,
+  context: Pick<NodesContext, 'db' | 'config' | 'drivers' | 'secrets' | 'conductors'>,
   description: NodeDescription & { readonly uuid?: string | undefined },
   { version, caller }: { readonly version: number; readonly caller: Caller },
 ): Promise<NodeRow> {

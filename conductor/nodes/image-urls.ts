@@ -1,5 +1,5 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import { checkOutboundUrl, type OutboundRules } from '#conductor/kernel/outbound-url.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /** What of `instance_info` the agent fetches. */
 const fetchedFields = ['image_source', 'image_checksum', 'image_os_hash_value', 'kernel', 'ramdisk', 'configdrive'];

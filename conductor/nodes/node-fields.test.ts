@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { looseBoolean, nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import { looseBoolean } from '#conductor/api/node-description.ts';
+import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 
 test('names: letters, digits and - . _ ~ from 1.10, host names before', () => {
   for (const name of ['n1', 'namespace~name', 'a_b.c-d', 'X'.repeat(255)])

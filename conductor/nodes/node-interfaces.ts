@@ -4,12 +4,6 @@ import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-k
 import { networkInterfaceNames } from '#conductor/networks/network-interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/*
- * Ironic's per-node interface choices. Baton has one implementation of each kind, so there is little to choose: the
- * network, whether fake hardware is deployed by an agent, and what a node shall not do (`no-…`); the other names are
- * kept as clients send them.
- */
-
 type InterfaceNames = Readonly<Record<InterfaceKind, readonly string[]>>;
 
 /** Names that any hardware type has, the default first. http/README.md says what each one means here. */

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
-import { claimLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { moment } from '#conductor/kernel/keep-lease.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
+import { claimLease, keepLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In Ironic's words, which clients match on; they try again by themselves. */
@@ -34,7 +34,7 @@ export async function refuseReserved(db: Queryable, nodeUuid: string): Promise<v
  * @throws AppError `node_locked` while a conductor works on the node.
  */
 export async function withNodeLock<Result>(
-  context: Pick<ConductorContext, 'db' | 'config' | 'log'>,
+  context: Pick<NodesContext, 'db' | 'config' | 'log'>,
   nodeUuid: string,
   act: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {

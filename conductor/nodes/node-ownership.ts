@@ -1,6 +1,5 @@
 import { eq, inArray, or, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import type { Scope } from '#conductor/auth/access-rules.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -45,7 +44,15 @@ export function ownerOfNew(caller: Pick<Caller, 'project'>, owner: string | null
   );
 }
 
-type NodeScope = Exclude<Scope, 'none' | 'handler'>;
+/** What of a request leads to the node that it is about. */
+export type NodeScope =
+  | 'node'
+  | 'node in query'
+  | 'node in body'
+  | 'port'
+  | 'portgroup'
+  | 'volume connector'
+  | 'volume target';
 
 /** What a scope's things are called when they are not found, in Ironic's words. */
 const words: Readonly<Record<NodeScope, string>> = {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /**
  * The rack that an operator has noted with the node: `properties.rack`, else `extra.rack`; a number counts as its text.

@@ -1,8 +1,9 @@
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type NodeField, nodeFieldVersions } from '#conductor/model/node-field-names.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 

@@ -3,12 +3,6 @@ import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 
-/** Where a deploy has written its image to, or has begun to. */
-export interface RecordedOsDisk extends OsDisk {
-  /** The deploy's uuid: a conductor of an older release deploys to another disk without recording it. */
-  readonly flow?: string;
-}
-
 /**
  * The disk, or the disks of the array, that an image was written to: pure. `undefined` = the inventory does not tell of
  * which disks the device is made.

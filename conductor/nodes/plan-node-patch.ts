@@ -1,9 +1,10 @@
+import { NodeDescription } from '#conductor/api/node-description.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import { NodeDescription, nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import {
   checkInterface,
   keptDeployInterface,

@@ -1,12 +1,12 @@
-import type { BootMode } from '#conductor/drivers/interfaces.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { BootMode } from '#conductor/model/boot-mode.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type BootTarget = { readonly bootMode: BootMode } | { readonly secureBoot: boolean };
@@ -17,7 +17,7 @@ type BootTarget = { readonly bootMode: BootMode } | { readonly secureBoot: boole
  * @throws AppError `not_supported` where the driver can't, `conflict` while a flow is under way, `node_locked`.
  */
 export async function requestBootMode(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'drivers' | 'config' | 'nudge' | 'conductors'>,
+  context: Pick<NodesContext, 'db' | 'clock' | 'drivers' | 'config' | 'conductors'> & Nudging,
   nodeUuid: string,
   target: BootTarget,
   caller: Pick<Caller, 'user' | 'project'>,
@@ -46,7 +46,7 @@ export async function requestBootMode(
   context.nudge(nodeUuid);
 }
 
-function refuseWithoutFirmwareBoot(context: Pick<ConductorContext, 'drivers'>, node: NodeRow, method: string): void {
+function refuseWithoutFirmwareBoot(context: Pick<NodesContext, 'drivers'>, node: NodeRow, method: string): void {
   if (context.drivers.connect(node).firmwareBoot) return;
   throw new AppError(
     'not_supported',

@@ -3,9 +3,9 @@ import { refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PowerTarget } from '#conductor/model/power-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface PowerRequest {
@@ -21,7 +21,7 @@ export interface PowerRequest {
  * node forbids, `node_locked` while a conductor works on it, `unavailable` when none could.
  */
 export async function requestPower(
-  context: Pick<ConductorContext, 'db' | 'clock' | 'drivers' | 'config' | 'nudge' | 'conductors'>,
+  context: Pick<NodesContext, 'db' | 'clock' | 'drivers' | 'config' | 'conductors'> & Nudging,
   nodeUuid: string,
   request: PowerRequest,
 ): Promise<void> {
@@ -51,7 +51,7 @@ export async function requestPower(
   context.nudge(nodeUuid);
 }
 
-function checkPowerRequest(context: Pick<ConductorContext, 'drivers'>, node: NodeRow, target: PowerTarget): void {
+function checkPowerRequest(context: Pick<NodesContext, 'drivers'>, node: NodeRow, target: PowerTarget): void {
   if (node.provisionState === 'cleaning' || node.provisionState === 'clean wait') {
     throw new AppError(
       'invalid_argument',

@@ -1,17 +1,12 @@
-import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
-import { isNoDisk, type KnownDisk } from '#conductor/model/known-disk.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { isNoDisk, type KnownDisk, type SparedDisk } from '#conductor/model/known-disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { isVirtualMedium } from '#shared/disks/virtual-media.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
-
-/** A disk that a wipe has preserved, by what it is known again. */
-export interface SparedDisk {
-  readonly serial: string | null;
-  readonly wwn: string | null;
-}
 
 /** What a deploy after this wipe has to leave alone; disks without serial number and WWN can't be told from others. */
 export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDisk[] {

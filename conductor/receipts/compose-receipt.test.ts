@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
 import { composeReceipt, type ReceiptFacts } from '#conductor/receipts/compose-receipt.ts';
 import { inventoriedDisks } from '#conductor/receipts/inventoried-disks.ts';
-import { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 import { erasedDisk, receiptFacts } from '#conductor/receipts/testing/example-facts.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 import { skipReasons } from '#shared/wire/erase-result.ts';

@@ -1,7 +1,7 @@
+import type { LeftDisk, WipedDisk, WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
+import { receiptKind, receiptVersion } from '#conductor/model/receipts/receipt-fields.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { type InventoriedDisk, nameDisk, refuseUnmet } from '#conductor/receipts/inventoried-disks.ts';
-import type { LeftDisk, WipedDisk, WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
-import { receiptKind, receiptVersion } from '#conductor/receipts/receipt-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-result.ts';
 

@@ -4,9 +4,9 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type FlowRow, flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import type { WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
 import { findInventory, latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { type InventoriedDisk, inventoriedDisks } from '#conductor/receipts/inventoried-disks.ts';
-import type { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
 
 const text = z.string().nullish().catch(null);
 const SystemVendor = z.object({

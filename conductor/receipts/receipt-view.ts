@@ -1,8 +1,9 @@
+import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/receipt-answer.ts';
 import type { ListedReceipt } from '#conductor/receipts/receipt-store.ts';
 import type { ListedReceiptKey } from '#conductor/receipts/signing-key-store.ts';
 
 /** A receipt as lists answer it. */
-export function viewReceipt(row: ListedReceipt) {
+export function viewReceipt(row: ListedReceipt): ReceiptAnswer {
   return {
     id: row.uuid,
     node_uuid: row.nodeUuid,
@@ -17,10 +18,9 @@ export function viewReceipt(row: ListedReceipt) {
     signed_at: row.signedAt.toISOString(),
   };
 }
-export type ReceiptAnswer = ReturnType<typeof viewReceipt>;
 
 /** A key as lists answer it; `retired_at` is null for the one in use. */
-export function viewReceiptKey(row: ListedReceiptKey) {
+export function viewReceiptKey(row: ListedReceiptKey): ReceiptKeyAnswer {
   return {
     fingerprint: row.fingerprint,
     public_key: row.publicKey,
@@ -28,4 +28,3 @@ export function viewReceiptKey(row: ListedReceiptKey) {
     retired_at: row.retiredAt?.toISOString() ?? null,
   };
 }
-export type ReceiptKeyAnswer = ReturnType<typeof viewReceiptKey>;

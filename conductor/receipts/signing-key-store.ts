@@ -1,10 +1,10 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { asc, isNull, sql } from 'drizzle-orm';
+import type { KernelContext } from '#conductor/kernel/context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type ReceiptKeyRow, receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { fingerprintOf } from '#conductor/receipts/key-text.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { fingerprintOf } from '#conductor/model/receipts/key-text.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** All that may be shown of one. */
@@ -34,7 +34,7 @@ export function listReceiptKeys(db: Queryable): Promise<ListedReceiptKey[]> {
  * The key in use, made if there is none. Of conductors that make one at the same time the database takes one.
  * @throws AppError `invalid_argument` when what sealed it is not among the conductor's secret keys.
  */
-export async function ensureSigningKey({ db, secrets }: Pick<ConductorContext, 'db' | 'secrets'>): Promise<SigningKey> {
+export async function ensureSigningKey({ db, secrets }: Pick<KernelContext, 'db' | 'secrets'>): Promise<SigningKey> {
   const row = (await findKeyInUse(db)) ?? (await insertKey(db, secrets));
   return openKey(secrets, row);
 }
@@ -54,7 +54,7 @@ export async function holdSigningKey(tx: Transaction, secrets: Secrets): Promise
  * Takes a new key from now on. The private half of the old one is gone with it: nobody signs with it again; its public
  * half stays, for the receipts that it has signed.
  */
-export async function rotateSigningKey({ db, secrets }: Pick<ConductorContext, 'db' | 'secrets'>): Promise<string> {
+export async function rotateSigningKey({ db, secrets }: Pick<KernelContext, 'db' | 'secrets'>): Promise<string> {
   return db.transaction(async (tx) => {
     // waits for those who sign with it, before it looks at the clock
     await tx.select().from(receiptKeys).where(isNull(receiptKeys.retiredAt)).for('update');

@@ -29,7 +29,7 @@ async function baton(args: readonly string[]): Promise<string> {
   };
   const client = createApiClient(readClientSettings({ BATON_URL: conductor.url }, { insecure: false }));
   const connect = () => ({ client, openConsole: () => Promise.reject(new Error('nobody sits here')) });
-  await runCommand({ screen, clock: systemClock, connect }, args);
+  await runCommand({ screen, describeSettings: () => Promise.resolve([]), clock: systemClock, connect }, args);
   return output;
 }
 

@@ -1,86 +1,21 @@
 import type { z } from 'zod';
-import type { ConsoleAccess } from '#conductor/agents/console/console-access.ts';
 import {
-  type AuthConfig,
   authProblems,
-  type BootConfig,
   isEveryAddress,
-  type OutboundConfig,
   readAuthConfig,
   readBootConfig,
   readOutboundConfig,
   readTlsConfig,
-  type TlsConfig,
 } from '#conductor/auth/auth-settings.ts';
 import { urlHost } from '#conductor/kernel/address-ranges.ts';
-import {
-  type ConductorSettings,
-  conductorProblems,
-  readConductorSettings,
-} from '#conductor/kernel/conductors/conductor-settings.ts';
+import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductors/conductor-settings.ts';
 import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
+import type { ConductorConfig } from '#conductor/start/context.ts';
 import { Environment } from '#conductor/start/environment.ts';
-import { readWebhookConfig, type WebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
+import { readWebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/nearest-word.ts';
-
-export interface ConductorConfig extends ConductorSettings {
-  readonly host: string;
-  readonly port: number;
-  readonly publicUrl: string;
-  /** What links, `next` and `Location` begin with: the public URL when it is set; `undefined` = as the client wrote. */
-  readonly apiUrl: string | undefined;
-  readonly dataDirectory: string;
-  readonly databaseUrl: string | undefined;
-  readonly postgresqlUser: string | undefined;
-  readonly postgresqlBinDirectory: string | undefined;
-  /** With `databaseUrl` never `undefined`. */
-  readonly secretKeyFile: string | undefined;
-  readonly ramdiskDirectory: string;
-  readonly imagesDirectory: string;
-  readonly networksFile: string | undefined;
-  readonly conductorName: string;
-  readonly logLevel: string;
-  readonly kernelParams: string;
-  readonly discovery: boolean;
-  readonly defaultNetworkInterface: string;
-  readonly automatedClean: boolean;
-  readonly fastTrack: boolean;
-  readonly fastTrackTimeoutMs: number;
-  readonly requireAgentTls: boolean;
-  /** Seconds, as the wire has it. */
-  readonly heartbeatTimeout: number;
-  readonly callbackTimeoutMs: number;
-  /** By `interface.step`. */
-  readonly cleanStepPriorities: ReadonlyMap<string, number>;
-  /** `Infinity` = no limit. */
-  readonly stepTimeoutMs: number;
-  readonly retryTimeoutMs: number;
-  readonly powerTimeoutMs: number;
-  readonly powerSyncIntervalMs: number;
-  readonly leaseMs: number;
-  readonly allocationErrorDays: number;
-  readonly reconcileIntervalMs: number;
-  readonly siteBeatMs: number;
-  readonly maxActiveNodes: number;
-  readonly console: ConsoleAccess;
-  readonly auth: AuthConfig;
-  /** `undefined` = plain HTTP. */
-  readonly tls: TlsConfig | undefined;
-  /** What booting machines are told, and the port of plain HTTP that serves them beside an API with TLS. */
-  readonly boot: BootConfig;
-  readonly outbound: OutboundConfig;
-  /** Below which nodes may name authorities of BMCs. */
-  readonly caDirectory: string;
-  /** Below which documents may name what etcd clusters are reached with. */
-  readonly etcdTlsDirectory: string;
-  readonly metrics: 'reader' | 'anybody' | 'off';
-  readonly webhooks: WebhookConfig;
-  /** `undefined` = no cluster is known. */
-  readonly kubeconfigFile: string | undefined;
-  readonly crashAtCheckpoint: string | undefined;
-}
 
 /** What `baton` reads: operators have it in the shell from which they start a conductor, too. */
 const clientSettings: ReadonlySet<string> = new Set([
@@ -168,7 +103,6 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     metrics: env.BATON_METRICS,
     webhooks: readWebhookConfig(env),
     kubeconfigFile: env.BATON_KUBECONFIG,
-    crashAtCheckpoint: env.BATON_CRASH_AT_CHECKPOINT,
   });
 }
 

@@ -132,13 +132,6 @@ export const Environment = z.object({
   ...etcdEnvironment,
   ...webhookEnvironment,
   ...kubernetesEnvironment,
-  BATON_CRASH_AT_CHECKPOINT: z
-    .string()
-    .regex(/^(?:SIGUSR2\+)?[1-9]\d{0,8}$/, { error: 'must be a number such as 7, or SIGUSR2+7' })
-    .optional()
-    .describe(
-      'tests only: kill this process at that checkpoint (after a step event is committed, or a step has acted), counted from its start, or with `SIGUSR2+7` from that signal on',
-    ),
 });
 
 /** Setting, meaning and default, in the order of the table; for `baton settings` and the docs. */

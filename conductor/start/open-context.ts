@@ -4,6 +4,8 @@ import { createConsoles } from '#conductor/agents/console/consoles.ts';
 import { createAllocator } from '#conductor/allocations/allocator.ts';
 import { openAuthenticator } from '#conductor/auth/authenticator.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { createStepTable } from '#conductor/flows/find-step.ts';
 import { makeOpenFlowsDue } from '#conductor/flows/flow-store.ts';
 import { createScheduler, type Scheduler } from '#conductor/flows/scheduler.ts';
 import { joinRegister } from '#conductor/kernel/conductors/register.ts';
@@ -19,8 +21,8 @@ import { capacityChannel } from '#conductor/nodes/tell-of-capacity.ts';
 import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
 import { type SiteHands, siteHands } from '#conductor/sites/actions/site-hands.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
-import type { ConductorConfig } from '#conductor/start/config.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { conductorSteps } from '#conductor/start/conductor-steps.ts';
+import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
 import { startWebhookDeliverer } from '#conductor/webhooks/deliver.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -103,33 +105,36 @@ async function openOn(
   await releaseStaleLeases(database.db, { holder: config.conductorName, exclusive: database.exclusive });
   await makeOpenFlowsDue(database.db);
   const stopping = new AbortController();
+  const engine: EngineContext & Pick<ConductorContext, 'config'> = {
+    ...basics,
+    config,
+    database,
+    secrets,
+    drivers,
+    conductors,
+    metrics,
+    networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
+    agents: createAgentClients(secrets, config.outbound.agents),
+    pluginFiles: createPluginFiles(database.db),
+    steps: createStepTable(conductorSteps),
+    stopping: stopping.signal,
+    checkpoint: options.checkpoint ?? (() => undefined),
+  };
   const scheduler = createScheduler({
-    context: () => context,
+    context: engine,
     // reconciling makes up for one that is lost
     tellOthers: (nodeUuid) => {
       if (database.exclusive) return;
       database.notify(nudgeChannel, nodeUuid).catch((err: unknown) => log.warn({ err }, 'nudge not passed on'));
     },
   });
-  const allocator = createAllocator({ context: () => context, clock: systemClock });
   const context: ConductorContext = {
-    allocator,
-    ...basics,
-    config,
-    database,
+    ...engine,
     run,
-    secrets,
     auth,
-    drivers,
-    conductors,
-    agents: createAgentClients(secrets, config.outbound.agents),
-    pluginFiles: createPluginFiles(database.db),
-    networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
+    allocator: createAllocator({ context: engine, clock: systemClock }),
     consoles: createConsoles({ ...basics, secrets, conductorName: config.conductorName }),
-    metrics,
-    stopping: stopping.signal,
     nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),
-    checkpoint: options.checkpoint ?? (() => undefined),
   };
   if (!database.exclusive) {
     await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));

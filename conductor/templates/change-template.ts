@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { KernelContext } from '#conductor/kernel/context.ts';
 import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { type DeployTemplate, TemplateDescription } from '#conductor/templates/template-fields.ts';
 import { sealTemplate } from '#conductor/templates/template-secrets.ts';
 import { getTemplate, insertTemplate, lockTemplate, updateTemplate } from '#conductor/templates/template-store.ts';
 
-type TemplateContext = Pick<ConductorContext, 'db' | 'secrets'>;
+type TemplateContext = Pick<KernelContext, 'db' | 'secrets'>;
 
 /** @throws AppError `conflict` when uuid or name is another template's. */
 export function createTemplate(

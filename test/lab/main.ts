@@ -1,7 +1,7 @@
+import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { PlanView } from '#conductor/api/plan-view.ts';
 import { formatDuration } from '#conductor/cli/format-units.ts';
 import { renderPlan } from '#conductor/cli/render-plan.ts';
-import type { FlowView } from '#conductor/flows/flow-view.ts';
-import type { PlanView } from '#conductor/flows/view-plan.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';
 import { deployAndProve } from '#test/lab/deploy-and-prove.ts';

@@ -18,7 +18,7 @@ export interface ConductorOptions {
   /** PostgreSQL in place of a private server. */
   readonly databaseUrl?: string;
   readonly name?: string;
-  /** More settings of the conductor, such as `BATON_CRASH_AT_CHECKPOINT`. */
+  /** More settings of the conductor, such as `BATON_METRICS`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 

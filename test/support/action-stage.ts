@@ -1,9 +1,10 @@
 import { listActionSteps } from '#conductor/flows/actions/action-store.ts';
+import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import type { SiteActionRow } from '#conductor/kernel/db/schema/site-action.ts';
+import { reportSite, type SiteReport } from '#conductor/model/site-report.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import {
   actionBecomes,
@@ -21,7 +22,6 @@ import {
   type WorldOptions,
 } from '#conductor/sites/actions/testing/site-world.ts';
 import { listTags } from '#conductor/sites/revisions/revision-store.ts';
-import { reportSite, type SiteReport } from '#conductor/sites/strategy/report.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

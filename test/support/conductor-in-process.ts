@@ -1,7 +1,8 @@
+import type { Checkpoint } from '#conductor/flows/context.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { readConfig } from '#conductor/start/config.ts';
-import type { Checkpoint, ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorContext } from '#conductor/start/context.ts';
 import { openContext } from '#conductor/start/open-context.ts';
 import { systemClock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
@@ -22,6 +23,8 @@ export interface ConductorInProcess {
   passed(): number;
   /** How often a life has ended by `die`. */
   deaths(): number;
+  /** Waits until the life that follows the last death serves. */
+  reborn(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -80,6 +83,7 @@ export async function startConductorInProcess(options: {
     },
     passed: () => passed,
     deaths: () => deaths,
+    reborn: () => rebirth,
     close: async () => {
       closing.abort();
       await reconciling; // a look that is under way needs the database

@@ -5,7 +5,7 @@ import { type RunningProcess, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
 import { endLeftServer } from '#test/support/left-server.ts';
-import { conductorProgram } from '#test/support/programs.ts';
+import { conductorProgram, crashingConductor } from '#test/support/programs.ts';
 import { makeTestDatabase } from '#test/support/test-database.ts';
 import { testKeyFile } from '#test/support/test-secrets.ts';
 
@@ -23,7 +23,7 @@ export interface ConductorProcess {
   /** Resolves with the exit code: 137 after SIGKILL. */
   readonly exited: () => Promise<number>;
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Started with `BATON_CRASH_AT_CHECKPOINT=SIGUSR2+n`, it dies at the n-th checkpoint from now on. */
+  /** Started with `CRASH_AT_CHECKPOINT=SIGUSR2+n`, it dies at the n-th checkpoint from now on. */
   armCrash(): Promise<void>;
   /** Stops it and deletes its database. */
   close(): Promise<void>;
@@ -55,7 +55,9 @@ export async function prepareConductor(settings: Readonly<Record<string, string>
     },
     log: () => log,
     start: async (more = {}) => {
-      const child = start(conductorProgram, [], {
+      const mayCrash = more['CRASH_AT_CHECKPOINT'] !== undefined;
+      const [program, args] = mayCrash ? [process.execPath, [crashingConductor]] : [conductorProgram, []];
+      const child = start(program, args, {
         env: {
           BATON_PORT: String(port),
           BATON_DATA_DIR: database,

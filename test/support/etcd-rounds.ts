@@ -1,9 +1,11 @@
 import { expect } from 'vitest';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
 import type { EtcdContext } from '#conductor/cluster/etcd/open-cluster.ts';
 import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import type { Round } from '#conductor/cluster/round.ts';
-import type { EtcdCluster, Site, SiteNode } from '#conductor/sites/site.ts';
+import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';
@@ -21,8 +23,9 @@ export interface EtcdRounds {
 
 export function createEtcdRounds({ context }: TestApi): EtcdRounds {
   const contextOf: EtcdRounds['contextOf'] = (etcdTlsDirectory) => {
-    const { db, secrets, log, database } = context;
-    return { db, secrets, log, database, clock: systemClock, config: { etcdTlsDirectory }, etcdLimits: limits };
+    const { log, database } = context;
+    const { openCredential } = withCredentials(context);
+    return { openCredential, log, database, clock: systemClock, config: { etcdTlsDirectory }, etcdLimits: limits };
   };
   return {
     contextOf,

@@ -9,15 +9,19 @@ import { createAllocator } from '#conductor/allocations/allocator.ts';
 import { openAuthenticator } from '#conductor/auth/authenticator.ts';
 import { readFault } from '#conductor/cli/read-fault.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { createStepTable } from '#conductor/flows/find-step.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { joinRegister } from '#conductor/kernel/conductors/register.ts';
+import type { Database } from '#conductor/kernel/db/open.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Networks } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
+import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { readConfig } from '#conductor/start/config.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
@@ -56,21 +60,20 @@ export interface TestApi {
   close(): Promise<void>;
 }
 
-/** Opening the database takes seconds: once per test file. */
-export async function openTestApi(
-  options: {
-    readonly networks?: Networks;
-    readonly drivers?: DriverOptions;
-    readonly settings?: Readonly<Record<string, string>>;
-  } = {},
-): Promise<TestApi> {
-  const dataDirectory = join(tmpdir(), `baton-test-${randomUUID()}`);
-  const config = readConfig({ BATON_DATA_DIR: dataDirectory, BATON_CONDUCTOR_NAME: 'test-host', ...options.settings });
-  const database = await openTestDatabase();
-  const nudged: string[] = [];
+interface TestApiOptions {
+  readonly networks?: Networks;
+  readonly drivers?: DriverOptions;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** What all of it shares, but for who works on nodes. */
+async function openEngine(
+  config: ConductorConfig,
+  database: Database,
+  options: TestApiOptions,
+): Promise<EngineContext & Pick<ConductorContext, 'config'>> {
   const networks = options.networks ?? { switches: [], networks: [], defaults: undefined };
   const metrics = createMetrics();
-  const auth = await openAuthenticator(config.auth, { db: database.db, clock: systemClock, log: silentLog });
   const drivers = createDrivers({ run, log: silentLog, metrics, secrets: testSecrets }, options.drivers);
   const conductors = await joinRegister({
     config,
@@ -80,39 +83,47 @@ export async function openTestApi(
     log: silentLog,
     metrics,
   });
-  const allocator = createAllocator({
-    context: () => context,
-    clock: systemClock,
-    patience: { patienceMs: 100, retryMs: 10 },
-  });
-  const context: ConductorContext = {
-    allocator,
+  return {
     config,
     database,
     db: database.db,
     log: silentLog,
     clock: { now: () => new Date(), sleep: () => Promise.resolve() },
-    run,
     secrets: testSecrets,
-    auth,
     drivers,
     conductors,
     agents: createAgentClients(testSecrets, config.outbound.agents),
     pluginFiles: createPluginFiles(database.db),
+    steps: createStepTable(conductorSteps),
     networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
-    consoles: createConsoles({
-      db: database.db,
-      secrets: testSecrets,
-      clock: systemClock,
-      log: silentLog,
-      conductorName: 'test-host',
-    }),
     metrics,
     stopping: new AbortController().signal,
+    checkpoint: () => undefined,
+  };
+}
+
+/** Opening the database takes seconds: once per test file. */
+export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const dataDirectory = join(tmpdir(), `baton-test-${randomUUID()}`);
+  const config = readConfig({ BATON_DATA_DIR: dataDirectory, BATON_CONDUCTOR_NAME: 'test-host', ...options.settings });
+  const database = await openTestDatabase();
+  const nudged: string[] = [];
+  const engine = await openEngine(config, database, options);
+  const basics = { db: database.db, clock: systemClock, log: silentLog };
+  const allocator = createAllocator({
+    context: engine,
+    clock: systemClock,
+    patience: { patienceMs: 100, retryMs: 10 },
+  });
+  const context: ConductorContext = {
+    ...engine,
+    run,
+    auth: await openAuthenticator(config.auth, basics),
+    allocator,
+    consoles: createConsoles({ ...basics, secrets: testSecrets, conductorName: 'test-host' }),
     nudge: (nodeUuid) => {
       nudged.push(nodeUuid);
     },
-    checkpoint: () => undefined,
   };
   const app = createApp(context);
   const request: TestApi['request'] = async (path, init) =>
@@ -128,7 +139,7 @@ export async function openTestApi(
     },
     close: async () => {
       await allocator.stop();
-      await conductors.close();
+      await context.conductors.close();
       await database.close();
       await rm(dataDirectory, { recursive: true, force: true });
     },

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
-import type { EtcdCluster } from '#conductor/sites/site.ts';
 import { endedRound } from '#test/support/ended-round.ts';
 import { makeEtcdCertificates } from '#test/support/etcd-certificates.ts';
 import {

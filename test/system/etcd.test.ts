@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
-import type { EtcdCluster } from '#conductor/sites/site.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { endedRound } from '#test/support/ended-round.ts';
 import {

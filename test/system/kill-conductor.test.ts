@@ -32,7 +32,7 @@ test('a deploy survives SIGKILL at every checkpoint', async () => {
     process.stderr.write(conductor.log().slice(-6000));
   });
   let killed = 0;
-  await conductor.start({ BATON_CRASH_AT_CHECKPOINT: 'SIGUSR2+1' });
+  await conductor.start({ CRASH_AT_CHECKPOINT: 'SIGUSR2+1' });
   for (let checkpoint = 1; ; checkpoint += 1) {
     const before = machine.disk.length;
     await conductor.armCrash();
@@ -43,7 +43,7 @@ test('a deploy survives SIGKILL at every checkpoint', async () => {
     ]);
     if (!survived) {
       killed += 1;
-      await conductor.start({ BATON_CRASH_AT_CHECKPOINT: `SIGUSR2+${checkpoint + 1}` });
+      await conductor.start({ CRASH_AT_CHECKPOINT: `SIGUSR2+${checkpoint + 1}` });
     }
     await operator.waitForState(name, 'active', 60_000);
     expect(machine.state(), `killed at checkpoint ${checkpoint}`).toEqual({ power: 'on', runs: 'instance' });

@@ -100,7 +100,7 @@ test('a deploy whose conductor is killed goes on with the other within the lease
   if (!machine) throw new Error('no fourth machine');
   const name = await enrolSimulatedNode(operator, machine, 'pg-heir');
   await first.kill('SIGTERM');
-  await first.start({ BATON_CRASH_AT_CHECKPOINT: '2' });
+  await first.start({ CRASH_AT_CHECKPOINT: '2' });
   // or it might be the other that takes up the deploy, and not the one that is to die of it
   process.kill(second.pid(), 'SIGSTOP');
   try {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
+import type { ActionAnswer } from '#conductor/api/action-answer.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
-import type { ActionAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { newNode } from '#test/simulators/kubernetes/scene.ts';

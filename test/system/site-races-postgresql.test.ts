@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { claimAction } from '#conductor/flows/actions/action-lease.ts';
+import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
-import { loadRun } from '#conductor/sites/actions/run-store.ts';
+import { reportSite } from '#conductor/model/site-report.ts';
 import {
   actionBecomes,
   commitRevision,
@@ -12,7 +13,6 @@ import {
   startLife,
 } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite } from '#conductor/sites/actions/testing/site-world.ts';
-import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
 import { systemClock } from '#shared/clock.ts';

@@ -1,5 +1,5 @@
+import type { AgentsConfig } from '#conductor/agents/context.ts';
 import { isLoopbackHost } from '#conductor/kernel/address-ranges.ts';
-import type { ConductorConfig } from '#conductor/start/config.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Values of `BATON_CONSOLE`. */
@@ -12,7 +12,7 @@ export type ConsoleAccess = (typeof consoleAccess)[number];
  * where the operator says so in full.
  * @throws AppError `forbidden` saying what would allow it
  */
-export function requireConsoleAccess(config: Pick<ConductorConfig, 'console' | 'host'>): void {
+export function requireConsoleAccess(config: Pick<AgentsConfig, 'console' | 'host'>): void {
   if (config.console === 'true' || (config.console === 'loopback' && isLoopbackHost(config.host))) return;
   const why =
     config.console === 'loopback'

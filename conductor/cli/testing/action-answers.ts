@@ -1,5 +1,5 @@
+import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
-import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 
 /** A deploy of a site under way since the epoch, but for what the test says. */
 export function actionAnswer(more: Partial<ActionAnswer> = {}): ActionAnswer {

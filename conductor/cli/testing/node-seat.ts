@@ -39,6 +39,7 @@ export function createNodeSeat(): NodeSeat {
       client,
       openConsole: (ident: string) => Promise.resolve(void seat.calls.push(['console', ident])),
     }),
+    describeSettings: () => Promise.resolve([]),
     screen: {
       write: (text: string | Uint8Array) => void (seat.output += String(text)),
       isTerminal: false,

@@ -31,6 +31,7 @@ export function createRecordingSeat(answer: (request: string, body: unknown) => 
       output = '';
       await runCommand(
         {
+          describeSettings: () => Promise.resolve([]),
           screen: {
             write: (text) => void (output += String(text)),
             isTerminal: false,

@@ -1,10 +1,10 @@
 import { Agent, request } from 'undici';
 import type { z } from 'zod';
 import { ErrorAnswer, HealthAnswer, TokenAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
+import type { EtcdLogin } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { etcdError, faultOf, requestError } from '#conductor/cluster/etcd/etcd-fault.ts';
 import type { EtcdTls } from '#conductor/cluster/etcd/etcd-tls.ts';
 import { refusedCertificate } from '#conductor/cluster/etcd/refused-certificate.ts';
-import type { Credential } from '#conductor/sites/credentials/credential-store.ts';
 import { type AppError, errorChain } from '#shared/errors/app-error.ts';
 
 export interface EtcdLimits {
@@ -35,7 +35,7 @@ export interface EtcdClient {
 
 export interface EtcdClientOptions {
   readonly tls?: EtcdTls | undefined;
-  readonly login?: Credential | undefined;
+  readonly login?: EtcdLogin | undefined;
   readonly limits?: EtcdLimits;
   readonly signal?: AbortSignal | undefined;
 }
@@ -91,7 +91,7 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
   };
 
   /** Of a cluster that asks for none: none. */
-  const logIn = async (url: string, { username, password }: Credential): Promise<string | undefined> => {
+  const logIn = async (url: string, { username, password }: EtcdLogin): Promise<string | undefined> => {
     try {
       const body = { name: username, password };
       return (await call(`${url}/v3/auth/authenticate`, { body, ms: limits.askMs }, TokenAnswer)).token;

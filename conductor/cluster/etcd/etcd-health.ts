@@ -1,9 +1,9 @@
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { findTroubles } from '#conductor/cluster/etcd/find-troubles.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
-import type { EtcdCluster } from '#conductor/sites/site.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 export interface HealthMessage extends RoundMessage {

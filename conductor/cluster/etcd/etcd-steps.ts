@@ -5,9 +5,6 @@ import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 
-/** Seconds, as seed 001 has them. */
-export const etcdStepDefaults = { removeTimeout: 1800, readyTimeout: 600 } as const;
-
 export interface EtcdStep extends EtcdWork {
   /** Seconds for all of it. */
   readonly timeout: number;

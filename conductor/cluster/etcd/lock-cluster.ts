@@ -1,6 +1,7 @@
-import type { Database } from '#conductor/kernel/db/open.ts';
-
-type Locks = Pick<Database, 'lock'>;
+/** Locks that all conductors of a database share. */
+export interface Locks {
+  lock(name: string): { take(): Promise<boolean>; release(): Promise<void> };
+}
 
 /**
  * Does the work unless somebody, here or in another conductor, does so for the same cluster: two removals that were

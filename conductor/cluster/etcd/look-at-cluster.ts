@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import type { ClusterMember, ClusterView, MemberState } from '#conductor/cluster/etcd/cluster-view.ts';
 import { AlarmAnswer, MemberListAnswer, StatusAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
 import type { EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { type EtcdFault, etcdError, faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
-import type { EtcdCluster } from '#conductor/sites/site.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 type Listed = z.infer<typeof MemberListAnswer>['members'][number];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
-import type { EtcdCluster } from '#conductor/sites/site.ts';
 
 const nodes = new Set(['n1', 'n2', 'n3']);
 const member = (name: string, peer: string) => ({ name, peerUrls: [`https://${peer}:2380`] });

@@ -1,5 +1,5 @@
 import type { ClusterMember } from '#conductor/cluster/etcd/cluster-view.ts';
-import type { EtcdCluster } from '#conductor/sites/site.ts';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 
 type Matched = Pick<ClusterMember, 'name' | 'peerUrls'>;
 

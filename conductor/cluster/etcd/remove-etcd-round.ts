@@ -2,6 +2,7 @@ import type { Announce, Deed } from '#conductor/cluster/deeds.ts';
 import { type ClusterView, nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
 import { AnyAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
 import type { EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { aloneWithCluster } from '#conductor/cluster/etcd/lock-cluster.ts';
 import { firstAnswer, lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
@@ -9,13 +10,13 @@ import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval, type RemovalPlan } from '#conductor/cluster/etcd/plan-removal.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
-import type { EtcdCluster, Site } from '#conductor/sites/site.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 export interface EtcdWork {
   /** Name of the node, as in the documents. */
   readonly node: string;
-  readonly site: Pick<Site, 'etcdClusters'> & {
+  readonly site: {
+    readonly etcdClusters: readonly EtcdCluster[];
     /** By name. */
     readonly nodes: { readonly keys: () => Iterable<string>; readonly has: (name: string) => boolean };
   };

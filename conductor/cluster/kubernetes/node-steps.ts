@@ -10,15 +10,6 @@ import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 
-/** Seconds, as seed 001 has them; it gives none for the last two, which must not hold a teardown up. */
-export const nodeStepDefaults = {
-  drainTimeout: 3600,
-  drainGracePeriod: 1800,
-  clearLabelsTimeout: 1800,
-  shutdownKubeletTimeout: 300,
-  removeFromClusterTimeout: 120,
-} as const;
-
 export interface NodeStep {
   /** The node's name in the cluster, which is its host name. */
   readonly node: string;

@@ -2,7 +2,7 @@ import { type Dispatcher, fetch } from 'undici';
 import type { Cluster, Reply, RequestOptions } from '#conductor/cluster/kubernetes/cluster.ts';
 import { refusalOf } from '#conductor/cluster/kubernetes/refusal.ts';
 import { keepWatching } from '#conductor/cluster/kubernetes/watch.ts';
-import { inTime } from '#conductor/kernel/db/in-time.ts';
+import { inTime } from '#conductor/kernel/in-time.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ClusterOptions {

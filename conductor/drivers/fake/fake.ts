@@ -3,13 +3,13 @@ import { bootFakeBios, createFakeBios, type FakeBios } from '#conductor/drivers/
 import {
   type BiosInterface,
   type BootDeviceSetting,
-  type BootMode,
   bootDevices,
   type CallOptions,
   type DriverDefinition,
   type FirmwareBootInterface,
   type HardwareType,
 } from '#conductor/drivers/interfaces.ts';
+import type { BootMode } from '#conductor/model/boot-mode.ts';
 import { type PowerState, powerStateAfter, powerTargets } from '#conductor/model/power-states.ts';
 import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,5 +1,6 @@
-import type { BootDevice, BootDeviceSetting, BootMode } from '#conductor/drivers/interfaces.ts';
+import type { BootDevice, BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import type { Boot } from '#conductor/drivers/redfish/schemas.ts';
+import type { BootMode } from '#conductor/model/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Pure decisions about `Boot` of a ComputerSystem. */

@@ -7,7 +7,7 @@ import {
   siteActionSteps,
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
+import type { ActionStepName } from '#conductor/model/action-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Conductors listen there: an action has come, or something about the one under way has changed. */

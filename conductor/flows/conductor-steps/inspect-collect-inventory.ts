@@ -1,6 +1,6 @@
 import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,8 +1,8 @@
 import { askForInventory } from '#conductor/agents/ask-for-inventory.ts';
 import { checkAgentStep, resumeAgentStep, sendAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { toKnownDisk } from '#conductor/model/known-disk.ts';
 import { buildImageInfo } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';

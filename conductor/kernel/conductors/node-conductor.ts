@@ -1,12 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { isAlive } from '#conductor/kernel/conductors/conductor-store.ts';
 import { responsibleConductor, worksOn } from '#conductor/kernel/conductors/responsible.ts';
+import type { KernelContext } from '#conductor/kernel/context.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { type NodeRow, nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type Context = Pick<ConductorContext, 'conductors'>;
+type Context = Pick<KernelContext, 'conductors'>;
 type Work = Pick<NodeRow, 'driver' | 'conductorGroup'>;
 
 /**

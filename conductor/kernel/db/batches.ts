@@ -1,4 +1,4 @@
-import { inTime } from '#conductor/kernel/db/in-time.ts';
+import { inTime } from '#conductor/kernel/in-time.ts';
 
 export interface BatchOptions {
   readonly maxItems?: number;

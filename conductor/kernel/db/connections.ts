@@ -126,9 +126,10 @@ function prepare(config: unknown, values: unknown, nameOf: (text: string) => str
   return { ...typed, name: nameOf(config.text) };
 }
 
+type TypeId = (typeof types.builtins)[keyof typeof types.builtins];
 type Parser = (value: string) => unknown;
 const asText: Parser = (value) => value;
-const known = new Map<number, Parser>(
+const known = new Map<TypeId, Parser>(
   [types.builtins.TIMESTAMPTZ, types.builtins.TIMESTAMP, types.builtins.DATE, types.builtins.INTERVAL].map((type) => [
     type,
     asText,
@@ -136,7 +137,7 @@ const known = new Map<number, Parser>(
 );
 /** As drizzle wants values, which reads times itself; it would make ten functions for every statement that it sends. */
 const parsers = {
-  getTypeParser: (type: number): Parser => {
+  getTypeParser: (type: TypeId): Parser => {
     const parser = known.get(type) ?? (types.getTypeParser(type) as Parser);
     known.set(type, parser);
     return parser;
@@ -167,7 +168,7 @@ function inOrderOn(pool: Pool): InOrder {
     client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
     try {
       const session = new NodePgSession<NoTables, NoTables>(client, dialect, undefined);
-      return await work(new NodePgDatabase(dialect, session, undefined) as unknown as Queryable);
+      return await work(new NodePgDatabase(dialect, session, undefined));
     } finally {
       client.off('error', ignore);
       client.release();

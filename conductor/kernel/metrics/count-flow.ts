@@ -1,8 +1,8 @@
+import type { KernelContext } from '#conductor/kernel/context.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
-type MetricsContext = Pick<ConductorContext, 'metrics' | 'clock' | 'log'>;
+type MetricsContext = Pick<KernelContext, 'metrics' | 'clock' | 'log'>;
 
 /** The state that a flow ends in, by the state in which its last step ended. */
 function endStateOf(flow: Pick<FlowRow, 'state'>): 'succeeded' | 'failed' | 'aborted' {

@@ -1,8 +1,8 @@
+import type { KernelContext } from '#conductor/kernel/context.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
 import { metricTable } from '#conductor/kernel/metrics/metric-table.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type FleetFigure, readFleet } from '#conductor/kernel/metrics/read-fleet.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Operators name conductor groups as they like; the nodes of more groups than these are counted under `other`. */
 const maximumGroups = 50;
@@ -11,7 +11,7 @@ const maximumGroups = 50;
  * All metrics in Prometheus' text format. While the database is away the figures that come from it are absent, and
  * `baton_database_up` is 0.
  */
-export async function scrape(context: Pick<ConductorContext, 'db' | 'metrics' | 'config' | 'log'>): Promise<string> {
+export async function scrape(context: Pick<KernelContext, 'db' | 'metrics' | 'config' | 'log'>): Promise<string> {
   const { metrics } = context;
   const started = performance.now();
   let figures: FleetFigure[] = [];

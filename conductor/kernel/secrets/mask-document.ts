@@ -1,5 +1,5 @@
-import { isSecretPlace } from '#conductor/kernel/secrets/secret-names.ts';
 import { isSealed } from '#conductor/kernel/secrets/secrets.ts';
+import { isSecretPlace } from '#conductor/model/secret-names.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
 export const mask = '******';

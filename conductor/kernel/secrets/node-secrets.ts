@@ -1,5 +1,5 @@
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
-import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import {
   type DocumentPlace,
   openDocument,
@@ -7,6 +7,7 @@ import {
   secretTexts,
 } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /** Places of a node's secrets. They are part of what is sealed: another word opens nothing that is stored. */
 

@@ -1,5 +1,5 @@
-import { isSecretPlace, mapDocument, type Place } from '#conductor/kernel/secrets/secret-names.ts';
 import { isSealed, looksSealed, type Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import { isSecretPlace, mapDocument, type Place } from '#conductor/model/secret-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { mapUrlLogins } from '#shared/url-logins.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { jsonDocument } from '#conductor/api/node-description.ts';
 import type { ChassisRow } from '#conductor/kernel/db/schema/chassis.ts';
-import { jsonDocument } from '#conductor/nodes/node-fields.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 
 /** Fields of the API's chassis in the order shown, with the microversion since which. */

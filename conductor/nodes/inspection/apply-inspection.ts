@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';

@@ -1,8 +1,9 @@
-import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
 import { findInspectedNode } from '#conductor/nodes/inspection/find-inspected-node.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import { InspectionReport } from '#shared/wire/inventory.ts';
@@ -14,7 +15,7 @@ import { InspectionReport } from '#shared/wire/inventory.ts';
  * under inspection is this machine.
  */
 export async function continueInspection(
-  context: Pick<ConductorContext, 'db' | 'config'>,
+  context: Pick<NodesContext, 'db' | 'config'>,
   body: JsonObject,
   nodeUuid: string | undefined,
 ): Promise<NodeRow> {

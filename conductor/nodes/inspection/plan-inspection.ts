@@ -1,5 +1,6 @@
-import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { withCapability } from '#conductor/nodes/capabilities.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { accessDenied } from '#conductor/auth/authorize.ts';
+import type { PortDescription } from '#conductor/api/port-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
+import { accessDenied } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import { checkMembership } from '#conductor/nodes/portgroups/check-membership.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
+import { checkMembership } from '#conductor/nodes/ports/check-membership.ts';
 import { planPortPatch } from '#conductor/nodes/ports/plan-port-patch.ts';
-import { type PortDescription, portColumns } from '#conductor/nodes/ports/port-fields.ts';
+import { portColumns } from '#conductor/nodes/ports/port-fields.ts';
 import {
   deletePort,
   findPortAtSwitchPort,
@@ -18,7 +20,6 @@ import {
   updatePort,
 } from '#conductor/nodes/ports/port-store.ts';
 import { refuseInUse } from '#conductor/nodes/refuse-in-use.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What says how the machine is connected. */
@@ -27,7 +28,7 @@ const rewiring = ['address', 'localLinkConnection', 'pxeEnabled', 'portgroupUuid
 /** What says which ports of a switch are the machine's: a project could claim another's machine, and have it moved. */
 const wiring = { local_link_connection: 'localLinkConnection', physical_network: 'physicalNetwork' } as const;
 
-type PortContext = Pick<ConductorContext, 'db' | 'clock' | 'config'>;
+type PortContext = Pick<NodesContext, 'db' | 'clock' | 'config'>;
 
 /**
  * Adds a port to a node.

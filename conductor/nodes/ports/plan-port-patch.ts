@@ -1,6 +1,7 @@
+import { PortDescription } from '#conductor/api/port-description.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { applyJsonPatch, type JsonPatch } from '#conductor/kernel/json-patch.ts';
-import { PortDescription, portColumns } from '#conductor/nodes/ports/port-fields.ts';
+import { portColumns } from '#conductor/nodes/ports/port-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

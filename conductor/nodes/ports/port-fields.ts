@@ -1,8 +1,6 @@
-import { z } from 'zod';
+import type { PortDescription } from '#conductor/api/port-description.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
-import { jsonDocument, looseBoolean } from '#conductor/nodes/node-fields.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
-import { parseMacAddress } from '#shared/mac-address.ts';
 
 /** Fields of the API's port object in the order shown, with the microversion since which (ironic-api.md §4). */
 export const portFieldVersions = {
@@ -24,29 +22,6 @@ export const portFieldVersions = {
 export type PortField = keyof typeof portFieldVersions;
 
 export const defaultPortListFields = ['uuid', 'address'] as const satisfies readonly PortField[];
-
-export const macAddress = z.string({ error: 'must be a MAC address' }).transform((text, context): string => {
-  const mac = parseMacAddress(text);
-  if (mac === undefined)
-    context.addIssue({ code: 'custom', message: `Expected valid MAC address for address: ${text}` });
-  return mac ?? text;
-});
-
-/** What an operator may write about a port; every key may be absent. */
-export const PortDescription = z
-  .strictObject({
-    address: macAddress,
-    name: z.string().max(255).nullable(),
-    description: z.string().max(255).nullable(),
-    extra: jsonDocument,
-    local_link_connection: jsonDocument,
-    pxe_enabled: looseBoolean,
-    physical_network: z.string().max(64).nullable(),
-    is_smartnic: looseBoolean,
-    portgroup_uuid: z.guid({ error: 'must be the UUID of a port group' }).toLowerCase().nullable(),
-  })
-  .partial();
-export type PortDescription = z.infer<typeof PortDescription>;
 
 /** The columns behind the writable fields. */
 export const portColumns = {

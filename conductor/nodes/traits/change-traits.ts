@@ -2,11 +2,11 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
 import { tellOfCapacity } from '#conductor/nodes/tell-of-capacity.ts';
 import { replaceTraits } from '#conductor/nodes/traits/trait-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
-type TraitContext = Pick<ConductorContext, 'db' | 'clock' | 'config'>;
+type TraitContext = Pick<NodesContext, 'db' | 'clock' | 'config'>;
 
 /**
  * A change of a node's traits, with its line of history; allocations that wait for such a node are told.

@@ -3,10 +3,10 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { requireAttachable } from '#conductor/networks/require-attachable.ts';
 import { changeNote } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
 import { attachVif, detachVif } from '#conductor/nodes/vifs/change-vif.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
-type NetworkContext = Pick<ConductorContext, 'db' | 'clock' | 'config' | 'networks'>;
+type NetworkContext = Pick<NodesContext, 'db' | 'clock' | 'config' | 'networks'>;
 type NetworkNode = Pick<NodeRow, 'uuid' | 'networkInterface'>;
 
 /**

@@ -1,16 +1,7 @@
 import { z } from 'zod';
+import type { BootVolume } from '#conductor/boot/ipxe-script.ts';
 import type { VolumeConnectorRow, VolumeTargetRow } from '#conductor/kernel/db/schema/volume.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** An iSCSI disk that iPXE attaches and boots from. */
-export interface BootVolume {
-  /** `iscsi:192.0.2.5::3260:1:iqn.2026-01.org.example:disk` */
-  readonly sanUri: string;
-  readonly initiatorIqn: string | undefined;
-  /** CHAP. */
-  readonly username: string | undefined;
-  readonly password: string | undefined;
-}
 
 const word = (what: string) => z.string().regex(/^[^\s${}]+$/, `must be ${what}, without blanks, $ and braces`);
 

@@ -8,6 +8,7 @@ import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
 import { sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
 import { type ChangeNote, changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
 import { refuseMovedLogin } from '#conductor/nodes/refuse-moved-login.ts';
 import {
   deleteConnector,
@@ -23,10 +24,9 @@ import {
   describeTarget,
   TargetDescription,
 } from '#conductor/nodes/volumes/volume-fields.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-type VolumeContext = Pick<ConductorContext, 'db' | 'clock' | 'secrets' | 'config'>;
+type VolumeContext = Pick<NodesContext, 'db' | 'clock' | 'secrets' | 'config'>;
 
 /** @throws AppError `conflict` for a duplicate, `node_locked`. */
 export function createConnector(

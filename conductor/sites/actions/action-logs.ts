@@ -4,7 +4,7 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
 import { pluginTaskTitle } from '#conductor/model/planned-step.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 
 /** Of 10,000 nodes' events the first ones: the rest stands in each node's own history. */
 const maximumEvents = 50_000;
@@ -14,7 +14,7 @@ const maximumEvents = 50_000;
  * step that deploys nodes what their flows did.
  */
 export async function readActionLog(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db }: Pick<SitesContext, 'db'>,
   step: Pick<SiteActionStepRow, 'actionId' | 'name'>,
 ): Promise<string> {
   const notes = await listNotes(db, [step.actionId], { verbosity: 5, step: step.name });
@@ -27,7 +27,7 @@ export async function readActionLog(
   return inOrder.map(({ at, text }) => `${at.toISOString()} ${text.replaceAll('\n', '\n  ')}\n`).join('');
 }
 
-async function readNodeEvents(db: ConductorContext['db'], actionId: string): Promise<{ at: Date; text: string }[]> {
+async function readNodeEvents(db: SitesContext['db'], actionId: string): Promise<{ at: Date; text: string }[]> {
   const rows = await db
     .select({
       at: flowEvents.at,

@@ -6,14 +6,14 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 
 /** A claimed action under way, as its steps see it. */
 export interface ActionWork {
   /** Whose calls to hardware end with the lease. */
-  readonly context: ConductorContext;
+  readonly context: SitesContext;
   readonly hands: SiteHands;
   /** As it was when it was claimed. */
   readonly action: SiteActionRow;
@@ -91,7 +91,7 @@ export function isLasting(error: unknown): boolean {
 
 /** Reads a claimed action's documents once, and answers them from memory then. */
 export function siteReader(
-  context: ConductorContext,
+  context: SitesContext,
   { hands, revisionId }: { readonly hands: SiteHands; readonly revisionId: number },
 ): () => Promise<Site> {
   const state: { site?: Site } = {};

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { loadRun } from '#conductor/sites/actions/run-store.ts';
+import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { actionBecomes, expireLease, longAgo } from '#conductor/sites/actions/testing/action-lab.ts';
 import { makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';

@@ -3,7 +3,7 @@ import { addCommand, tellRunners } from '#conductor/flows/actions/action-store.t
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const controlVerbs = ['pause', 'unpause', 'stop'] as const;
@@ -18,7 +18,7 @@ const wantedBy = { pause: 'pause', unpause: 'run', stop: 'stop' } as const;
  * @throws AppError `not_found` (the action, then the verb), `conflict` in a state that has no such verb.
  */
 export async function controlAction(
-  { db, log }: Pick<ConductorContext, 'db' | 'log'>,
+  { db, log }: Pick<SitesContext, 'db' | 'log'>,
   id: string,
   { verb, caller }: { readonly verb: string; readonly caller: Caller },
 ): Promise<void> {

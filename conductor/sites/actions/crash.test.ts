@@ -1,10 +1,11 @@
 import { like } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimAction, releaseAction } from '#conductor/flows/actions/action-lease.ts';
+import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
+import { reportSite } from '#conductor/model/site-report.ts';
 import { record } from '#conductor/sites/actions/action-work.ts';
 import { addNotes, listNotes } from '#conductor/sites/actions/note-store.ts';
-import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import {
   actionBecomes,
   commitRevision,
@@ -16,7 +17,6 @@ import {
 } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite } from '#conductor/sites/actions/testing/site-world.ts';
 import { listTags } from '#conductor/sites/revisions/revision-store.ts';
-import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

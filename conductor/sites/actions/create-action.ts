@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { findOpenAction, tellRunners } from '#conductor/flows/actions/action-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import {
-  type ActionName,
   type SiteActionRow,
   siteActionCommands,
   siteActionSteps,
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
+import type { ActionParameters } from '#conductor/model/action-parameters.ts';
+import { actionTable, readActionName, readActionParameters } from '#conductor/model/action-table.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
-import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
-import { actionTable, readActionName, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
@@ -22,6 +22,7 @@ import { refuseTeardown } from '#conductor/sites/actions/refuse-teardown.ts';
 import { clustersOf } from '#conductor/sites/actions/teardown-order.ts';
 import { tellOfAction } from '#conductor/sites/actions/tell-of-action.ts';
 import { newUlid } from '#conductor/sites/actions/ulid.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { intermediateCommits } from '#conductor/sites/revisions/intermediate-commits.ts';
@@ -29,7 +30,6 @@ import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etc
 import { listTaggedRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ActionRequest {
@@ -51,7 +51,7 @@ export interface ActionPlan {
   readonly run: SiteRun;
 }
 
-type CreateContext = CheckContext & Pick<ConductorContext, 'clock' | 'config' | 'conductors' | 'db' | 'log'>;
+type CreateContext = CheckContext & Pick<SitesContext, 'clock' | 'config' | 'conductors' | 'db' | 'log'>;
 
 /** What has been found out before an action is made. */
 interface Checked {

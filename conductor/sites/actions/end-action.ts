@@ -4,7 +4,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import { actionTable } from '#conductor/model/action-table.ts';
 import { type ActionWork, record } from '#conductor/sites/actions/action-work.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';

@@ -1,9 +1,9 @@
 import { readWish } from '#conductor/flows/actions/action-lease.ts';
 import { listActionSteps, recordStep } from '#conductor/flows/actions/action-store.ts';
+import { loadRun, recordRun } from '#conductor/flows/actions/run-store.ts';
 import { type ActionWork, followWish, isLasting, record } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
-import { loadRun, recordRun } from '#conductor/sites/actions/run-store.ts';
 import { abandonRun, workingNodes } from '#conductor/sites/actions/settle-run.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 

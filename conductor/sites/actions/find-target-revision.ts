@@ -1,7 +1,7 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionParameters, TargetRevision } from '#conductor/sites/actions/action-parameters.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import type { ActionParameters, TargetRevision } from '#conductor/model/action-parameters.ts';
+import { actionTable } from '#conductor/model/action-table.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

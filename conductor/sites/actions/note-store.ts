@@ -2,7 +2,7 @@ import { and, asc, eq, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-o
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type SiteActionNoteRow, siteActionNotes } from '#conductor/kernel/db/schema/site-action.ts';
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
-import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
+import type { ActionStepName } from '#conductor/model/action-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What has happened, for people. */

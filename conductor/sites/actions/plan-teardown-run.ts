@@ -1,6 +1,6 @@
-import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
+import { type ActionParameters, timeoutsOf } from '#conductor/model/action-parameters.ts';
+import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { GroupDefinition, SiteRun } from '#conductor/model/site-run.ts';
-import { type ActionParameters, timeoutsOf } from '#conductor/sites/actions/action-parameters.ts';
 import type { Site } from '#conductor/sites/site.ts';
 
 /** Overwriting the largest disks takes days; what has fallen silent is ended by its flow long before. */

@@ -1,7 +1,7 @@
 import { and, desc, inArray, isNotNull, notInArray, sql } from 'drizzle-orm';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 
 /** Ended actions that are kept, with their nodes, groups and notes. */
 const keptActions = 50;
@@ -10,7 +10,7 @@ const keptActions = 50;
  * Deletes the ended actions beyond the newest, but for those that the newest tag of each kind names: which the last site
  * action was, and the last that succeeded, is asked for long afterwards. Tags keep what they say of an action.
  */
-export async function pruneActions({ db, log }: Pick<ConductorContext, 'db' | 'log'>): Promise<void> {
+export async function pruneActions({ db, log }: Pick<SitesContext, 'db' | 'log'>): Promise<void> {
   const newest = db
     .select({ id: siteActions.id })
     .from(siteActions)

@@ -1,14 +1,14 @@
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import type { ActionName } from '#conductor/kernel/db/schema/site-action.ts';
+import type { ActionParameters } from '#conductor/model/action-parameters.ts';
+import { actionTable } from '#conductor/model/action-table.ts';
 import type { WipeWish } from '#conductor/model/flow-states.ts';
-import type { ActionParameters } from '#conductor/sites/actions/action-parameters.ts';
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
 import { readDeployed, readReservations, readStandings } from '#conductor/sites/nodes/read-standing.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 interface Request {
@@ -22,7 +22,7 @@ interface Request {
  * What may mend itself (a cluster that can't be reached, a BMC that is silent) refuses nothing: the steps wait for it.
  * @throws AppError `conflict` naming each with its reason
  */
-export async function refuseTeardown({ db }: Pick<ConductorContext, 'db'>, request: Request): Promise<void> {
+export async function refuseTeardown({ db }: Pick<SitesContext, 'db'>, request: Request): Promise<void> {
   const wrong = await findObstacles(db, request);
   if (wrong.size === 0) return;
   const each = [...wrong].map(([node, why]) => `${node}: ${why}`);
@@ -33,7 +33,7 @@ export async function refuseTeardown({ db }: Pick<ConductorContext, 'db'>, reque
 
 /** Why nodes must not be torn down, by name; those that may be are absent. */
 export async function findObstacles(
-  db: ConductorContext['db'],
+  db: SitesContext['db'],
   { name, parameters }: Request,
 ): Promise<ReadonlyMap<string, string>> {
   const names = parameters.target_nodes ?? [];

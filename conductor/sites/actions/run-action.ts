@@ -1,6 +1,6 @@
 import { listActionSteps, recordStep } from '#conductor/flows/actions/action-store.ts';
 import type { SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
+import type { ActionStepName } from '#conductor/model/action-table.ts';
 import { type ActionWork, awaitGo, isLasting, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { endAction } from '#conductor/sites/actions/end-action.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { reportSite } from '#conductor/model/site-report.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { prolongPhases, settleRun, stopReason, workingNodes } from '#conductor/sites/actions/settle-run.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import { reportSite } from '#conductor/sites/strategy/report.ts';
 
 const timeouts = { prepare: 10, deploy: 10 };
 const start = planSite({

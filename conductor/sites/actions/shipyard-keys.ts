@@ -1,3 +1,4 @@
+import type { StepState, ValidationAnswer } from '#conductor/api/action-answer.ts';
 import type { SiteActionNoteRow, SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
@@ -6,9 +7,6 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
  * `src/bin/shipyard_client/shipyard_client/cli/cli_format_common.py` and `format_utils.py`): without them it prints nothing,
  * or "Unparseable Note". Pure.
  */
-
-/** States of a step in Airflow's words: by `success` and `failed` its client counts. */
-export type StepState = 'pending' | 'running' | 'success' | 'failed' | 'skipped';
 
 export const stepStates: Readonly<Record<SiteActionStepRow['state'], StepState>> = {
   pending: 'pending',
@@ -46,15 +44,6 @@ export function noteKeys({ id, actionId, step, text, at }: SiteActionNoteRow) {
     /** Baton's notes stand for themselves. */
     resolved_url_value: null,
   };
-}
-
-export interface ValidationAnswer extends SiteFault {
-  /** 26 digits: the place, from 1. */
-  readonly id: string;
-  readonly action_id: string;
-  readonly validation_name: string;
-  /** Level, document, path and message in a line. */
-  readonly details: string;
 }
 
 export function viewValidations(actionId: string, faults: readonly SiteFault[]): ValidationAnswer[] {

@@ -1,6 +1,6 @@
 import { asc } from 'drizzle-orm';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const siteStatusFilters = ['nodes-provision-status', 'machines-power-state'] as const;
@@ -11,7 +11,7 @@ const siteStatusFilters = ['nodes-provision-status', 'machines-power-state'] as 
  * @throws AppError `invalid_argument` for one that there is not
  */
 export async function readSiteStatuses(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db }: Pick<SitesContext, 'db'>,
   filters: string | undefined,
 ): Promise<Record<string, unknown>> {
   const asked = (filters ?? '').split(',').filter((name) => name !== '');

@@ -1,6 +1,6 @@
-import type { ActionClusters, ActionName } from '#conductor/kernel/db/schema/site-action.ts';
-import { type ActionParameters, timeoutsOf } from '#conductor/sites/actions/action-parameters.ts';
-import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
+import { type ActionParameters, timeoutsOf } from '#conductor/model/action-parameters.ts';
+import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
+import type { ActionClusters, ActionName } from '#conductor/model/site-actions.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 

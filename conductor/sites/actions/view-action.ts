@@ -1,4 +1,10 @@
 import { eq, sql } from 'drizzle-orm';
+import type {
+  ActionAnswer,
+  ActionNoteAnswer,
+  ActionStepAnswer,
+  ValidationAnswer,
+} from '#conductor/api/action-answer.ts';
 import { listActionCommands, listActionSteps } from '#conductor/flows/actions/action-store.ts';
 import {
   type SiteActionNoteRow,
@@ -6,18 +12,11 @@ import {
   type SiteActionStepRow,
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/sites/actions/action-answer.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
-import {
-  noteKeys,
-  stepKeys,
-  stepStates,
-  type ValidationAnswer,
-  viewValidations,
-} from '#conductor/sites/actions/shipyard-keys.ts';
+import { noteKeys, stepKeys, stepStates, viewValidations } from '#conductor/sites/actions/shipyard-keys.ts';
 import { viewGroups } from '#conductor/sites/actions/view-groups.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const iso = (time: Date | null) => time?.toISOString() ?? null;
@@ -72,7 +71,7 @@ function viewStep(step: SiteActionStepRow, notes: readonly SiteActionNoteRow[]):
 
 /** As lists show them: without groups, and their steps without notes. */
 export async function viewActions(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db }: Pick<SitesContext, 'db'>,
   actions: readonly SiteActionRow[],
   verbosity: number,
 ): Promise<ActionAnswer[]> {
@@ -95,7 +94,7 @@ interface FullView {
 
 /** All there is to one action. */
 export async function viewActionInFull(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db }: Pick<SitesContext, 'db'>,
   action: SiteActionRow,
   { verbosity, since, members = false }: FullView,
 ): Promise<ActionAnswer> {
@@ -153,7 +152,7 @@ export function dagId({ name }: Pick<SiteActionRow, 'name'>): string {
 
 /** Who runs an action that has not ended, by the database's clock. */
 async function viewRunner(
-  db: ConductorContext['db'],
+  db: SitesContext['db'],
   { id, endedAt }: Pick<SiteActionRow, 'id' | 'endedAt'>,
 ): Promise<NonNullable<ActionAnswer['runner']> | null> {
   if (endedAt !== null) return null;
@@ -168,7 +167,7 @@ async function viewRunner(
 
 /** @throws AppError `not_found` for a step that the action has not. */
 export async function viewActionStep(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db }: Pick<SitesContext, 'db'>,
   action: SiteActionRow,
   { step, verbosity, since }: Omit<FullView, 'members'> & { readonly step: string },
 ): Promise<ActionStepAnswer> {

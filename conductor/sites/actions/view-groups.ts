@@ -1,12 +1,12 @@
 import { and, asc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
+import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type SiteActionRow, siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
-import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/sites/actions/action-answer.ts';
 import { waitingFor } from '#conductor/sites/actions/waiting-for.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 
 const iso = (time: Date | null) => time?.toISOString() ?? null;
 
@@ -92,7 +92,7 @@ async function countMembers(db: Queryable, actionId: string): Promise<Map<string
 
 /** @param wish only of this group, in this status, or at work */
 export async function viewActionNodes(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db }: Pick<SitesContext, 'db'>,
   actionId: string,
   wish: {
     readonly group?: string | undefined;

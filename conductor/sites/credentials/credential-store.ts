@@ -1,14 +1,18 @@
 import { asc, eq, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type SiteCredentialRow, siteCredentials } from '#conductor/kernel/db/schema/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 
-type StoreContext = Pick<ConductorContext, 'db' | 'secrets'>;
+type StoreContext = Pick<SitesContext, 'db' | 'secrets'>;
 
 /** What a BMC asks for; documents name it and never contain it. */
 export interface Credential {
   readonly username: string;
   readonly password: string;
+}
+
+interface CredentialReader {
+  readonly openCredential: (name: string) => Promise<Credential | undefined>;
 }
 
 /** All that may be shown of one. */
@@ -41,6 +45,11 @@ export async function findCredential(db: Queryable, name: string): Promise<Liste
 export async function openCredential({ db, secrets }: StoreContext, name: string): Promise<Credential | undefined> {
   const [row] = await db.select().from(siteCredentials).where(eq(siteCredentials.name, name));
   return row && { username: row.username, password: secrets.open(row.password, credentialPlace(name)) };
+}
+
+/** A context for work with etcd clusters, whose documents name credentials too. */
+export function withCredentials<Context extends StoreContext>(context: Context): Context & CredentialReader {
+  return { ...context, openCredential: (name) => openCredential(context, name) };
 }
 
 /**

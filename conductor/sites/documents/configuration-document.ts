@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { PhaseTimeouts } from '#conductor/model/site-run.ts';
-import { documentFault, expected, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { documentFault, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 
 /** `shipyard/DeploymentConfiguration/v1` (airship.md §1). */

@@ -1,6 +1,6 @@
 import { drivers } from '#conductor/drivers/driver-table.ts';
 import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type NodeDesign, oobTypes } from '#conductor/sites/documents/node-design.ts';
 import type { Tell } from '#conductor/sites/documents/site-node.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';

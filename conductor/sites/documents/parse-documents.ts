@@ -1,5 +1,5 @@
 import { Composer, LineCounter, Parser } from 'yaml';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { type Parsed, readDocument, TooMuch, tooDeep } from '#conductor/sites/documents/read-yaml-document.ts';
 

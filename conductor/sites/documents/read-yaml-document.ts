@@ -1,5 +1,5 @@
 import { type Document, isNode, type LineCounter } from 'yaml';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { repeatedKeys } from '#conductor/sites/documents/repeated-keys.ts';
 import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';

@@ -1,19 +1,9 @@
 import { z } from 'zod';
+import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { nameSome } from '#shared/name-some.ts';
 import { nearestWord } from '#shared/nearest-word.ts';
-
-/** Error texts for zod: `is missing; it must be …`, `must be …`; what YAML took for a number asks for quotes. */
-export function expected(what: string): { error: (issue: { readonly input?: unknown }) => string } {
-  return {
-    error: ({ input }) => {
-      if (input === undefined) return `is missing; it must be ${what}`;
-      const isBare = typeof input === 'number' || typeof input === 'boolean';
-      return isBare && what.startsWith('text') ? `must be ${what}: put it into quotes` : `must be ${what}`;
-    },
-  };
-}
 
 /** Names and values that are shown in tables and on terminals. */
 export const text = z

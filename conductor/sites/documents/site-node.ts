@@ -1,4 +1,4 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { driverInfoOf } from '#conductor/sites/documents/driver-info.ts';

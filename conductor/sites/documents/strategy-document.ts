@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Strategy } from '#conductor/model/site-run.ts';
 import { readLabels } from '#conductor/sites/documents/read-labels.ts';
-import { expected, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { orderGroups } from '#conductor/sites/strategy/order-groups.ts';
 

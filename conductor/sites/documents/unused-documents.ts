@@ -1,4 +1,4 @@
-import { findSecrets } from '#conductor/kernel/secrets/find-secrets.ts';
+import { findSecrets } from '#conductor/model/find-secrets.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
-import { findSecrets } from '#conductor/kernel/secrets/find-secrets.ts';
+import { findSecrets } from '#conductor/model/find-secrets.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Locate } from '#conductor/sites/documents/read-yaml-document.ts';
 import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';

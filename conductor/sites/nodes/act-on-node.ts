@@ -6,6 +6,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
@@ -18,7 +19,6 @@ import { findRevision, recordDeploy } from '#conductor/sites/nodes/record-deploy
 import { requestDecommission, requestLeaveCluster } from '#conductor/sites/nodes/request-decommission.ts';
 import { reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A node that something is to be done about, with what that is decided from. */
@@ -40,7 +40,7 @@ export interface BeatWork extends SiteWork {
  * @throws AppError as the request would.
  */
 export async function actOnNode(
-  context: ConductorContext,
+  context: SitesContext,
   work: BeatWork,
   { order, facts, design }: NodeTask,
   act: NodeAct,
@@ -94,7 +94,7 @@ export async function actOnNode(
 }
 
 /** Nobody knows of it any more: not once the action was paused or stopped. */
-function remove(context: ConductorContext, { action }: BeatWork, nodeUuid: string): Promise<void> {
+function remove(context: SitesContext, { action }: BeatWork, nodeUuid: string): Promise<void> {
   const { id: actionId, token } = action;
   return removeNode(context, nodeUuid, siteCaller(action), async (tx) => {
     if (token !== undefined) await requireAction(tx, { actionId, token, isTeardown: true });
@@ -103,7 +103,7 @@ function remove(context: ConductorContext, { action }: BeatWork, nodeUuid: strin
 
 /** Out of the clusters that the documents of the action's revision speak of. */
 function leaveClusters(
-  context: ConductorContext,
+  context: SitesContext,
   { action }: BeatWork,
   {
     order: {
@@ -126,7 +126,7 @@ function leaveClusters(
 }
 
 async function record(
-  context: ConductorContext,
+  context: SitesContext,
   work: BeatWork,
   { order, facts }: Omit<NodeTask, 'design'>,
 ): Promise<void> {

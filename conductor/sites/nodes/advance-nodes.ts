@@ -1,17 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { actOnNode, type BeatWork, type NodeTask } from '#conductor/sites/nodes/act-on-node.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { isBusy, type NodeDecision } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder, NodeOutcome, SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { tellInItsName } from '#conductor/sites/nodes/own-name.ts';
 import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { readCancelled } from '#conductor/sites/nodes/read-standing.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 /** So many requests at once: more would only wait for the database. */
@@ -26,7 +27,7 @@ const budgetMs = 1000;
  * @throws AppError `database_error`, `lease_lost` when the action has ended or is another conductor's
  */
 export async function advanceNodes(
-  context: ConductorContext,
+  context: SitesContext,
   {
     orders,
     onActed,
@@ -75,7 +76,7 @@ export async function advanceNodes(
 
 /** A request that is refused because somebody was faster has come to nothing; any other refusal is the node's failure. */
 async function actOnce(
-  context: ConductorContext,
+  context: SitesContext,
   work: BeatWork,
   { task, decision }: { readonly task: NodeTask; readonly decision: Extract<NodeDecision, { kind: 'act' }> },
 ): Promise<NodeOutcome> {
@@ -118,7 +119,7 @@ function hasMoved(before: NodeFacts, now: NodeFacts): boolean {
 
 /** Nodes of a kind have the same tags: what their plugins run is put in order once. */
 function pluginStepsByTags(
-  { db }: Pick<ConductorContext, 'db'>,
+  { db }: Pick<SitesContext, 'db'>,
   { plugins }: Pick<SiteWork['site'], 'plugins'>,
 ): BeatWork['pluginSteps'] {
   const known = new Map<string, Promise<RequestedStep[]>>();

@@ -1,5 +1,5 @@
 import { findDriver } from '#conductor/drivers/driver-table.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /** `driver_info` as the documents have it, with the login that they name. In clear. Pure. */
 export function withLogin(

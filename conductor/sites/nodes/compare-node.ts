@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonObject, NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
 
 /** A node as it is, its secrets open. */

@@ -1,3 +1,4 @@
+import { renewal, tellOutdated } from '#conductor/model/outdated.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import {
   act,
@@ -10,7 +11,7 @@ import {
   working,
 } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
-import { nameOutdated, renewal, tellOutdated } from '#conductor/sites/nodes/outdated.ts';
+import { nameOutdated } from '#conductor/sites/nodes/outdated.ts';
 
 type Rule = (given: NodeCase, node: NodeStanding) => NodeDecision;
 

@@ -5,11 +5,11 @@ import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-network.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -18,7 +18,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * @throws AppError `invalid_argument` for what can't be deployed so, `conflict`, `node_locked`, `unavailable`.
  */
 export async function deployNode(
-  context: ConductorContext,
+  context: SitesContext,
   work: {
     readonly action: SiteWork['action'];
     readonly wanted: SiteNode;
@@ -59,7 +59,7 @@ function instanceInfoOf(wanted: SiteNode): NodeRow['instanceInfo'] {
 
 /** A node is on one network: all its switch ports move together. */
 async function attachNetworks(
-  context: ConductorContext,
+  context: SitesContext,
   work: {
     readonly action: SiteWork['action'];
     readonly wanted: SiteNode;

@@ -5,24 +5,20 @@ import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
 import { createNode } from '#conductor/nodes/create-node.ts';
 import { changePort, createPort } from '#conductor/nodes/ports/change-port.ts';
 import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
 import { describedDocuments } from '#conductor/sites/nodes/compare-node.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { type NodeDesign, openCredentials, whyNoLogin } from '#conductor/sites/nodes/read-design.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**
  * Makes the node of a document, with its ports and traits; what a crash leaves out is brought in line afterwards.
  * @throws AppError `invalid_argument` for a credential or a field that can't be, `conflict` for what somebody else has.
  */
-export async function enrolNode(
-  context: ConductorContext,
-  action: SiteWork['action'],
-  wanted: SiteNode,
-): Promise<void> {
+export async function enrolNode(context: SitesContext, action: SiteWork['action'], wanted: SiteNode): Promise<void> {
   const caller = siteCaller(action);
   const credentials = await openCredentials(context, [wanted]);
   const noLogin = whyNoLogin(wanted, credentials);
@@ -46,7 +42,7 @@ export async function enrolNode(
 
 /** Everything that differs. @throws AppError `conflict` where the node's state does not allow it. */
 export async function alignNode(
-  context: ConductorContext,
+  context: SitesContext,
   action: SiteWork['action'],
   { wanted, design }: { readonly wanted: SiteNode; readonly design: NodeDesign },
 ): Promise<void> {
@@ -63,7 +59,7 @@ export async function alignNode(
 
 /** How the BMC is reached; possible on a node in service, too. */
 export async function renewAccess(
-  context: ConductorContext,
+  context: SitesContext,
   action: SiteWork['action'],
   { row, changes }: NodeDesign,
 ): Promise<void> {
@@ -73,7 +69,7 @@ export async function renewAccess(
 
 /** One that another conductor has added meanwhile will do. */
 async function addPort(
-  context: ConductorContext,
+  context: SitesContext,
   {
     action,
     node,

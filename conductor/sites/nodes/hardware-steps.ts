@@ -1,4 +1,4 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 

@@ -13,10 +13,10 @@ import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseOwned } from '#conductor/nodes/refuse-owned.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -26,7 +26,7 @@ import { AppError } from '#shared/errors/app-error.ts';
  * `manageable` any more, `lease_lost`, `node_locked`
  */
 export async function makeAvailable(
-  context: ConductorContext,
+  context: SitesContext,
   {
     action,
     wanted,

@@ -1,7 +1,8 @@
 import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
 import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
 import type { FlowStanding, NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** All that a decision is made from. */
 export interface NodeCase {

@@ -1,5 +1,5 @@
-import type { AllocationState } from '#conductor/kernel/db/schema/allocation.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { AllocationState } from '#conductor/model/allocation-states.ts';
 import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
 import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
 

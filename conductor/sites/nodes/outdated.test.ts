@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { nameOutdated, tellAllOutdated, tellOutdated } from '#conductor/sites/nodes/outdated.ts';
+import { tellAllOutdated, tellOutdated } from '#conductor/model/outdated.ts';
+import { nameOutdated } from '#conductor/sites/nodes/outdated.ts';
 import { factsOf, inLine } from '#conductor/sites/nodes/testing/node-cases.ts';
 
 const redeploy = 'redeploy_server with target-revision=committed deploys it anew';

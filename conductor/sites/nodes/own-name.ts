@@ -1,4 +1,4 @@
-import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
 
 interface Named {
   readonly name: string;

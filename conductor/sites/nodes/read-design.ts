@@ -9,14 +9,14 @@ import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { hasFakeDeploy, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { type Credential, openCredential } from '#conductor/sites/credentials/credential-store.ts';
 import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
 import { compareNode, type NodeChanges } from '#conductor/sites/nodes/compare-node.ts';
 import { hardwareSteps } from '#conductor/sites/nodes/hardware-steps.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
-type DesignContext = Pick<ConductorContext, 'db' | 'secrets'>;
+type DesignContext = Pick<SitesContext, 'db' | 'secrets'>;
 
 /** A node beside its document. */
 export interface NodeDesign {

@@ -1,3 +1,4 @@
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { nameChanges } from '#conductor/sites/nodes/compare-node.ts';
 import { isBusy } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
@@ -11,7 +12,6 @@ import {
   readStandings,
   readSucceeded,
 } from '#conductor/sites/nodes/read-standing.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 export interface ReadNode {
   readonly facts: NodeFacts;
@@ -24,7 +24,7 @@ export interface ReadNode {
  * and some more for all those about which something may have to be done.
  */
 export async function readFacts(
-  context: Pick<ConductorContext, 'db' | 'secrets'>,
+  context: Pick<SitesContext, 'db' | 'secrets'>,
   actionId: string,
   orders: readonly NodeOrder[],
 ): Promise<Map<string, ReadNode>> {

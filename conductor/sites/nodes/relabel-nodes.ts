@@ -1,13 +1,13 @@
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
 import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { inItsName } from '#conductor/sites/nodes/own-name.ts';
 import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const atOnce = 16;
@@ -17,7 +17,7 @@ const atOnce = 16;
  * does not allow is its failure, and the rest is changed.
  */
 export async function relabelNodes(
-  context: ConductorContext,
+  context: SitesContext,
   { action, site, names }: SiteWork & { readonly names: readonly string[] },
 ): Promise<ReadonlyMap<string, NodeReport>> {
   const wanted = names.flatMap((name) => site.nodes.get(name) ?? []);
@@ -41,7 +41,7 @@ function failure(error: string): NodeReport {
 }
 
 async function relabelNode(
-  context: ConductorContext,
+  context: SitesContext,
   action: SiteWork['action'],
   { row, changes }: NonNullable<ReadNode['design']>,
 ): Promise<NodeReport> {

@@ -1,24 +1,20 @@
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
-import {
-  type DecommissionTimeouts,
-  decommissionTimeouts,
-  planDecommission,
-  planLeaveCluster,
-} from '#conductor/flows/plan-decommission.ts';
+import { planDecommission, planLeaveCluster } from '#conductor/flows/plan-decommission.ts';
 import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
-import { readRevision } from '#conductor/sites/actions/read-revision.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
+import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export type { DecommissionTimeouts };
@@ -39,10 +35,7 @@ export interface DecommissionRequest extends LeaveClusterRequest {
   readonly timeouts: DecommissionTimeouts;
 }
 
-type Context = Pick<
-  ConductorContext,
-  'db' | 'clock' | 'config' | 'conductors' | 'nudge' | 'networks' | 'drivers' | 'log'
->;
+type Context = Pick<SitesContext, 'db' | 'clock' | 'config' | 'conductors' | 'nudge' | 'networks' | 'drivers' | 'log'>;
 
 /**
  * Has the node taken out of its Kubernetes and etcd clusters, by a flow that leaves its state and its instance alone. It

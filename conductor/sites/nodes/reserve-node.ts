@@ -1,10 +1,10 @@
 import { eq } from 'drizzle-orm';
 import { createAllocations } from '#conductor/allocations/create-allocation.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /** Seconds that a reservation waits for what holds the node for moments; then it says what stands against it. */
@@ -16,7 +16,7 @@ const reservationWait = 60;
  * @throws AppError as `POST /v1/allocations` would
  */
 export async function reserveNode(
-  context: ConductorContext,
+  context: SitesContext,
   {
     action,
     wanted,

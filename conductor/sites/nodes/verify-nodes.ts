@@ -1,3 +1,4 @@
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
@@ -7,7 +8,6 @@ import { openCredentials, whyNoLogin } from '#conductor/sites/nodes/read-design.
 import { type ReadNode, readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** BMCs are slow, and there are many: most of the time is waiting. */
@@ -17,7 +17,7 @@ const bmcTimeoutMs = 15_000;
 
 /** Looks whether nodes are what the documents say, and whether their BMCs answer; touches nothing. */
 export async function verifyNodes(
-  context: ConductorContext,
+  context: SitesContext,
   { action, site, names }: SiteWork & { readonly names: readonly string[] },
 ): Promise<ReadonlyMap<string, NodeReport>> {
   const wanted = names.flatMap((name) => site.nodes.get(name) ?? []);
@@ -43,7 +43,7 @@ type BmcAnswer = Parameters<typeof judgeNode>[0]['bmc'];
 
 /** As the documents say that it is reached: that is what prepare will do. */
 async function askBmc(
-  context: ConductorContext,
+  context: SitesContext,
   node: SiteNode,
   design: ReadNode['design'],
   driverInfo: SiteNode['driverInfo'],

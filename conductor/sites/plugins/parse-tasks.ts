@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findSecrets } from '#conductor/kernel/secrets/find-secrets.ts';
+import { findSecrets } from '#conductor/model/find-secrets.ts';
 import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
 import { parseStage } from '#conductor/sites/plugins/parse-stage.ts';
 import type { PluginTask, TaskStage, TaskWork } from '#conductor/sites/plugins/plugin-task.ts';

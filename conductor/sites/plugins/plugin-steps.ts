@@ -1,5 +1,5 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
 import { type OrderedTask, orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { loadPluginTasks } from '#conductor/sites/plugins/plugin-store.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { StepInterface } from '#shared/wire/step.ts';
 
 /** A task's `stage`, parsed. */

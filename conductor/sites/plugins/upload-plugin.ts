@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { parseTasks, tellFault } from '#conductor/sites/plugins/parse-tasks.ts';

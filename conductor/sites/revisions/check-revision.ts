@@ -1,17 +1,17 @@
 import { plugins } from '#conductor/kernel/db/schema/site.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import { listCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
 import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
-import { tellLeftBehind } from '#conductor/sites/nodes/left-behind.ts';
 import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
+import { tellLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { getRevision } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
-export interface CheckContext extends Pick<ConductorContext, 'db'> {
-  readonly networks: Pick<ConductorContext['networks'], 'networks'>;
+export interface CheckContext extends Pick<SitesContext, 'db'> {
+  readonly networks: Pick<SitesContext['networks'], 'networks'>;
   readonly drivers: { readonly hardwareTypes: readonly { readonly name: string }[] };
 }
 

@@ -1,12 +1,12 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import {
   parseRole,
   parseVersion,
   type RevisionRole,
   revisionRoles,
   type SiteVersion,
-} from '#conductor/sites/revisions/revision-roles.ts';
+} from '#conductor/model/revision-roles.ts';
+import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { getRevision, type RevisionContent, readContent } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

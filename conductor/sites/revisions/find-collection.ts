@@ -1,7 +1,7 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { SiteVersion } from '#conductor/model/revision-roles.ts';
 import { resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
-import type { SiteVersion } from '#conductor/sites/revisions/revision-roles.ts';
 import { readCollectionText, readContent } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,5 +1,5 @@
+import { tellNoRevision } from '#conductor/model/revision-roles.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
-import { tellNoRevision } from '#conductor/sites/revisions/revision-roles.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { parseDesignReference } from '#conductor/sites/strategy/design-reference.ts';

@@ -1,8 +1,8 @@
 import { and, eq, notInArray } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
-import { isSiteTag, siteTags } from '#conductor/sites/revisions/revision-roles.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { isSiteTag, siteTags } from '#conductor/model/revision-roles.ts';
 import { getRevision, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

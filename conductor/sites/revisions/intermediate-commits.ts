@@ -1,4 +1,4 @@
-import type { SiteTag } from '#conductor/sites/revisions/revision-roles.ts';
+import type { SiteTag } from '#conductor/model/revision-roles.ts';
 
 /** A revision's number and what it is tagged with. */
 export interface TaggedRevision {

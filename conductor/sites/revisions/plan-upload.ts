@@ -1,10 +1,7 @@
+import type { BufferMode } from '#conductor/model/buffer-modes.ts';
 import type { RevisionContent } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/name-some.ts';
-
-/** What becomes of what the buffer holds already (airship.md §5). */
-export const bufferModes = ['append', 'replace', 'rejectoncontents'] as const;
-export type BufferMode = (typeof bufferModes)[number];
 
 export interface PlannedUpload {
   readonly mode: BufferMode;

@@ -1,10 +1,11 @@
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { findRevisionByRole, listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
-import type { EtcdCluster, Site } from '#conductor/sites/site.ts';
+import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The etcd clusters that nodes are taken out of. */

@@ -1,6 +1,6 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { together } from '#conductor/kernel/db/together.ts';
-import { type RevisionRole, revisionRoles } from '#conductor/sites/revisions/revision-roles.ts';
+import { type RevisionRole, revisionRoles } from '#conductor/model/revision-roles.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 
 /** The revision of each role that one has. */

@@ -1,6 +1,5 @@
 import { and, asc, desc, eq, inArray, max, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
 import {
   type SiteRevisionRow,
   type SiteRevisionTagRow,
@@ -9,9 +8,10 @@ import {
   siteRevisions,
   siteRevisionTags,
 } from '#conductor/kernel/db/schema/site.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { RevisionRole } from '#conductor/model/revision-roles.ts';
 import { type SiteDocument, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { TaggedRevision } from '#conductor/sites/revisions/intermediate-commits.ts';
-import type { RevisionRole } from '#conductor/sites/revisions/revision-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What a revision consists of: the hash of each collection's text, by the collection's name. */

@@ -1,6 +1,6 @@
 import type { SiteRevisionRow, SiteRevisionTagRow } from '#conductor/kernel/db/schema/site.ts';
+import type { RevisionRole } from '#conductor/model/revision-roles.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
-import type { RevisionRole } from '#conductor/sites/revisions/revision-roles.ts';
 
 /** What a revision's answer has beside its row. */
 export interface RevisionSurroundings {

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { reportSite } from '#conductor/model/site-report.ts';
 import type { GroupDefinition, NodePhase, SiteRun } from '#conductor/model/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import { judge } from '#conductor/sites/strategy/judge.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { type Simulation, simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
 
 /** Any site, with groups that overlap and depend on each other, and any fate of its nodes. */

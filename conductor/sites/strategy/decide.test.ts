@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { reportSite } from '#conductor/model/site-report.ts';
 import type { GroupDefinition, NodePhase } from '#conductor/model/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide } from '#conductor/sites/strategy/decide.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { type Simulation, simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
 
 const group = (name: string, members: string, more: Partial<GroupDefinition> = {}): GroupDefinition => ({

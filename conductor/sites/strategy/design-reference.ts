@@ -1,4 +1,4 @@
-import { parseRole, type RevisionRole, revisionRoles } from '#conductor/sites/revisions/revision-roles.ts';
+import { parseRole, type RevisionRole, revisionRoles } from '#conductor/model/revision-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Which revision of a site's documents is meant. */

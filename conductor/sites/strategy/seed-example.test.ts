@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { reportSite } from '#conductor/model/site-report.ts';
 import type { NodePhase, SiteRun } from '#conductor/model/site-run.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 import { simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
 

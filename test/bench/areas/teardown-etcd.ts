@@ -11,7 +11,6 @@ import { waitUntil } from '#test/lab/wait-until.ts';
 import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';
 import { startEtcdWriter } from '#test/support/etcd-writer.ts';
 import { startPostgresql } from '#test/support/postgresql.ts';
-import { testSecrets } from '#test/support/test-secrets.ts';
 
 const removals = 50;
 const minimum = 2;
@@ -48,9 +47,8 @@ export async function measureEtcdRemovals({ say }: BenchContext): Promise<Record
   const writer = startEtcdWriter(cluster);
   const watch = watchQuorum(cluster);
   const context: EtcdContext = {
-    db: database.db,
+    openCredential: () => Promise.resolve(undefined),
     database,
-    secrets: testSecrets,
     clock: systemClock,
     log: silentLog,
     config: { etcdTlsDirectory: cluster.tlsDirectory },

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { WipeReceipt } from '#conductor/receipts/receipt-fields.ts';
-import type { ReceiptAnswer } from '#conductor/receipts/receipt-view.ts';
+import type { ReceiptAnswer } from '#conductor/api/receipt-answer.ts';
+import { WipeReceipt } from '#conductor/model/receipts/receipt-fields.ts';
 import { run } from '#shared/process/run.ts';
 import { baton } from '#test/lab/baton-command.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';

@@ -1,5 +1,5 @@
 import { bigint, integer, jsonb, pgTable, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /** Steps that an operator prepares under a trait's name; a node whose instance asks for the trait gets them. */
 export const deployTemplates = pgTable('deploy_templates', {

@@ -1,14 +1,12 @@
 import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
-import type { BootMode } from '#conductor/drivers/interfaces.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { chassis } from '#conductor/kernel/db/schema/chassis.ts';
+import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { WipeWish } from '#conductor/model/flow-states.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts';
 import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import type { RecordedOsDisk } from '#conductor/nodes/os-disk.ts';
-import type { SparedDisk } from '#conductor/nodes/spared-disks.ts';
-
-export type JsonObject = Record<string, unknown>;
 
 /** Documents that operators write and clients read back (`driver_info`, `properties` …) stay JSON; what Baton itself knows has columns. */
 export const nodes = pgTable(

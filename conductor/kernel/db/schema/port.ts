@@ -11,8 +11,9 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import { type JsonObject, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 export const ports = pgTable(
   'ports',

@@ -12,24 +12,10 @@ import {
   timestamp,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { ActionClusters, ActionName, ActionState, ActionStepState } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
-
-export type ActionName =
-  | 'deploy_site'
-  | 'update_site'
-  | 'redeploy_server'
-  | 'teardown_server'
-  | 'relabel_nodes'
-  | 'verify_site';
-export type ActionState = 'pending' | 'running' | 'paused' | 'stopping' | 'stopped' | 'complete' | 'failed';
-export type ActionStepState = 'pending' | 'running' | 'done' | 'failed' | 'skipped';
-
-export interface ActionClusters {
-  readonly kubernetes: boolean;
-  readonly etcd: boolean;
-}
 
 /** One thing that an operator asks of a whole site. One is under way at a time. */
 export const siteActions = pgTable(

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
+import type { DeliveryState } from '#conductor/model/delivery-states.ts';
 
 /** Somebody who is told what happens to nodes. */
 export const webhooks = pgTable('webhooks', {
@@ -18,8 +19,6 @@ export const webhooks = pgTable('webhooks', {
   updatedAt: timestamp({ withTimezone: true, precision: 3 }),
 });
 export type WebhookRow = typeof webhooks.$inferSelect;
-
-export type DeliveryState = 'pending' | 'delivered' | 'given up';
 
 /** The outbox: written in the transaction of what it tells, emptied by whichever conductor comes first. */
 export const webhookDeliveries = pgTable(

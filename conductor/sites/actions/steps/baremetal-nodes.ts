@@ -1,10 +1,11 @@
 import { readWish } from '#conductor/flows/actions/action-lease.ts';
-import type { SiteRun } from '#conductor/model/site-run.ts';
+import { loadRun, recordDoing, recordRun } from '#conductor/flows/actions/run-store.ts';
+import { reportSite } from '#conductor/model/site-report.ts';
+import type { NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
 import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
-import { loadRun, recordDoing, recordRun } from '#conductor/sites/actions/run-store.ts';
 import {
   prolongPhases,
   type Settled,
@@ -13,10 +14,9 @@ import {
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
 import { type Standstill, tellStandstill } from '#conductor/sites/actions/tell-standstill.ts';
-import type { NodeOrder, NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
-import { reportSite } from '#conductor/sites/strategy/report.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What nodes are doing is written for people, who do not read faster; with whatever else is written it goes too. */

@@ -1,11 +1,11 @@
-import { actionTable } from '#conductor/sites/actions/action-table.ts';
+import { loadRun } from '#conductor/flows/actions/run-store.ts';
+import { actionTable } from '#conductor/model/action-table.ts';
+import { tellAllOutdated } from '#conductor/model/outdated.ts';
+import { reportSite, type SiteReport, tellNothingToDeploy } from '#conductor/model/site-report.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
-import { loadRun } from '#conductor/sites/actions/run-store.ts';
 import { reportTeardown } from '#conductor/sites/actions/steps/report-teardown.ts';
-import { tellAllOutdated } from '#conductor/sites/nodes/outdated.ts';
-import { reportSite, type SiteReport, tellNothingToDeploy } from '#conductor/sites/strategy/report.ts';
 
 const step = 'final_report';
 

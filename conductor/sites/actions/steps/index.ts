@@ -1,4 +1,4 @@
-import type { ActionStepName } from '#conductor/sites/actions/action-table.ts';
+import type { ActionStepName } from '#conductor/model/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { baremetalNodes } from '#conductor/sites/actions/steps/baremetal-nodes.ts';
 import { finalReport } from '#conductor/sites/actions/steps/final-report.ts';

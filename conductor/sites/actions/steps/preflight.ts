@@ -1,7 +1,7 @@
 import { countDistinct } from 'drizzle-orm';
 import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
-import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
+import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 
 /** Is there who can do the work, and for `update_site` anything to update (airship.md §4.5)? */

@@ -1,16 +1,12 @@
 import { eq } from 'drizzle-orm';
-import {
-  type ActionClusters,
-  type ActionName,
-  type SiteActionRow,
-  siteActions,
-} from '#conductor/kernel/db/schema/site-action.ts';
+import { insertRun } from '#conductor/flows/actions/run-store.ts';
+import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
+import type { ActionClusters, ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
-import { actionTable, readActionParameters } from '#conductor/sites/actions/action-table.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes } from '#conductor/sites/actions/note-changes.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
-import { insertRun } from '#conductor/sites/actions/run-store.ts';
 import { clustersOf } from '#conductor/sites/actions/teardown-order.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { Site } from '#conductor/sites/site.ts';

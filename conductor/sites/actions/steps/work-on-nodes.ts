@@ -1,11 +1,11 @@
-import { type ActionStepName, readActionParameters } from '#conductor/sites/actions/action-table.ts';
+import { type NodeLook, recordLooks } from '#conductor/flows/actions/run-store.ts';
+import { type ActionStepName, readActionParameters } from '#conductor/model/action-table.ts';
 import { type ActionWork, awaitGo, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
-import { type NodeLook, recordLooks } from '#conductor/sites/actions/run-store.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { NodeReport, SiteWork } from '#conductor/sites/nodes/node-order.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 
 /** Nodes of one call: between two the operator's wish is followed, so that it waits for the slowest of them. */
 const nodesPerCall = 32;
@@ -25,7 +25,7 @@ export async function workOnNodes(
   options: {
     readonly step: ActionStepName;
     readonly does: (
-      context: ConductorContext,
+      context: SitesContext,
       work: SiteWork & { readonly names: readonly string[] },
     ) => Promise<ReadonlyMap<string, NodeReport>>;
   },

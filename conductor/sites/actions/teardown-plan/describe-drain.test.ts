@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import { namePods } from '#conductor/api/teardown-plan.ts';
 import type { Pod } from '#conductor/cluster/kubernetes/objects.ts';
 import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
-import { describeDrain, namePods, tellKept } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
+import { describeDrain, tellKept } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 
 const pod = (name: string, app: string, namespace = 'shop'): Pod => ({
   metadata: {

@@ -1,39 +1,9 @@
+import { type DrainLook, type KeptPodView, mostNamed, namePods } from '#conductor/api/teardown-plan.ts';
 import { podName } from '#conductor/cluster/kubernetes/objects.ts';
-import type { DrainPlan, ForcedFor } from '#conductor/cluster/kubernetes/plan-drain.ts';
+import type { DrainPlan } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { nameSome } from '#shared/name-some.ts';
 
-/** What a drain would meet on a node, as its operator reads it before. `null`: nobody could be asked. */
-export interface DrainLook {
-  /** Pods that go. */
-  readonly evicted: number | null;
-  /** Pods that a budget keeps as things are now. */
-  readonly kept_by_budgets: readonly KeptPodView[] | null;
-  /** Pods that go all the same, though something is lost with them. */
-  readonly lost: readonly LostPodView[] | null;
-}
-
-export interface KeptPodView {
-  /** `namespace/name` */
-  readonly pod: string;
-  readonly budgets: readonly {
-    readonly name: string;
-    /** Pods that are well, and that have to be. */
-    readonly current_healthy: number | null;
-    readonly desired_healthy: number | null;
-    readonly disruptions_allowed: number | null;
-  }[];
-}
-
-export interface LostPodView {
-  readonly pod: string;
-  /** `unmanaged`: no controller makes it anew. `local data`: what is in its emptyDir volumes. */
-  readonly because: ForcedFor;
-}
-
 export const unknownDrain: DrainLook = { evicted: null, kept_by_budgets: null, lost: null };
-
-/** So many pods, or nodes, are named in a sentence. */
-const mostNamed = 10;
 
 /** Pure. */
 export function describeDrain({ evicted, kept, forced }: DrainPlan): DrainLook {
@@ -95,12 +65,4 @@ function tellBudgets([first]: readonly KeptPodView[]): string {
 
 function namespaceOf(pod: string): string {
   return pod.slice(0, pod.indexOf('/'));
-}
-
-/** `default/a, default/b and 3 more`. Pure. */
-export function namePods(pods: readonly { readonly pod: string }[]): string {
-  return nameSome(
-    pods.map(({ pod }) => pod),
-    mostNamed,
-  );
 }

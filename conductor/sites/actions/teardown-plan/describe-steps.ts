@@ -1,18 +1,8 @@
+import type { TeardownStepView } from '#conductor/api/teardown-plan.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
-import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-
-/** One step of a node's teardown, as an operator reads it before. */
-export interface TeardownStepView {
-  /** `cluster.drain`; of the last ones the kind of flow: `prepare`, `deploy`. */
-  readonly step: string;
-  readonly does: string;
-  /** Seconds; null = its steps have their own, and nothing cuts them. */
-  readonly timeout: number | null;
-  /** What its failure means, and what is to be done then. */
-  readonly on_failure: string;
-}
 
 interface StepWork {
   readonly node: string;

@@ -1,27 +1,10 @@
-import type { JsonObject } from '#conductor/kernel/db/schema/node.ts';
+import type { PlannedDiskView, WipePlan } from '#conductor/api/teardown-plan.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
-
-export interface PlannedDiskView {
-  readonly name: string;
-  readonly serial: string | null;
-  readonly wwn: string | null;
-  readonly model: string | null;
-  readonly size_bytes: number | null;
-  readonly holds_os: boolean;
-  /** Why it is kept; null = it is wiped. */
-  readonly kept: string | null;
-}
-
-export interface WipePlan {
-  readonly wiped: readonly PlannedDiskView[];
-  readonly kept: readonly PlannedDiskView[];
-  /** What can't be told, and why. */
-  readonly remarks: readonly string[];
-}
 
 interface Machine {
   /** Of the last inventory; `undefined` = there was none. */

@@ -1,29 +1,24 @@
+import type { EtcdLook, KubernetesLook } from '#conductor/api/teardown-plan.ts';
 import { nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
+import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { findTroubles } from '#conductor/cluster/etcd/find-troubles.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import {
-  type KubernetesLook,
   type LookOrder,
   lookAtKubernetes,
   unknownInKubernetes,
 } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
+import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import type { EtcdCluster } from '#conductor/sites/site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 const atOnce = 8;
-
-export interface EtcdLook {
-  readonly cluster: string;
-  /** Names of the members that run on the node; `null`: nobody could be asked. */
-  readonly members: readonly string[] | null;
-}
 
 /** A node in its clusters, and what stands in its way now; that may mend itself before its turn comes. */
 export interface NodeLook {
@@ -39,7 +34,7 @@ export interface ClustersLook {
   readonly wrong: readonly string[];
 }
 
-type Context = Pick<ConductorContext, 'db' | 'secrets' | 'config' | 'database'>;
+type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>;
 
 /**
  * Asks the nodes' clusters for them, however many they are: over one connection to each, once for what concerns all of
@@ -78,7 +73,9 @@ async function lookAtEtcd(
   const about = `etcd cluster ${cluster.name}`;
   try {
     const signal = AbortSignal.timeout(lookMs);
-    const view = await withCluster(context, cluster, signal, (client) => lookAtCluster(client, cluster));
+    const view = await withCluster(withCredentials(context), cluster, signal, (client) =>
+      lookAtCluster(client, cluster),
+    );
     const looks = names.map((name) => {
       const { own, unclear } = matchMembers(view.members, cluster, name, all);
       const plan = planRemoval(view, new Set(own.map(({ id }) => id)), cluster.minimumMembers);

@@ -1,34 +1,21 @@
+import type { KubernetesLook } from '#conductor/api/teardown-plan.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import { nodeStepDefaults } from '#conductor/cluster/kubernetes/node-steps.ts';
 import type { PodOutline } from '#conductor/cluster/kubernetes/objects.ts';
 import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { kubeletShutdown } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
-import {
-  type DrainLook,
-  describeDrain,
-  tellKept,
-  unknownDrain,
-} from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
+import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { describeDrain, tellKept, unknownDrain } from '#conductor/sites/actions/teardown-plan/describe-drain.ts';
 import { lookAtNode, type SeenNode } from '#conductor/sites/actions/teardown-plan/look-at-node.ts';
 import { type Looks, lookMs } from '#conductor/sites/actions/teardown-plan/looks.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 const atOnce = 8;
-
-/** A node in Kubernetes as it is now, and what a drain would meet on it. */
-export interface KubernetesLook extends DrainLook {
-  /** `null`: nobody could be asked. */
-  readonly is_member: boolean | null;
-  readonly ready: boolean | null;
-  readonly cordoned: boolean | null;
-  readonly pods: number | null;
-}
 
 export const unknownInKubernetes: KubernetesLook = {
   is_member: null,
@@ -48,7 +35,7 @@ interface Shared {
 
 /** Asks for each node and its pods, and once for what concerns all of them. Touches nothing. */
 export async function lookAtKubernetes(
-  { config, database }: Pick<ConductorContext, 'config' | 'database'>,
+  { config, database }: Pick<SitesContext, 'config' | 'database'>,
   names: readonly string[],
   order: LookOrder,
 ): Promise<Looks<KubernetesLook>> {

@@ -1,3 +1,4 @@
+import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
@@ -5,38 +6,15 @@ import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
 import { findObstacles } from '#conductor/sites/actions/refuse-teardown.ts';
 import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
-import { describeSteps, type TeardownStepView } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
-import { describeWipe, type WipePlan } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
-import {
-  type EtcdLook,
-  lookAtClusters,
-  type NodeLook,
-} from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
-import type { KubernetesLook } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
+import { describeSteps } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
+import { describeWipe } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
+import { lookAtClusters, type NodeLook } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
+import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
-import type { ConductorContext } from '#conductor/start/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** `dry_run` of an action that tears nodes down: all that will be done to one, and what is known to be wrong now. */
-export interface TeardownNodeView {
-  readonly name: string;
-  /** null = it is not enrolled. */
-  readonly provision_state: string | null;
-  /** What the action would be refused for. */
-  readonly refused: string | null;
-  /** What stands in the way now, and may have passed by then. */
-  readonly wrong: readonly string[];
-  /** null = this conductor knows no cluster. */
-  readonly kubernetes: KubernetesLook | null;
-  readonly etcd: readonly EtcdLook[];
-  /** When a ramdisk looked at the disks last. */
-  readonly disks_seen_at: string | null;
-  readonly disks: WipePlan;
-  readonly steps: readonly TeardownStepView[];
-}
-
-type Context = Pick<ConductorContext, 'db' | 'secrets' | 'config' | 'database'>;
+type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>;
 
 /** What an operator reads before, of each node in the order in which they are torn down; nothing is touched. */
 export async function viewTeardownPlan(

@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm';
 import { siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
-import type { NodePhase, Strategy } from '#conductor/model/site-run.ts';
+import type { NodeOutcome, NodePhase, Strategy } from '#conductor/model/site-run.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
-import type { NodeOutcome, NodeReport } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { SelectableNode } from '#conductor/sites/strategy/select-nodes.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';

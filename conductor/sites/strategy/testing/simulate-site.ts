@@ -1,5 +1,4 @@
-import type { Decision, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
-import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { Decision, NodeOutcome, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 

@@ -1,0 +1,18 @@
+import type { AgentClients } from '#conductor/agents/agent-client.ts';
+import type { ConsoleAccess } from '#conductor/agents/console/console-access.ts';
+import type { OutboundConfig } from '#conductor/kernel/outbound-url.ts';
+import type { NodesConfig, NodesContext } from '#conductor/nodes/context.ts';
+
+export interface AgentsConfig extends NodesConfig {
+  /** Address to listen on. */
+  readonly host: string;
+  readonly console: ConsoleAccess;
+  readonly requireAgentTls: boolean;
+  readonly outbound: OutboundConfig;
+}
+
+/** What work with agents may use beyond what work on nodes may. */
+export interface AgentsContext extends NodesContext {
+  readonly config: AgentsConfig;
+  readonly agents: AgentClients;
+}

@@ -1,0 +1,54 @@
+import { createApiClient } from '#conductor/cli/api-client.ts';
+import { readClientSettings } from '#conductor/cli/client-settings.ts';
+import type { CommandContext } from '#conductor/cli/command.ts';
+import { type CommandSeat, runCommand } from '#conductor/cli/commands.ts';
+import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
+import { waitForLock } from '#conductor/cli/wait-for-lock.ts';
+import { systemClock } from '#shared/clock.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+
+/** The process of `baton`. */
+export function runBaton({ describeSettings }: Pick<CommandContext, 'describeSettings'>): void {
+  // `baton node list | head`: who reads has seen enough
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
+
+  const tell = (line: string) => void process.stderr.write(`${line}\n`);
+  const screen = {
+    write: (output: string | Uint8Array) => process.stdout.write(output),
+    isTerminal: process.stdout.isTTY,
+    // a terminal that does not know its size says 0
+    size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
+  };
+
+  const seat: CommandSeat = {
+    screen,
+    clock: systemClock,
+    tell,
+    describeSettings,
+    onInterrupt: () => {
+      const controller = new AbortController();
+      process.once('SIGINT', () => controller.abort());
+      return controller.signal;
+    },
+    connect: (choice) => {
+      const settings = readClientSettings(process.env, choice);
+      const client = waitForLock(createApiClient(settings), { clock: systemClock, tell });
+      const terminal = { input: process.stdin, output: process.stdout, term: process.env['TERM'] };
+      return {
+        client,
+        openConsole: async (ident) => {
+          const { openConsole } = await import('#conductor/cli/console.ts');
+          await openConsole({ client, settings }, ident, terminal);
+        },
+      };
+    },
+  };
+
+  runCommand(seat, process.argv.slice(2)).catch((error: unknown) => {
+    process.stderr.write(`baton: ${errorChain(error)}\n`);
+    process.exitCode = exitCodeOf(error);
+  });
+}

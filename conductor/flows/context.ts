@@ -1,0 +1,41 @@
+import type { AgentsConfig, AgentsContext } from '#conductor/agents/context.ts';
+import type { ClusterConfig } from '#conductor/cluster/cluster-config.ts';
+import type { StepTable } from '#conductor/flows/find-step.ts';
+import type { PluginFiles } from '#conductor/flows/plugin-files.ts';
+import type { Nudging } from '#conductor/nodes/context.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/** `started` and `recorded` are commits to the intent log; a crash at `acted` makes the step run twice. */
+export type Checkpoint = 'started' | 'acted' | 'recorded';
+
+export interface FlowsConfig extends AgentsConfig, ClusterConfig {
+  readonly automatedClean: boolean;
+  readonly discovery: boolean;
+  readonly fastTrackTimeoutMs: number;
+  /** Seconds, as the wire has it. */
+  readonly heartbeatTimeout: number;
+  readonly callbackTimeoutMs: number;
+  /** By `interface.step`. */
+  readonly cleanStepPriorities: ReadonlyMap<string, number>;
+  /** `Infinity` = no limit. */
+  readonly stepTimeoutMs: number;
+  readonly retryTimeoutMs: number;
+  readonly powerTimeoutMs: number;
+  readonly maxActiveNodes: number;
+}
+
+/** What the engine may use: it works on nodes that others have asked it to, and asks for nothing itself. */
+export interface EngineContext extends AgentsContext {
+  readonly config: FlowsConfig;
+  /** What this release knows to run. */
+  readonly steps: StepTable;
+  readonly pluginFiles: PluginFiles;
+  /** Called where a crash must lose nothing; tests kill, fail or stop there. */
+  readonly checkpoint: (name: Checkpoint) => void;
+}
+
+/** What requests to the engine may use. */
+export interface FlowsContext extends EngineContext, Nudging {
+  /** Starts processes on this host. */
+  readonly run: Run;
+}

@@ -1,0 +1,32 @@
+import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import { runPluginTask } from '#conductor/flows/conductor-steps/run-plugin-task.ts';
+import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
+import type { ConductorStep } from '#conductor/flows/step-context.ts';
+import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { FlowKind } from '#conductor/model/flow-kinds.ts';
+
+type NamedStep = Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>;
+type StepRunner = Pick<ConductorStep, 'run' | 'resume'>;
+
+export interface StepTable {
+  /** What runs a flow's step: a step of the conductor's, or the agent; `undefined` = this release knows nothing that does. */
+  find(step: NamedStep, kind: FlowKind): StepRunner | undefined;
+}
+
+export function createStepTable(conductorSteps: readonly ConductorStep[]): StepTable {
+  return {
+    find: (step, kind) => {
+      const isIt = (each: ConductorStep): boolean => each.interface === step.interface && each.step === step.step;
+      const known = conductorSteps.find(isIt) ?? (step.inBand ? undefined : driverSteps.find(isIt));
+      // an agent may call its steps as it likes: in a list of its own, `write_image` is the agent's
+      const isOurs =
+        !step.inBand ||
+        step.origin === 'core' ||
+        (step.origin === 'plugin' && known === runPluginTask) ||
+        [...kind.sorted, ...kind.opening].some((each) => each.step === step.step);
+      if (known && isOurs) return known;
+      // a core step has a part of the conductor's own: the agent alone can't do it
+      return step.inBand && step.origin !== 'core' ? runAgentStep : undefined;
+    },
+  };
+}

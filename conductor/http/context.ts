@@ -1,0 +1,27 @@
+import type { Consoles } from '#conductor/agents/console/consoles.ts';
+import type { AuthConfig, BootConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
+import type { Authenticator } from '#conductor/auth/authenticator.ts';
+import type { SitesConfig, SitesContext } from '#conductor/sites/context.ts';
+import type { WebhooksConfig } from '#conductor/webhooks/context.ts';
+
+export interface HttpConfig extends SitesConfig, WebhooksConfig {
+  readonly port: number;
+  /** What links, `next` and `Location` begin with: the public URL when it is set; `undefined` = as the client wrote. */
+  readonly apiUrl: string | undefined;
+  readonly ramdiskDirectory: string;
+  readonly imagesDirectory: string;
+  readonly kernelParams: string;
+  readonly metrics: 'reader' | 'anybody' | 'off';
+  readonly auth: AuthConfig;
+  /** `undefined` = plain HTTP. */
+  readonly tls: TlsConfig | undefined;
+  /** What booting machines are told, and the port of plain HTTP that serves them beside an API with TLS. */
+  readonly boot: BootConfig;
+}
+
+/** What the API may use: it knows who calls. */
+export interface HttpContext extends SitesContext {
+  readonly config: HttpConfig;
+  readonly auth: Authenticator;
+  readonly consoles: Consoles;
+}

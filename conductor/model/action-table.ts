@@ -1,0 +1,117 @@
+import {
+  type ActionParameters,
+  type ParameterName,
+  parseParameters,
+  type TargetRevision,
+} from '#conductor/model/action-parameters.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { nearestWord } from '#shared/nearest-word.ts';
+
+/** What actions are made of; `steps/index.ts` has what each does. */
+export type ActionStepName =
+  | 'preflight'
+  | 'validate_site_design'
+  | 'verify_site'
+  | 'baremetal_nodes'
+  | 'relabel_nodes'
+  | 'final_report'
+  | 'tag_revision';
+
+interface ActionDefinition {
+  /** Brings the site to what the documents say: guarded against intermediate commits, and tags the revision (seed 001). */
+  readonly isTrueUp: boolean;
+  readonly parameters: readonly ParameterName[];
+  readonly required?: readonly ParameterName[];
+  readonly steps: readonly ActionStepName[];
+  /** Whose documents it works from, unless `target-revision` says; absent = the committed ones, always. */
+  readonly revision?: TargetRevision;
+  /** Takes its target nodes apart, one after another, and then has them deployed, or not. */
+  readonly teardown?: 'then deploys' | 'then keeps';
+  /** What who runs it has to know (`work-known.ts`); absent = what every release knows. */
+  readonly needs?: number;
+  /** `verify_site` asks each node, not only who could work on it. */
+  readonly asksNodes?: boolean;
+}
+
+const trueUpSteps = [
+  'preflight',
+  'validate_site_design',
+  'verify_site',
+  'baremetal_nodes',
+  'final_report',
+  'tag_revision',
+] as const;
+
+const teardownParameters = [
+  'target_nodes',
+  'preserve-local-storage',
+  'target-revision',
+  'not-in-cluster-ok',
+  'drain-node-timeout',
+  'drain-node-grace-period',
+  'clear-labels-timeout',
+  'remove-etcd-timeout',
+  'etcd-ready-timeout',
+  'dry_run',
+] as const satisfies ParameterName[];
+
+/** THE table of site actions (airship.md §4.1, §4.5). */
+export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
+  deploy_site: { isTrueUp: true, parameters: ['allow-intermediate-commits', 'dry_run'], steps: trueUpSteps },
+  update_site: {
+    isTrueUp: true,
+    parameters: ['allow-intermediate-commits', 'continue-on-fail', 'dry_run'],
+    steps: trueUpSteps,
+  },
+  redeploy_server: {
+    isTrueUp: true,
+    parameters: ['allow-intermediate-commits', ...teardownParameters],
+    required: ['target_nodes'],
+    revision: 'successful-site-action',
+    steps: trueUpSteps,
+    teardown: 'then deploys',
+    needs: 1,
+  },
+  teardown_server: {
+    isTrueUp: false,
+    parameters: [...teardownParameters, 'remove-node'],
+    required: ['target_nodes'],
+    revision: 'committed',
+    steps: ['preflight', 'validate_site_design', 'verify_site', 'baremetal_nodes', 'final_report'],
+    teardown: 'then keeps',
+    needs: 1,
+  },
+  relabel_nodes: {
+    isTrueUp: false,
+    parameters: ['target_nodes'],
+    required: ['target_nodes'],
+    steps: ['preflight', 'validate_site_design', 'relabel_nodes'],
+  },
+  verify_site: {
+    isTrueUp: false,
+    parameters: ['target_nodes'],
+    steps: ['preflight', 'validate_site_design', 'verify_site'],
+    asksNodes: true,
+  },
+};
+
+const actionNames = Object.keys(actionTable) as ActionName[];
+
+/** @throws AppError `invalid_argument` naming the actions that there are. */
+export function readActionName(name: string): ActionName {
+  const found = actionNames.find((each) => each === name);
+  if (found) return found;
+  const meant = nearestWord(name, actionNames);
+  throw new AppError(
+    'invalid_argument',
+    `Unable to start action: name: there is no action '${name}'; ${meant === undefined ? '' : `did you mean ${meant}? It `}` +
+      `must be one of ${actionNames.join(', ')}`,
+  );
+}
+
+/** @throws AppError `invalid_argument` naming the parameter, and those that the action has. */
+export function readActionParameters(name: ActionName, given: Readonly<Record<string, unknown>>): ActionParameters {
+  const { parameters: legal, required = [] } = actionTable[name];
+  return parseParameters({ name, legal, required }, given);
+}

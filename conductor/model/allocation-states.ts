@@ -1,0 +1,1 @@
+export type AllocationState = 'allocating' | 'active' | 'error';

@@ -1,0 +1,1 @@
+export type BootMode = 'uefi' | 'bios';

@@ -1,0 +1,28 @@
+/** Seconds, as seed 001 has them; it gives none for the last two, which must not hold a teardown up. */
+export const nodeStepDefaults = {
+  drainTimeout: 3600,
+  drainGracePeriod: 1800,
+  clearLabelsTimeout: 1800,
+  shutdownKubeletTimeout: 300,
+  removeFromClusterTimeout: 120,
+} as const;
+
+export const etcdStepDefaults = { removeTimeout: 1800, readyTimeout: 600 } as const;
+
+/** Seconds (seed 001, "Promenade Decommission Node"). */
+export interface DecommissionTimeouts {
+  readonly drainTimeout: number;
+  /** Below `drainTimeout`. */
+  readonly drainGracePeriod: number;
+  readonly clearLabelsTimeout: number;
+  readonly removeEtcdTimeout: number;
+  readonly etcdReadyTimeout: number;
+}
+
+export const decommissionTimeouts: DecommissionTimeouts = {
+  drainTimeout: nodeStepDefaults.drainTimeout,
+  drainGracePeriod: nodeStepDefaults.drainGracePeriod,
+  clearLabelsTimeout: nodeStepDefaults.clearLabelsTimeout,
+  removeEtcdTimeout: etcdStepDefaults.removeTimeout,
+  etcdReadyTimeout: etcdStepDefaults.readyTimeout,
+};

@@ -1,0 +1,1 @@
+export type DeliveryState = 'pending' | 'delivered' | 'given up';

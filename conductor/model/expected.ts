@@ -1,0 +1,10 @@
+/** Error texts for zod: `is missing; it must be …`, `must be …`; what YAML took for a number asks for quotes. */
+export function expected(what: string): { error: (issue: { readonly input?: unknown }) => string } {
+  return {
+    error: ({ input }) => {
+      if (input === undefined) return `is missing; it must be ${what}`;
+      const isBare = typeof input === 'number' || typeof input === 'boolean';
+      return isBare && what.startsWith('text') ? `must be ${what}: put it into quotes` : `must be ${what}`;
+    },
+  };
+}

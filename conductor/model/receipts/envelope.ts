@@ -1,0 +1,97 @@
+import { type KeyObject, sign, verify } from 'node:crypto';
+import { z } from 'zod';
+import { fingerprintOf } from '#conductor/model/receipts/key-text.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * DSSE v1 (github.com/secure-systems-lab/dsse, protocol.md): the payload travels as the very bytes that were signed, so
+ * that nobody has to agree on how JSON is written, and its type is signed with it. No public key travels along: what is
+ * signed can't say whose word it is.
+ */
+
+const receiptPayloadType = 'application/vnd.baton.wipe-receipt+json';
+
+const Envelope = z.object({
+  payload: z.string(),
+  payloadType: z.string(),
+  signatures: z.array(z.object({ keyid: z.string().default(''), sig: z.string() })).min(1),
+});
+
+/** What Ed25519 signs: DSSE's pre-authentication encoding. */
+export function preAuthEncoding(payloadType: string, payload: Uint8Array): Buffer {
+  const typeBytes = Buffer.byteLength(payloadType);
+  return Buffer.concat([Buffer.from(`DSSEv1 ${typeBytes} ${payloadType} ${payload.length} `), payload]);
+}
+
+/** The envelope as the file that is stored and handed out: one line. */
+export function sealEnvelope(
+  payload: Uint8Array,
+  key: { readonly fingerprint: string; readonly privateKey: KeyObject },
+): string {
+  const signature = sign(undefined, preAuthEncoding(receiptPayloadType, payload), key.privateKey);
+  const envelope: z.infer<typeof Envelope> = {
+    payload: Buffer.from(payload).toString('base64'),
+    payloadType: receiptPayloadType,
+    signatures: [{ keyid: key.fingerprint, sig: signature.toString('base64') }],
+  };
+  return `${JSON.stringify(envelope)}\n`;
+}
+
+/**
+ * The bytes that one of the keys has signed.
+ * @throws AppError `invalid_argument`: it is no receipt, another key's, or was changed.
+ */
+export function openEnvelope(
+  text: string,
+  keys: readonly KeyObject[],
+): { readonly payload: Buffer; readonly fingerprint: string } {
+  const { payload: encoded, payloadType, signatures } = parseEnvelope(text);
+  if (payloadType !== receiptPayloadType) {
+    throw new AppError('invalid_argument', `it is no receipt of a wipe: its payload is '${payloadType}'`);
+  }
+  const payload = fromBase64(encoded, 'payload');
+  const known = new Map(keys.map((key) => [fingerprintOf(key), key]));
+  const ours = signatures.flatMap(({ keyid, sig }) => {
+    const key = known.get(keyid);
+    return key ? [{ keyid, key, sig: fromBase64(sig, 'signature') }] : [];
+  });
+  if (ours.length === 0) {
+    throw new AppError(
+      'invalid_argument',
+      `it is signed by key ${signatures.map(({ keyid }) => keyid || '(not named)').join(', ')}, ` +
+        `not by ${[...known.keys()].join(', ')}, which was given`,
+    );
+  }
+  const signed = preAuthEncoding(payloadType, payload);
+  for (const { key, keyid, sig } of ours)
+    if (verify(undefined, signed, key, sig)) return { payload, fingerprint: keyid };
+  throw new AppError(
+    'invalid_argument',
+    `its signature by key ${ours[0]?.keyid} is wrong: the receipt or the signature was changed after it was signed`,
+  );
+}
+
+function parseEnvelope(text: string): z.infer<typeof Envelope> {
+  const parsed = Envelope.safeParse(readJson(text));
+  if (parsed.success) return parsed.data;
+  const fields = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
+  throw new AppError(
+    'invalid_argument',
+    `it is no receipt, which is JSON with payload, payloadType and signatures: ${fields.join('; ')}`,
+  );
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new AppError('invalid_argument', 'it is no receipt: it is no JSON', { cause });
+  }
+}
+
+/** Of several texts that mean the same bytes one alone is taken, so that no byte of a receipt can be another. */
+function fromBase64(text: string, what: string): Buffer {
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.toString('base64') === text && bytes.length > 0) return bytes;
+  throw new AppError('invalid_argument', `its ${what} is no base64: the receipt was changed after it was signed`);
+}

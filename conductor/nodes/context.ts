@@ -1,0 +1,21 @@
+import type { Drivers } from '#conductor/drivers/registry.ts';
+import type { KernelConfig, KernelContext } from '#conductor/kernel/context.ts';
+import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
+
+export interface NodesConfig extends KernelConfig {
+  readonly defaultNetworkInterface: string;
+  readonly fastTrack: boolean;
+}
+
+/** What work on nodes may use beyond the kernel: the hardware. */
+export interface NodesContext extends KernelContext {
+  readonly config: NodesConfig;
+  readonly drivers: Drivers;
+  readonly networks: NetworkConnector;
+}
+
+/** Of those who leave work to the scheduler. */
+export interface Nudging {
+  /** Something about the node has changed: look at its flow and its targets now. Returns at once, never throws. */
+  readonly nudge: (nodeUuid: string, origin?: 'agent' | 'operator') => void;
+}

@@ -1,0 +1,91 @@
+import { eq, type SQL } from 'drizzle-orm';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { isAmong } from '#conductor/kernel/db/is-among.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import type { NodeChange } from '#conductor/nodes/node-store.ts';
+import { refuseInTransition } from '#conductor/nodes/plan-node-patch.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What the allocation that a node has means for the node, and its end for the allocation. */
+
+/**
+ * The one rule for both ways of giving a node back, `DELETE` of its allocation and clearing its `instance_uuid`: always
+ * in maintenance; else neither while the node is active nor while it is on its way into another state. Pure.
+ * @throws AppError `conflict`.
+ */
+export function refuseRelease(node: NodeRow): void {
+  if (node.maintenance) return;
+  if (node.provisionState === 'active') {
+    throw new AppError(
+      'conflict',
+      `Node ${node.uuid} is active: its allocation can't be released before it is undeployed, which releases it.`,
+    );
+  }
+  refuseInTransition(node);
+}
+
+/**
+ * What an operator's change of a node means for its allocation (allocation.md §6): without its `instance_uuid` the node
+ * is given back, which `refuseRelease` may forbid; its owner stays while the allocation has one.
+ * @returns the change with what follows from it; `releases` = the allocation is to be deleted with it
+ * @throws AppError `conflict`.
+ */
+export async function followNodeChange(
+  db: Queryable,
+  node: NodeRow,
+  change: NodeChange,
+): Promise<{ readonly change: NodeChange; readonly releases: boolean }> {
+  const uuid = node.allocationUuid;
+  if (uuid === null) return { change, releases: false };
+  if (change.instanceUuid === null) {
+    refuseRelease(node);
+    return { change: { ...change, allocationUuid: null }, releases: true };
+  }
+  if (change.owner !== undefined) {
+    const [row] = await db.select({ owner: allocations.owner }).from(allocations).where(eq(allocations.uuid, uuid));
+    if (row && row.owner !== null) {
+      throw new AppError(
+        'conflict',
+        `Cannot change owner of node ${node.uuid}: its allocation ${uuid} is made for owner ${row.owner}.`,
+      );
+    }
+  }
+  return { change, releases: false };
+}
+
+/** In the transaction that takes the allocation from the node: the row goes, and history and webhooks say so. */
+export async function forgetAllocation(
+  tx: Transaction,
+  node: Pick<NodeRow, 'uuid' | 'allocationUuid'>,
+  by: { readonly conductor: string; readonly caller: Partial<Pick<Caller, 'user' | 'project'>> },
+): Promise<void> {
+  await deleteAllocationOfNode(tx, node.uuid);
+  await addHistory(tx, {
+    nodeUuid: node.uuid,
+    severity: 'INFO',
+    eventType: 'allocation',
+    event: `released from allocation ${node.allocationUuid}`,
+    conductor: by.conductor,
+    user: by.caller.user,
+    project: by.caller.project,
+  });
+}
+
+/** Deletes the node's allocation, in the transaction that takes it from the node. */
+export async function deleteAllocationOfNode(tx: Transaction, nodeUuid: string): Promise<void> {
+  await deleteAllocations(tx, eq(allocations.nodeUuid, nodeUuid));
+}
+
+/** Webhooks get what is deleted; `false` when there is nothing. */
+export async function deleteAllocations(tx: Transaction, condition: SQL | undefined): Promise<boolean> {
+  const rows = await tx.select({ uuid: allocations.uuid }).from(allocations).where(condition).for('update');
+  if (rows.length === 0) return false;
+  const uuids = rows.map(({ uuid }) => uuid);
+  await tellWebhooksOfAllocations(tx, uuids, 'deleted');
+  await tx.delete(allocations).where(isAmong(allocations.uuid, uuids));
+  return true;
+}

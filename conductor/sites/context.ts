@@ -1,0 +1,11 @@
+import type { Allocating, AllocationsConfig } from '#conductor/allocations/context.ts';
+import type { FlowsConfig, FlowsContext } from '#conductor/flows/context.ts';
+
+export interface SitesConfig extends FlowsConfig, AllocationsConfig {
+  readonly siteBeatMs: number;
+}
+
+/** What work on sites may use: nodes are chosen and worked on by others. */
+export interface SitesContext extends FlowsContext, Allocating {
+  readonly config: SitesConfig;
+}

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database } from '#conductor/kernel/db/open.ts';
+import { readConfig } from '#conductor/start/config.ts';
+import { startConductor } from '#conductor/start/start-conductor.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
+import { testSecrets } from '#test/support/test-secrets.ts';
+
+let database: Database;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database.close());
+
+const options = () => ({ log: silentLog, database, secrets: testSecrets });
+const configOf = (name: string, port: string) => readConfig({ BATON_CONDUCTOR_NAME: name, BATON_PORT: port });
+const isReady = async (url: string) => (await fetch(`${url}/readyz`)).status === 200;
+
+test('a conductor serves until it is disposed of, and its name is free then', async () => {
+  for (const life of [1, 2]) {
+    let url = '';
+    {
+      await using conductor = await startConductor(configOf('twice', '0'), options());
+      ({ url } = conductor);
+      expect(await isReady(url), `life ${life}`).toBe(true);
+      expect(conductor.context.stopping.aborted).toBe(false);
+    }
+    await expect(fetch(url)).rejects.toThrow('fetch failed');
+  }
+});
+
+test('one that can not listen says so, and leaves nothing behind', async () => {
+  await using first = await startConductor(configOf('first', '0'), options());
+  const { port } = new URL(first.url);
+  const refused = await startConductor(configOf('second', port), options()).catch(errorChain);
+  expect(refused).toContain(port);
+  expect(await isReady(first.url)).toBe(true);
+  // its name is free again
+  await using second = await startConductor(configOf('second', '0'), options());
+  expect(await isReady(second.url)).toBe(true);
+});

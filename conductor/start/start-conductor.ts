@@ -1,0 +1,91 @@
+import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
+import { authWarnings } from '#conductor/auth/auth-warnings.ts';
+import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
+import { pruneFlows } from '#conductor/flows/prune-flows.ts';
+import type { Scheduler } from '#conductor/flows/scheduler.ts';
+import { syncPower } from '#conductor/flows/sync-power.ts';
+import { createApp, createBootApp } from '#conductor/http/app.ts';
+import { listen } from '#conductor/http/listen.ts';
+import { openTlsFiles } from '#conductor/http/tls-files.ts';
+import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
+import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/periodic.ts';
+import { pruneActions } from '#conductor/sites/actions/prune-actions.ts';
+import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
+import { type OpenContextOptions, openContext } from '#conductor/start/open-context.ts';
+import { sealStoredSecrets } from '#conductor/start/seal-stored.ts';
+import { pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
+import type { AppError } from '#shared/errors/app-error.ts';
+
+const pruneIntervalMs = 10 * 60_000;
+
+/**
+ * A conductor that serves and works until it is disposed of: nodes are left where the log says they are, others take the
+ * work at once, and requests are answered for `shutdownDelayMs` more.
+ */
+export interface Conductor extends AsyncDisposable {
+  /** Where its API listens. */
+  readonly url: string;
+  readonly context: ConductorContext;
+  /** Resolves when another process has taken its name, because this one seemed dead: it must end. */
+  readonly superseded: Promise<AppError>;
+}
+
+/**
+ * Starts all of a conductor: database, background tasks, listeners.
+ * @throws AppError naming what can't be opened; what was opened before is closed.
+ */
+export async function startConductor(config: ConductorConfig, options: OpenContextOptions): Promise<Conductor> {
+  const { log } = options;
+  await using opening = new AsyncDisposableStack();
+  const opened = await openContext(config, options);
+  opening.defer(() => opened.close());
+  const { context, scheduler } = opened;
+  await sealStoredSecrets(context);
+  const warnings = [...authWarnings(config), await ramdiskWarning(config.ramdiskDirectory)];
+  for (const warning of warnings) if (warning !== undefined) log.warn(warning);
+  const tls = config.tls && (await openTlsFiles(config.tls, { log }));
+  opening.defer(() => tls?.close());
+  const { host, port, boot } = config;
+  const { stopping } = context;
+  const servers: { close(): Promise<void> }[] = [];
+  opening.defer(async () => {
+    await Promise.all(servers.map((each) => each.close()));
+  });
+  const server = await listen(createApp(context).fetch, { host, port, stopping, tls });
+  servers.push(server);
+  if (boot.port !== undefined) {
+    const bootApp = createBootApp(context);
+    const answer: Parameters<typeof listen>[0] = (request, bindings) => bootApp.fetch(request, bindings);
+    servers.push(await listen(answer, { host, port: boot.port, stopping }));
+  }
+  log.info({ url: server.url, publicUrl: config.publicUrl, conductor: config.conductorName }, 'conductor is up');
+  collectProcessMetrics(context.metrics);
+  const background = startPeriodicTasks(periodicTasks(context, scheduler), context);
+  opening.defer(async () => {
+    opened.beginStop();
+    // others take the work at once; requests are answered until whoever sends them has heard that we are not ready
+    const delay = context.clock.sleep(config.shutdownDelayMs);
+    await Promise.all([background.stop(), scheduler.stop()]);
+    await delay;
+  });
+  const closing = opening.move();
+  return {
+    url: server.url,
+    context,
+    superseded: context.conductors.superseded,
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+function periodicTasks(context: ConductorContext, scheduler: Scheduler): PeriodicTask[] {
+  const { config } = context;
+  return [
+    { name: 'reconcile', periodMs: config.reconcileIntervalMs, run: () => scheduler.reconcile() },
+    { name: 'allocations', periodMs: config.reconcileIntervalMs, run: () => context.allocator.lookAfter() },
+    { name: 'prune allocations', periodMs: pruneIntervalMs, run: () => pruneFailedAllocations(context) },
+    { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
+    { name: 'prune site actions', periodMs: pruneIntervalMs, run: () => pruneActions(context) },
+    { name: 'prune webhook deliveries', periodMs: pruneIntervalMs, run: () => pruneDeliveries(context) },
+    { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
+  ];
+}
