@@ -40,10 +40,10 @@ test('announced bodies that do not come hold nobody up, and end', async () => {
   const app = new Hono<ApiEnv>();
   app.use('*', (c, next) => limit(c, rule, next));
   app.post('/', async (c) => c.text(String((await c.req.text()).length), 202));
-  const slow = Array.from({ length: 20 }, () => {
+  const slow = Array.from({ length: 20 }, async () => {
     const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(6)) });
     const headers = { 'Content-Length': '16777216' };
-    return app.request('/', { method: 'POST', body, headers, duplex: 'half' } as RequestInit);
+    return await app.request('/', { method: 'POST', body, headers, duplex: 'half' });
   });
   const headers = { 'Content-Length': '200000' };
   const honest = await app.request('/', { method: 'POST', body: 'x'.repeat(200_000), headers });

@@ -80,7 +80,7 @@ export function limitStrangersBodies(given: Partial<StrangersLimits> = {}): Body
         if (body[0] === 503) c.header('Retry-After', String(retryAfterSeconds));
         return applicationFault(c, ...body);
       }
-      c.req.raw = new Request(c.req.raw, { body });
+      c.req.raw = new Request(c.req.raw, { method: c.req.method, body });
       return await next();
     } finally {
       hold(-mine);
