@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TeardownNode } from '#conductor/api/teardown-plan.ts';
-import { type Answer, json, line, uuid, whole } from '#conductor/api/values.ts';
+import { type Answer, json, line, RemarkAnswer, uuid, whole } from '#conductor/api/values.ts';
 
 /**
  * `/api/v1.0/actions`: Shipyard's fields, and ours. Times are ISO 8601. Of an action's fields in two spellings, Shipyard's
@@ -52,6 +52,7 @@ const fault = {
   document: z
     .strictObject({ schema: z.string(), name: z.string(), collection: z.string().exactOptional() })
     .exactOptional(),
+  rule: z.string().exactOptional().meta({ description: 'That was broken: faults with the same rule are the same.' }),
   path: z.string().exactOptional().meta({ description: 'Within the document: data.groups[2].critical.' }),
 };
 
@@ -101,6 +102,7 @@ export const ActionNode = z
     group: line,
     doing: line,
     reason: line,
+    remark: RemarkAnswer.nullable().meta({ description: 'What doing says, or else reason, as data.' }),
     since: iso.nullable(),
   })
   .meta({ id: 'ActionNode' });

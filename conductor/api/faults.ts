@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Answer, line, whole } from '#conductor/api/values.ts';
+import { type Answer, line, RemarkAnswer, whole } from '#conductor/api/values.ts';
 
 /** The form of every error; the text inside is what operators read. */
 export const Fault = z.strictObject({
@@ -32,6 +32,7 @@ export const Status = z
           }),
           level: z.enum(['Error', 'Warning', 'Info']).exactOptional(),
           name: z.string().exactOptional(),
+          remark: RemarkAnswer.exactOptional(),
           causes: z.array(z.string()).exactOptional().meta({ description: 'Of a cluster that could not be asked.' }),
           documents: z
             .array(z.strictObject({ schema: z.string(), name: z.string(), collection: z.string().exactOptional() }))
@@ -39,6 +40,7 @@ export const Status = z
           path: line.exactOptional().meta({ description: 'Within the document: data.groups[2].critical.' }),
         }),
       ),
+      remark: RemarkAnswer.exactOptional().meta({ description: 'What message says, as data.' }),
       revision: whole.exactOptional().meta({ description: "Of the site's documents." }),
     }),
     code: whole.meta({ description: 'The HTTP status.' }),

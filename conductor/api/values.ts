@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Remark } from '#conductor/model/remark.ts';
 
 /** What the fields of answers are made of. */
 
@@ -9,6 +10,13 @@ export const json = z.record(z.string(), z.unknown());
 export const whole = z.number().int();
 const Link = z.object({ href: z.string(), rel: z.string() });
 export const links = z.array(Link);
+
+/** What a message says, as data: the words of a code may change, its arguments do not (`model/remark-words.ts`). */
+export const RemarkAnswer: z.ZodType<Remark> = z.strictObject({
+  code: z.string(),
+  subject: z.string().exactOptional(),
+  arguments: z.record(z.string(), z.any()),
+});
 
 /** A page of a collection: `{nodes: [...], next}`. */
 export function pageOf<Key extends string, Item extends z.ZodType>(key: Key, item: Item) {

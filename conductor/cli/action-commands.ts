@@ -1,5 +1,6 @@
 import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
 import { callFor } from '#conductor/cli/api-client.ts';
+import { describeForCli } from '#conductor/cli/cli-words.ts';
 import {
   type Command,
   type CommandContext,
@@ -77,7 +78,7 @@ async function nodes(context: CommandContext, input: CommandInput): Promise<void
     standingOf(row),
     cell(row.phase),
     cell(row.group),
-    row.doing ?? row.reason ?? '',
+    row.remark ? describeForCli(row.remark) : '',
   ]);
   print(context, input, {
     json: rows,

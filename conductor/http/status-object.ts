@@ -3,6 +3,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Status } from '#conductor/api/faults.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import type { Remark } from '#conductor/model/remark.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
 type StatusMessage = Status['details']['messageList'][number];
@@ -16,6 +17,7 @@ export interface StatusParts {
   readonly faults?: readonly SiteFault[] | undefined;
   /** What a teardown did and met. */
   readonly messages?: readonly RoundMessage[] | undefined;
+  readonly remark?: Remark | undefined;
   readonly revision?: number | undefined;
   /** The same request may succeed later. */
   readonly retry?: boolean | undefined;
@@ -42,7 +44,7 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** A failure without messages of its own has one that repeats it: clients print the list. */
 function statusObject(parts: StatusParts): Status {
-  const { status, code, message, reason, faults = [], revision, retry } = parts;
+  const { status, code, message, reason, faults = [], remark, revision, retry } = parts;
   const told = (parts.messages ?? []).map((each) => ({ kind: 'SimpleMessage', ...each }));
   const messages: StatusMessage[] = [...faults.map(validationMessage), ...told];
   const isBare = status === 'Failure' && faults.length === 0 && !told.some(({ error }) => error);
@@ -57,6 +59,7 @@ function statusObject(parts: StatusParts): Status {
     details: {
       errorCount: messageList.filter(({ error }) => error).length,
       messageList,
+      ...(remark === undefined ? {} : { remark }),
       ...(revision === undefined ? {} : { revision }),
     },
     code,

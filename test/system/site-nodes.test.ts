@@ -257,7 +257,7 @@ describe('a cleaning that fails', () => {
     machine.faults.slowStep = { step: 'careful', until };
     await waitUntil('the step to run', async () => {
       const outcome = await beat(node, { action, phase: 'prepare' });
-      return (outcome.state === 'working' && outcome.doing.startsWith('cleaning: deploy.careful')) || undefined;
+      return (outcome.state === 'working' && outcome.doing.arguments['step'] === 'deploy.careful') || undefined;
     });
     const cancel = 'group g took too long';
     // not in the moments in which the conductor is at the node
