@@ -33,7 +33,8 @@ type Args = z.infer<typeof Args>;
 export const writeImageStep = defineStep<AgentContext, Args>({
   interface: 'deploy',
   step: 'write_image',
-  priority: 0,
+  priorities: { deploy: 0, service: 0 },
+  destroys: 'root disk',
   description:
     'Writes an image to the root device, of the whole disk or of the root file system alone, verified while it streams, and the config drive',
   args: Args,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readFault } from '#conductor/cli/read-fault.ts';
+import { drivers as knownDrivers } from '#conductor/drivers/driver-table.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -140,7 +141,7 @@ test('text of every plane is stored, and so is text about escapes', async () => 
 
 test('drivers', async () => {
   const drivers = (await list('drivers')('/v1/drivers')) as { name: string; hosts: string[] }[];
-  expect(drivers.map((driver) => driver.name)).toEqual(['redfish', 'ipmi', 'fake-hardware']);
+  expect(drivers.map((driver) => driver.name)).toEqual(knownDrivers.map(({ name }) => name));
   expect(drivers[0]?.hosts).toEqual(['test-host']);
   expect((await api.call('GET', '/v1/drivers/ipmi')).body).toMatchObject({
     type: 'dynamic',
