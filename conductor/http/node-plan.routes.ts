@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Plan } from '#conductor/api/flows.ts';
 import { jsonDocument } from '#conductor/api/node-description.ts';
 import { viewPlan } from '#conductor/flows/view-plan.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
@@ -48,7 +49,7 @@ const plan = createRoute({
   tags: ['node states'],
   summary: "Baton's own: what a provision request would do, step by step, without touching anything",
   request: { params: NodeParams, body: jsonBody(PlanBody) },
-  responses: answers(200, 'the plan; its hash may go with the request as plan_hash'),
+  responses: answers(200, 'the plan; its hash may go with the request as plan_hash', Plan),
 });
 
 /** `POST /v1/nodes/{node}/plan`. */
