@@ -44,7 +44,8 @@ function gatedStep() {
   const step = defineStep<AgentContext, unknown>({
     interface: 'deploy',
     step: 'gated',
-    priority: 50,
+    priorities: { deploy: 50, clean: 50, service: 50 },
+    destroys: 'none',
     description: 'test',
     args: z.unknown(),
     run: async (context) => {
@@ -166,7 +167,8 @@ describe('the whole agent', () => {
     const step = defineStep<AgentContext, unknown>({
       interface: 'deploy',
       step: 'gated',
-      priority: 50,
+      priorities: { deploy: 50, clean: 50, service: 50 },
+      destroys: 'none',
       description: 'test',
       args: z.unknown(),
       run: async (context) => {

@@ -1,12 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { steps as agentSteps } from '#agent/steps/index.ts';
-import { planDestroys } from '#conductor/flows/plan-destroys.ts';
-import { reservedStepNames } from '#conductor/flows/reserved-steps.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { plannedAdvertised } from '#conductor/model/planned-step.ts';
-import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { findKnots, findOffences, floors } from './house/floors.ts';
 import { isProduct, layers, readSources, type Source } from './house/read-sources.ts';
 
@@ -133,44 +127,5 @@ describe('the floors of the conductor', () => {
       'elsewhere/a.ts → model/b.ts',
       'nodes/a.ts → flows/c.ts',
     ]);
-  });
-});
-
-describe('tables match their folders', () => {
-  const stepFiles = async (folder: string) =>
-    (await readdir(join(root, folder))).filter(
-      (name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && name !== 'index.ts',
-    );
-
-  test('in-band steps: one file each', async () => {
-    const names = agentSteps.map((step) => `${step.interface}-${step.step.replaceAll('_', '-')}.ts`);
-    expect(names.sort()).toEqual((await stepFiles('agent/steps')).sort());
-  });
-
-  test('plans know of every step of the generic agent what it does to disks', () => {
-    const planned = agentSteps.map((step) => plannedAdvertised({ ...step, reboot_requested: false }, true));
-    const { warnings } = planDestroys(planned, {
-      disks: undefined,
-      node: { properties: {}, instanceInfo: {}, targetRaidConfig: {} },
-    });
-    expect(planned.length).toBeGreaterThan(10);
-    expect(warnings).toEqual([]);
-  });
-
-  test('every step of every flow kind, and only those, has something that runs it', () => {
-    const key = (step: { interface: string; step: string }) => `${step.interface}.${step.step}`;
-    const wanted = Object.values(flowKinds).flatMap((kind) =>
-      [...kind.opening, ...kind.sorted, ...kind.closing, ...(kind.beforeWipe ?? []), ...kind.cleanup].map(key),
-    );
-    // what follows a step, what stands in another's place, and what an operator may list
-    const others = [
-      'deploy.reboot_ramdisk',
-      'deploy.gather_steps',
-      'deploy.run_plugin_task',
-      'deploy.fake_deploy',
-      ...reservedStepNames,
-    ];
-    expect(new Set([...wanted, ...others])).toEqual(new Set(conductorSteps.map(key)));
-    expect(new Set(conductorSteps.map(key)).size).toBe(conductorSteps.length);
   });
 });

@@ -2,7 +2,8 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
-import { genericHardwareManager } from '#agent/hardware/generic.ts';
+import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
+import { steps as agentSteps } from '#agent/steps/index.ts';
 import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
 import { patchRules } from '#conductor/auth/patch-rules.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
@@ -40,9 +41,20 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
+/** @param file from the root of the repository */
+async function expectDocument(text: string, file: string): Promise<void> {
+  await expect(text, `${file} is out of date: run \`npm run docs\` and commit it`).toMatchFileSnapshot(`../${file}`);
+}
+
 function argumentsOf(schema: z.ZodType): string {
   const names = Object.entries(argsInfo(schema) ?? {});
   return names.map(([name, info]) => `\`${name}\`${info.required ? '' : '?'}`).join(', ') || '–';
+}
+
+function prioritiesOf({ priorities }: Pick<AgentStep, 'priorities'>): string {
+  return Object.entries(priorities)
+    .map(([kind, priority]) => `${kind} ${priority}`)
+    .join(', ');
 }
 
 test('provision states', async () => {
@@ -60,7 +72,7 @@ test('provision states', async () => {
     table(['state', '`target` of `PUT states/provision`'], verbs),
     '',
   ].join('\n\n');
-  await expect(text).toMatchFileSnapshot('../conductor/model/provision-states.md');
+  await expectDocument(text, 'conductor/model/provision-states.md');
 });
 
 function teardownTables(states: readonly ProvisionState[], names: readonly StandingName[]): string[] {
@@ -100,7 +112,7 @@ test('what sites do with nodes', async () => {
     ...teardownTables(states, names),
     '',
   ].join('\n\n');
-  await expect(text).toMatchFileSnapshot('../conductor/sites/nodes/next-moves.md');
+  await expectDocument(text, 'conductor/sites/nodes/next-moves.md');
 });
 
 test('who may do what', async () => {
@@ -120,7 +132,7 @@ test('who may do what', async () => {
     table(['field', ...whom], fields),
     '',
   ].join('\n\n');
-  await expect(text).toMatchFileSnapshot('../conductor/auth/access.md');
+  await expectDocument(text, 'conductor/auth/access.md');
 });
 
 test('settings', async () => {
@@ -130,7 +142,7 @@ test('settings', async () => {
     setting.default && `\`${setting.default}\``,
   ]);
   const text = `${generated}# Settings of the conductor\n\nAll are environment variables.\n\n${table(['variable', 'meaning', 'default'], rows)}\n`;
-  await expect(text).toMatchFileSnapshot('../conductor/settings.md');
+  await expectDocument(text, 'conductor/settings.md');
 });
 
 test('steps', async () => {
@@ -153,21 +165,18 @@ test('steps', async () => {
   const own = conductorSteps.map((step) => [`${step.interface}.${step.step}`, step.description]);
   const outOfBand = driverSteps.map((step) => [
     `${step.interface}.${step.step}`,
-    Object.entries(step.priorities)
-      .map(([kind, priority]) => `${kind} ${priority}`)
-      .join(', '),
+    prioritiesOf(step),
     argumentsOf(step.args),
     step.description,
   ]);
-  const inBand = (['deploy', 'clean', 'service'] as const).flatMap((kind) =>
-    genericHardwareManager.steps[kind].map(({ step, priority }) => [
-      kind,
-      `${step.interface}.${step.step}`,
-      String(priority),
-      argumentsOf(step.args),
-      step.description,
-    ]),
-  );
+  const inBand = agentSteps.map((step) => [
+    `${step.interface}.${step.step}`,
+    prioritiesOf(step),
+    argumentsOf(step.args),
+    step.destroys,
+    step.abortable ? 'yes' : 'no',
+    step.description,
+  ]);
   const text = [
     `${generated}# Steps`,
     '## Core steps of each kind of flow',
@@ -179,10 +188,10 @@ test('steps', async () => {
     'Offered where the hardware type has the interface; they hide in-band steps of the same name.',
     table(['step', 'priorities', 'arguments', 'what it does'], outOfBand),
     '## In-band steps of the generic hardware manager',
-    table(['flow', 'step', 'priority', 'arguments', 'what it does'], inBand),
+    table(['step', 'priorities', 'arguments', 'disks destroyed', 'abortable', 'what it does'], inBand),
     '',
   ].join('\n\n');
-  await expect(text).toMatchFileSnapshot('../conductor/flows/steps.md');
+  await expectDocument(text, 'conductor/flows/steps.md');
 });
 
 test('metrics', async () => {
@@ -219,7 +228,7 @@ test('metrics', async () => {
     `\`\`\`yaml\n${alerts.join('\n')}\n\`\`\``,
     '',
   ].join('\n\n');
-  await expect(text).toMatchFileSnapshot('../conductor/kernel/metrics/metrics.md');
+  await expectDocument(text, 'conductor/kernel/metrics/metrics.md');
   // an alert on a metric that does not exist never fires
   for (const { expr } of exampleAlerts) {
     for (const [name] of expr.matchAll(/baton_\w+/g)) expect(own).toContain(name.replace(/_count$/, ''));
@@ -229,7 +238,7 @@ test('metrics', async () => {
 test('events of webhooks', async () => {
   const rows = Object.entries(webhookEvents).map(([type, meaning]) => [`\`${type}\``, meaning]);
   const text = `${generated}# Events that webhooks are told\n\n${table(['type', '`data`'], rows)}\n`;
-  await expect(text).toMatchFileSnapshot('../conductor/webhooks/events.md');
+  await expectDocument(text, 'conductor/webhooks/events.md');
 });
 
 test('every relative link in a document leads to a file', async () => {

@@ -12,7 +12,8 @@ function step(run: (context: AgentContext, args: { size?: number | undefined }) 
   return defineStep<AgentContext, { size?: number | undefined }>({
     interface: 'deploy',
     step: 'probe',
-    priority: 50,
+    priorities: { deploy: 50, clean: 50, service: 50 },
+    destroys: 'none',
     description: 'test',
     args: z.strictObject({ size: z.number().optional().describe('how big') }),
     run,
@@ -184,6 +185,7 @@ describe('get_*_steps', () => {
             reboot_requested: false,
             ...(kind === 'deploy' ? {} : { abortable: false }),
             argsinfo: { size: { description: 'how big', required: false } },
+            baton_destroys: 'none',
           },
         ],
       },

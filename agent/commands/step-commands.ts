@@ -11,11 +11,11 @@ import {
 import { maskSecrets } from '#agent/commands/mask-secrets.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { hardwareVersions, versionsMatch } from '#agent/hardware/active-hardware.ts';
-import type { AgentStep, StepKind } from '#agent/hardware/hardware-manager.ts';
+import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
 import { advertisedSteps, stepCandidates } from '#agent/hardware/select-steps.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { parseStepArgs, type StepOutcome } from '#shared/steps/define-step.ts';
-import { HardwareManagerVersion } from '#shared/wire/step.ts';
+import { HardwareManagerVersion, type StepKind } from '#shared/wire/step.ts';
 
 const failureTypes = {
   deploy: 'DeploymentError',

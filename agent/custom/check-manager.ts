@@ -1,21 +1,21 @@
 import { z } from 'zod';
+import { StepPriorities } from '#agent/custom/step-priorities.ts';
 import type { HardwareManager } from '#agent/hardware/hardware-manager.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { stepInterfaces } from '#shared/wire/step.ts';
+import { diskLosses, stepInterfaces } from '#shared/wire/step.ts';
 
 const isFunction = z.custom<unknown>((value) => typeof value === 'function', 'it must be a function');
 
-const OfferedStep = z.looseObject({
-  priority: z.int().min(0),
-  step: z.looseObject({
-    interface: z.enum(stepInterfaces),
-    step: z.string().regex(/^[a-z][a-z0-9_]*$/, 'lower-case letters, digits and _'),
-    description: z.string(),
-    abortable: z.boolean(),
-    rebootRequested: z.boolean(),
-    args: z.custom<unknown>((value) => value instanceof z.ZodType, 'it must be a zod schema (of the package `zod`)'),
-    run: isFunction,
-  }),
+const Step = z.looseObject({
+  interface: z.enum(stepInterfaces),
+  step: z.string().regex(/^[a-z][a-z0-9_]*$/, 'lower-case letters, digits and _'),
+  description: z.string().min(1),
+  priorities: StepPriorities,
+  destroys: z.enum([...diskLosses, 'unknown']),
+  abortable: z.boolean(),
+  rebootRequested: z.boolean(),
+  args: z.custom<unknown>((value) => value instanceof z.ZodType, 'it must be a zod schema (of the package `zod`)'),
+  run: isFunction,
 });
 
 const Manager = z.looseObject({
@@ -23,16 +23,7 @@ const Manager = z.looseObject({
   name: z.string().regex(/^[a-z][a-z0-9_]*$/, 'lower-case letters, digits and _'),
   version: z.string().min(1),
   evaluateSupport: isFunction,
-  steps: z.looseObject({
-    deploy: z.array(
-      OfferedStep.refine(
-        ({ priority }) => priority === 0 || (priority >= 41 && priority <= 99),
-        'priority: it must be 41 to 99 in a deploy, or 0: only when asked for',
-      ),
-    ),
-    clean: z.array(OfferedStep),
-    service: z.array(OfferedStep),
-  }),
+  steps: z.array(Step),
 });
 
 /**

@@ -37,8 +37,8 @@ test('write_motd changes the root file system of the image, and no other', async
       });
 
     const manager = await loadScriptFile(join(import.meta.dirname, 'example/steps.d'), 'motd.yaml', inDirectory);
-    const offered = manager.steps.deploy[0];
-    expect(offered).toMatchObject({ priority: 70, step: { interface: 'deploy', step: 'write_motd' } });
+    const step = manager.steps[0]!;
+    expect(step).toMatchObject({ priorities: { deploy: 70 }, interface: 'deploy', step: 'write_motd' });
     const phases: string[] = [];
     const context = {
       run: inDirectory,
@@ -51,7 +51,6 @@ test('write_motd changes the root file system of the image, and no other', async
         current: { imageId: 'demo', checksum: '', device: disk, rootUuid: null, headSha256: '' },
       },
     };
-    const step = offered!.step;
     for (const text of ['it\'s "first"', 'second']) {
       expect(await step.run(context, parseStepArgs(step, { text }))).toEqual({
         kind: 'done',

@@ -163,7 +163,7 @@ describe('what is broken', () => {
     const { managers, problems } = await load([
       { file: 'throws.ts', load: () => Promise.reject(new Error('no such device')) },
       moduleOf(undefined, 'empty.ts'),
-      moduleOf({ ...example, version: 1, steps: { deploy: [{ priority: 100 }] } }, 'wrong.ts'),
+      moduleOf({ ...example, version: 1, steps: [{ priorities: { deploy: 100 } }] }, 'wrong.ts'),
       moduleOf({ ...example, evaluateSupport: () => Promise.resolve(9) }, 'support.ts'),
       moduleOf(example),
       moduleOf(example, 'twice.ts'),
@@ -175,7 +175,7 @@ describe('what is broken', () => {
         [
           'throws.ts could not be loaded: no such device',
           'empty.ts: it must export hardwareManager',
-          'wrong.ts: version: .*; steps.deploy.0.step: .*; steps.clean: ',
+          'wrong.ts: version: .*; steps.0.step: .*; steps.0.priorities.deploy: it must be 41 to 99',
           'support.ts: evaluateSupport must resolve',
           'twice.ts: there is a hardware manager AcmeNicHardwareManager \\(acme_nic\\) already',
           'twin.ts: there is a hardware manager GenericHardwareManager',

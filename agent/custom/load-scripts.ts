@@ -3,13 +3,7 @@ import { access, constants, readdir, readFile } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
 import { parseScriptFile, type ScriptFile } from '#agent/custom/script-file.ts';
 import { programPath, scriptStep } from '#agent/custom/script-step.ts';
-import {
-  type HardwareManager,
-  type HardwareSupport,
-  hardwareSupport,
-  type OfferedStep,
-  type StepKind,
-} from '#agent/hardware/hardware-manager.ts';
+import { type HardwareManager, type HardwareSupport, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -49,11 +43,7 @@ export async function loadScriptFile(directory: string, file: string, run: Run):
     name: `${stem.toLowerCase()}_scripts`,
     version: `${script.version}-${await digestOf(directory)}`,
     evaluateSupport: () => evaluateSupport(script, directory, run),
-    steps: {
-      deploy: offered(script, 'deploy', directory),
-      clean: offered(script, 'clean', directory),
-      service: offered(script, 'service', directory),
-    },
+    steps: script.steps.map((step) => scriptStep(step, directory)),
   };
 }
 
@@ -67,13 +57,6 @@ async function evaluateSupport(script: ScriptFile, directory: string, run: Run):
     okExitCodes: [0, 1],
   });
   return exitCode === 0 ? supportOf[script.support] : hardwareSupport.none;
-}
-
-function offered(script: ScriptFile, kind: StepKind, directory: string): readonly OfferedStep[] {
-  return script.steps.flatMap((step) => {
-    const priority = step.priority[kind];
-    return priority === undefined ? [] : [{ step: scriptStep(step, directory), priority }];
-  });
 }
 
 async function requireProgram(path: string, file: string): Promise<void> {

@@ -18,7 +18,7 @@ describe('parseScriptFile', () => {
     expect(parse(step)).toEqual({
       version: '1',
       support: 'mainline',
-      steps: [{ ...step, abortable: false, reboot_requested: false, timeout: 600, args: {} }],
+      steps: [{ ...step, destroys: 'unknown', abortable: false, reboot_requested: false, timeout: 600, args: {} }],
     });
   });
 

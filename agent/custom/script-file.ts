@@ -1,29 +1,19 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { argName, needsArgs, ScriptArg } from '#agent/custom/script-args.ts';
+import { StepPriorities } from '#agent/custom/step-priorities.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { stepInterfaces } from '#shared/wire/step.ts';
+import { diskLosses, stepInterfaces } from '#shared/wire/step.ts';
 
 const name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'lower-case letters, digits and _, a letter first');
 const argv = z.tuple([z.string().min(1)], z.string());
-const priority = z.int().min(0);
-
-/** In-band deploy steps run between the boot of the ramdisk and its end (DESIGN.md). */
-const deployPriority = priority.refine(
-  (value) => value === 0 || (value >= 41 && value <= 99),
-  'it must be 41 to 99, or 0: only when asked for',
-);
-
 const ScriptStep = z
   .strictObject({
     interface: z.enum(stepInterfaces),
     step: name,
     description: z.string().min(1),
-    /** In each kind of flow that has the step. */
-    priority: z
-      .strictObject({ deploy: deployPriority, clean: priority, service: priority })
-      .partial()
-      .refine((kinds) => Object.keys(kinds).length > 0, 'it must have deploy, clean or service'),
+    priority: StepPriorities,
+    destroys: z.enum(diskLosses).or(z.literal('unknown')).default('unknown'),
     abortable: z.boolean().default(false),
     reboot_requested: z.boolean().default(false),
     /** Seconds. */

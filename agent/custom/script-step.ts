@@ -11,8 +11,9 @@ export function scriptStep(script: ScriptStep, directory: string): AgentStep {
   return defineStep<AgentContext, Record<string, unknown>>({
     interface: script.interface,
     step: script.step,
-    priority: 0,
+    priorities: script.priority,
     description: script.description,
+    destroys: script.destroys,
     abortable: script.abortable,
     rebootRequested: script.reboot_requested,
     args: argsSchema(script.args),

@@ -4,19 +4,9 @@ import type { StepDefinition } from '#shared/steps/define-step.ts';
 /** An in-band step. */
 export type AgentStep = StepDefinition<AgentContext>;
 
-/** The kinds of flow that in-band steps belong to: each has its list, with priorities of its own. */
-export const stepKinds = ['deploy', 'clean', 'service'] as const;
-export type StepKind = (typeof stepKinds)[number];
-
 /** How well a hardware manager knows this machine; the best one's step wins (agent-protocol.md §4.2). */
 export const hardwareSupport = { none: 0, generic: 1, mainline: 2, serviceProvider: 3 } as const;
 export type HardwareSupport = (typeof hardwareSupport)[keyof typeof hardwareSupport];
-
-export interface OfferedStep {
-  readonly step: AgentStep;
-  /** In this kind of flow; 0 = only when asked for. */
-  readonly priority: number;
-}
 
 /** The steps for one make of hardware. */
 export interface HardwareManager {
@@ -28,5 +18,5 @@ export interface HardwareManager {
   readonly version: string;
   /** Whether this is its hardware; asked once, at start. */
   evaluateSupport(): Promise<HardwareSupport>;
-  readonly steps: Readonly<Record<StepKind, readonly OfferedStep[]>>;
+  readonly steps: readonly AgentStep[];
 }

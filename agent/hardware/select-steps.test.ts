@@ -10,7 +10,8 @@ function step(name: string, priority = 0, onInterface: AgentStep['interface'] = 
   return defineStep({
     interface: onInterface,
     step: name,
-    priority,
+    priorities: { deploy: priority, clean: priority, service: priority },
+    destroys: 'none',
     description: name,
     args: z.strictObject({}),
     run: () => Promise.resolve({ kind: 'done' }),
@@ -56,7 +57,7 @@ describe('advertisedSteps', () => {
   test('only clean and service steps tell whether they can be aborted', () => {
     const hardware = [named('A', [step('x', 7)], hardwareSupport.generic)];
     expect(advertisedSteps(hardware, 'deploy')).toEqual({
-      A: [{ step: 'x', priority: 7, interface: 'deploy', reboot_requested: false }],
+      A: [{ step: 'x', priority: 7, interface: 'deploy', reboot_requested: false, baton_destroys: 'none' }],
     });
     expect(advertisedSteps(hardware, 'service')['A']?.[0]).toHaveProperty('abortable', false);
   });

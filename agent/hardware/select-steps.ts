@@ -1,7 +1,7 @@
 import type { ActiveHardware, ActiveManager } from '#agent/hardware/active-hardware.ts';
-import type { AgentStep, OfferedStep, StepKind } from '#agent/hardware/hardware-manager.ts';
+import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
 import { argsInfo } from '#shared/steps/define-step.ts';
-import type { ArgsInfo } from '#shared/wire/step.ts';
+import type { ArgsInfo, DiskLoss, StepKind } from '#shared/wire/step.ts';
 
 /** A step as this agent writes it on the wire. */
 export interface WireStep {
@@ -9,9 +9,11 @@ export interface WireStep {
   readonly priority: number;
   readonly interface: string;
   readonly reboot_requested: boolean;
-  /** Not told of deploy steps: a deploy is aborted whole. */
+  /** Not sent with deploy steps: a deploy is aborted whole. */
   readonly abortable?: boolean;
   readonly argsinfo?: ArgsInfo;
+  /** Ours: Ironic keeps it, and makes nothing of it. */
+  readonly baton_destroys?: DiskLoss;
 }
 
 /**
@@ -21,19 +23,19 @@ export interface WireStep {
  * of both BIOS and RAID).
  */
 export function advertisedSteps(hardware: ActiveHardware, kind: StepKind): Record<string, readonly WireStep[]> {
-  const winners = new Map<string, { readonly owner: ActiveManager; readonly offered: OfferedStep }>();
+  const winners = new Map<string, Contender>();
   for (const owner of hardware) {
-    for (const offered of owner.manager.steps[kind]) {
-      const best = winners.get(keyOf(offered));
-      if (!best || beats({ owner, offered }, best)) winners.set(keyOf(offered), { owner, offered });
+    for (const step of stepsOf(owner, kind)) {
+      const best = winners.get(keyOf(step));
+      if (!best || beats({ owner, step }, best, kind)) winners.set(keyOf(step), { owner, step });
     }
   }
   return Object.fromEntries(
     hardware.map((owner) => [
       owner.manager.className,
-      owner.manager.steps[kind]
-        .filter((offered) => winners.get(keyOf(offered))?.offered === offered)
-        .map((offered) => toWire(offered, kind)),
+      stepsOf(owner, kind)
+        .filter((step) => winners.get(keyOf(step))?.step === step)
+        .map((step) => toWire(step, kind)),
     ]),
   );
 }
@@ -44,38 +46,45 @@ export function stepCandidates(
   kind: StepKind,
   wanted: { readonly interface?: string | undefined; readonly step: string },
 ): readonly AgentStep[] {
-  return hardware.flatMap(({ manager }) =>
-    manager.steps[kind]
-      .map(({ step }) => step)
-      .filter(
-        (step) => step.step === wanted.step && (wanted.interface === undefined || step.interface === wanted.interface),
-      ),
+  return hardware.flatMap((owner) =>
+    stepsOf(owner, kind).filter(
+      (step) => step.step === wanted.step && (wanted.interface === undefined || step.interface === wanted.interface),
+    ),
   );
 }
 
 interface Contender {
   readonly owner: ActiveManager;
-  readonly offered: OfferedStep;
+  readonly step: AgentStep;
 }
 
-function keyOf({ step }: OfferedStep): string {
+function stepsOf({ manager }: ActiveManager, kind: StepKind): readonly AgentStep[] {
+  return manager.steps.filter((step) => step.priorities[kind] !== undefined);
+}
+
+function keyOf(step: AgentStep): string {
   return `${step.interface}.${step.step}`;
 }
 
-function beats(a: Contender, b: Contender): boolean {
-  if (a.owner.support !== b.owner.support) return a.owner.support > b.owner.support;
-  if (a.offered.priority !== b.offered.priority) return a.offered.priority > b.offered.priority;
-  return a.owner.manager.className < b.owner.manager.className;
+function priorityOf(step: AgentStep, kind: StepKind): number {
+  return step.priorities[kind] ?? 0;
 }
 
-function toWire({ step, priority }: OfferedStep, kind: StepKind): WireStep {
+function beats(a: Contender, b: Contender, kind: StepKind): boolean {
+  if (a.owner.support !== b.owner.support) return a.owner.support > b.owner.support;
+  const ahead = priorityOf(a.step, kind) - priorityOf(b.step, kind);
+  return ahead === 0 ? a.owner.manager.className < b.owner.manager.className : ahead > 0;
+}
+
+function toWire(step: AgentStep, kind: StepKind): WireStep {
   const argsinfo = argsInfo(step.args);
   return {
     step: step.step,
-    priority,
+    priority: priorityOf(step, kind),
     interface: step.interface,
     reboot_requested: step.rebootRequested,
     ...(kind === 'deploy' ? {} : { abortable: step.abortable }),
     ...(argsinfo ? { argsinfo } : {}),
+    ...(step.destroys === 'unknown' ? {} : { baton_destroys: step.destroys }),
   };
 }

@@ -8,7 +8,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const applyBiosConfiguration = defineStep({
   interface: 'bios',
   step: 'apply_configuration',
-  priority: 0,
+  priorities: { deploy: 0, clean: 0, service: 0 },
+  destroys: 'none',
   description:
     "Changes BIOS settings from the running ramdisk: by the kernel's firmware-attributes class and by EFI variables.",
   args: z.strictObject({

@@ -8,7 +8,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const factoryResetBios = defineStep({
   interface: 'bios',
   step: 'factory_reset',
-  priority: 0,
+  priorities: { deploy: 0, clean: 0, service: 0 },
+  destroys: 'none',
   rebootRequested: true,
   description: "Puts all BIOS settings back to the maker's, where the kernel's firmware-attributes class offers that.",
   args: z.strictObject({

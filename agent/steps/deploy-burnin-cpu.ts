@@ -11,7 +11,8 @@ const megabytesPerWorker = 4;
 export const burninCpu = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'burnin_cpu',
-  priority: 0,
+  priorities: { clean: 0, service: 0 },
+  destroys: 'none',
   description: 'Loads all processors and checks their results (driver_info agent_burnin_cpu_timeout, _cpu)',
   abortable: true,
   args: z.strictObject({}),

@@ -7,7 +7,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const burninDisk = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'burnin_disk',
-  priority: 0,
+  priorities: { clean: 0 },
+  destroys: 'all',
   description:
     'Writes all disks full and compares, their data is lost (driver_info agent_burnin_fio_disk_loops, _runtime, _smart_test)',
   abortable: true,

@@ -7,7 +7,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const burninGpu = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'burnin_gpu',
-  priority: 0,
+  priorities: { clean: 0, service: 0 },
+  destroys: 'none',
   description: 'Needs a hardware manager that has the drivers of the GPU',
   abortable: true,
   args: z.strictObject({}),

@@ -9,7 +9,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const burninMemory = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'burnin_memory',
-  priority: 0,
+  priorities: { clean: 0, service: 0 },
+  destroys: 'none',
   description: 'Copies and compares all free memory (driver_info agent_burnin_vm_timeout, _vm, _vm-bytes)',
   abortable: true,
   args: z.strictObject({}),

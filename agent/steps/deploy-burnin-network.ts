@@ -7,7 +7,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const burninNetwork = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'burnin_network',
-  priority: 0,
+  priorities: { clean: 0, service: 0 },
+  destroys: 'none',
   description:
     'Exchanges data with another node and compares (driver_info agent_burnin_fio_network_config {role, partner}, _runtime)',
   abortable: true,

@@ -18,7 +18,8 @@ const Args = z.strictObject({
 export const cleanUefiNvram = defineStep<AgentContext, z.infer<typeof Args>>({
   interface: 'deploy',
   step: 'clean_uefi_nvram',
-  priority: 0,
+  priorities: { deploy: 0, clean: 0 },
+  destroys: 'none',
   description: "Removes boot entries of installed systems from the UEFI firmware's memory",
   abortable: true,
   args: Args,

@@ -7,7 +7,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const eraseDevicesExpress = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'erase_devices_express',
-  priority: 0,
+  priorities: { clean: 0 },
+  destroys: 'all',
   description: 'Erases disks that can do so at once (NVMe format, discard), and only the metadata of the others',
   abortable: true,
   args: z.strictObject({}),

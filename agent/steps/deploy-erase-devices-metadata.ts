@@ -13,7 +13,8 @@ import type { SkippedDisk } from '#shared/wire/erase-result.ts';
 export const eraseDevicesMetadata = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'erase_devices_metadata',
-  priority: 0,
+  priorities: { deploy: 0, clean: 99 },
+  destroys: 'all',
   description: 'Wipes partition tables, file system signatures and RAID superblocks of all disks',
   abortable: true,
   args: z.strictObject({}),

@@ -11,7 +11,8 @@ import { EraseArgs, type EraseResult, eraseStep } from '#shared/wire/erase-resul
  */
 export const eraseDevices = defineStep<AgentContext, EraseArgs>({
   ...eraseStep,
-  priority: 0,
+  priorities: { clean: 10 },
+  destroys: 'all',
   description: 'Erases all data on all disks, by the best means of each, and proves it by what can be read back',
   abortable: true,
   args: EraseArgs,

@@ -7,7 +7,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const erasePstoreStep = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'erase_pstore',
-  priority: 0,
+  priorities: { clean: 0 },
+  destroys: 'none',
   description: "Removes what crashed kernels left in the machine's persistent store (/sys/fs/pstore)",
   abortable: false,
   args: z.strictObject({}),

@@ -23,7 +23,8 @@ const Args = z.strictObject({
 export const injectFilesStep = defineStep<AgentContext, z.infer<typeof Args>>({
   interface: 'deploy',
   step: 'inject_files',
-  priority: 0,
+  priorities: { deploy: 0, service: 0 },
+  destroys: 'none',
   description: "Writes files to the installed disk's partitions, or removes them",
   args: Args,
   run: async (context, { files, verify_ca: verify }) => {

@@ -6,7 +6,8 @@ import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/plugin-task.ts';
 /** A shell task of a plugin (seed 002): before the image in the ramdisk, after the boot loader in the deployed system. */
 export const runPluginTaskStep = defineStep<AgentContext, PluginTaskArgs>({
   ...pluginTaskStep,
-  priority: 0,
+  priorities: { deploy: 0 },
+  destroys: 'unknown',
   description: "Runs a plugin's shell command, in the ramdisk or in the deployed system",
   args: PluginTaskArgs,
   run: runPluginTask,

@@ -33,21 +33,24 @@ type Args = z.infer<typeof Args>;
 export const writeImageStep = defineStep<AgentContext, Args>({
   interface: 'deploy',
   step: 'write_image',
-  priority: 0,
+  priorities: { deploy: 0, service: 0 },
+  destroys: 'root disk',
   description:
     'Writes an image to the root device, of the whole disk or of the root file system alone, verified while it streams, and the config drive',
   args: Args,
   run: async (context, { image_info: asked, configdrive }) => {
     checkSupported(asked);
     const info = { ...asked, disk_format: requiredFormat(asked.disk_format, context.imagePolicy ?? {}) };
+    const { signal } = context;
+    const rules = context.imagePolicy?.fetchFrom;
     if (configdrive) refuseLogin(configdrive, 'configdrive');
     const fetchText = async (url: string): Promise<string> => {
       const headers = authorizationHeadersFor(url, info);
-      return (await fetchSmall(url, 'the checksum file', maxChecksumFileBytes, context.signal, headers)).toString();
+      return (await fetchSmall(url, 'the checksum file', maxChecksumFileBytes, { signal, headers, rules })).toString();
     };
     const checksum = await resolveChecksum(info, fetchText);
     // a config drive that can't be read must not cost the disk its content
-    const drive = configdrive ? await fetchConfigDrive(configdrive, context.signal) : undefined;
+    const drive = configdrive ? await fetchConfigDrive(configdrive, { signal, rules }) : undefined;
     context.reportProgress({ phase: 'choosing root device' });
     await assembleForNode(context.run, context.node);
     await waitForUdev(context.run);

@@ -1,27 +1,13 @@
-import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { stepKinds } from '#agent/hardware/hardware-manager.ts';
 import { hardwareManagers } from '#agent/hardware/index.ts';
 import { steps } from '#agent/steps/index.ts';
-
-test('the table has one step for each file of the folder', async () => {
-  const files = (await readdir(import.meta.dirname)).filter((name) => !/(^index|\.test)\.ts$/.test(name));
-  const expected = steps.map((step) => `${step.interface}-${step.step.replaceAll('_', '-')}.ts`);
-  expect(files.length).toBeGreaterThan(0);
-  expect(expected.sort()).toEqual(files.filter((name) => name.endsWith('.ts') && /^[a-z]+-/.test(name)).sort());
-});
-
-test('every step is offered by a hardware manager, and only steps of the table are', () => {
-  const offered = hardwareManagers.flatMap((manager) =>
-    stepKinds.flatMap((kind) => manager.steps[kind].map(({ step }) => step)),
-  );
-  expect(new Set(offered)).toEqual(new Set(steps));
-});
+import { stepKinds } from '#shared/wire/step.ts';
 
 test('no manager offers a step twice in a kind of flow', () => {
   for (const manager of hardwareManagers) {
     for (const kind of stepKinds) {
-      const names = manager.steps[kind].map(({ step }) => `${step.interface}.${step.step}`);
+      const offered = manager.steps.filter((step) => step.priorities[kind] !== undefined);
+      const names = offered.map((step) => `${step.interface}.${step.step}`);
       expect(names).toEqual([...new Set(names)]);
     }
   }

@@ -18,7 +18,7 @@ import { applyRaidConfiguration } from '#agent/steps/raid-apply-configuration.ts
 import { createRaidConfiguration } from '#agent/steps/raid-create-configuration.ts';
 import { deleteRaidConfiguration } from '#agent/steps/raid-delete-configuration.ts';
 
-/** Every in-band step, one file each; a test compares the table with the folder. */
+/** THE table of in-band steps, one file each: what the generic hardware manager offers. */
 export const steps: readonly AgentStep[] = [
   applyBiosConfiguration,
   factoryResetBios,

@@ -18,7 +18,8 @@ const Args = z.strictObject({
 export const applyRaidConfiguration = defineStep<AgentContext, z.infer<typeof Args>>({
   interface: 'raid',
   step: 'apply_configuration',
-  priority: 0,
+  priorities: { deploy: 0, service: 0 },
+  destroys: 'all',
   description: 'Makes software RAID of the configuration given',
   args: Args,
   run: async (context, { raid_config: config, delete_existing: deleteExisting }) => ({

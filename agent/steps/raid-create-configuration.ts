@@ -7,7 +7,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const createRaidConfiguration = defineStep<AgentContext, Record<string, never>>({
   interface: 'raid',
   step: 'create_configuration',
-  priority: 0,
+  priorities: { clean: 0, service: 0 },
+  destroys: 'all',
   abortable: true,
   description: "Makes software RAID of the node's target_raid_config, on disks without partitions",
   args: z.strictObject({}),

@@ -7,7 +7,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 export const deleteRaidConfiguration = defineStep<AgentContext, Record<string, never>>({
   interface: 'raid',
   step: 'delete_configuration',
-  priority: 0,
+  priorities: { clean: 0, service: 0 },
+  destroys: 'all',
   abortable: true,
   description: 'Stops all software RAID arrays and wipes the disks that held nothing else',
   args: z.strictObject({}),

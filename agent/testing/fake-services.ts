@@ -6,13 +6,12 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { RunResult } from '#shared/process/run.ts';
 
-/** A hardware manager with the same steps for every kind of flow. */
+/** A hardware manager with these steps. */
 export function fakeHardware(
   steps: readonly AgentStep[],
   overrides: Partial<HardwareManager> = {},
   support: 1 | 2 | 3 = hardwareSupport.generic,
 ): ActiveHardware[number] {
-  const offered = steps.map((step) => ({ step, priority: step.priority }));
   return {
     support,
     manager: {
@@ -20,7 +19,7 @@ export function fakeHardware(
       name: 'fake_hardware',
       version: '1',
       evaluateSupport: () => Promise.resolve(support),
-      steps: { deploy: offered, clean: offered, service: offered },
+      steps,
       ...overrides,
     },
   };

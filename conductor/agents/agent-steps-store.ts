@@ -1,8 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type AgentStepsRow, agentSteps } from '#conductor/kernel/db/schema/agent-steps.ts';
-import type { StepKind } from '#conductor/model/flow-states.ts';
-import type { AdvertisedStep, HardwareManagerVersion } from '#shared/wire/step.ts';
+import type { AdvertisedStep, HardwareManagerVersion, StepKind } from '#shared/wire/step.ts';
 
 /** What the node's ramdisk offered when it was last asked; `undefined` when it never was. */
 export async function findAgentSteps(

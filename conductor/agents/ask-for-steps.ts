@@ -3,9 +3,8 @@ import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import type { StepKind } from '#conductor/model/flow-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type AdvertisedStep, AdvertisedSteps, HardwareManagerVersion } from '#shared/wire/step.ts';
+import { type AdvertisedStep, AdvertisedSteps, HardwareManagerVersion, type StepKind } from '#shared/wire/step.ts';
 
 export interface AgentOffer {
   readonly advertised: AdvertisedStep[];

@@ -19,7 +19,7 @@ export const RemarkAnswer: z.ZodType<Remark> = z.strictObject({
 });
 
 /** A page of a collection: `{nodes: [...], next}`. */
-export function pageOf<Key extends string, Item extends z.ZodType>(key: Key, item: Item) {
+export function pageOf(key: string, item: z.ZodType) {
   return z.strictObject({
     [key]: z.array(item),
     next: z.string().optional().meta({ description: 'Where the next page is, when this one is full.' }),

@@ -23,8 +23,8 @@ export function adviceOn({
   readonly reason: string;
   readonly remark?: Remark | undefined;
 }): string[] {
-  if (remark?.code === 'action-under-way') {
-    const id = String(remark.arguments['id']);
+  const id = remark?.arguments['id'];
+  if (remark?.code === 'action-under-way' && typeof id === 'string') {
     return [`→ baton action watch ${id}; baton action stop ${id}`];
   }
   if (reason === 'NoCommittedConfigdocs') return ['→ baton site upload COLLECTION FILE, then baton site commit'];

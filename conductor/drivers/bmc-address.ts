@@ -1,7 +1,9 @@
 import { isIPv6 } from 'node:net';
-import { checkOutboundUrl, type OutboundRules } from '#conductor/kernel/outbound-url.ts';
+import { drivers } from '#conductor/drivers/driver-table.ts';
+import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 
-const addressFields = ['redfish_address', 'ipmi_address'];
+/** The fields of all drivers that have a BMC's address. */
+export const addressFields: readonly string[] = drivers.flatMap(({ bmc }) => bmc?.address ?? []);
 
 /**
  * Whether the conductor may call the BMC there: a project's administrator describes the project's nodes, and stands outside

@@ -1,9 +1,10 @@
-import type { OutboundRules } from '#conductor/kernel/outbound-url.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
+import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /**
@@ -106,11 +107,42 @@ export interface DriverContext {
   readonly caDirectory?: string;
 }
 
-/** One row of the driver registry (`GET /v1/drivers`). */
-export interface HardwareType {
+/** A property of `driver_info`. */
+export interface DriverField {
+  /** As Ironic's `/properties` answers it, `Required.` or `Optional.` in the text. */
+  readonly meaning: string;
+  /** Of a secret, whose name must be one that `secret-names.ts` knows: the fields that decide where, and how well guarded, it is sent. */
+  readonly secret?: { readonly sentBy: readonly string[] };
+  /** What site documents call it below `oob`, and what stands there; absent = they can't give it. */
+  readonly site?: { readonly name: string; readonly value: 'text' | 'whole number' | 'true, false or a path' };
+}
+
+/** Values by names of interfaces. */
+type ByInterface<Value> = Readonly<Partial<Record<InterfaceKind, Value>>>;
+
+/** All that is known of a hardware type: a row of `driver-table.ts`, of `GET /v1/drivers`. */
+export interface DriverDefinition<Options extends object = object> {
   readonly name: string;
-  /** driver_info property → what it means (which of them are secret: `secret-names.ts`), `Required.` or `Optional.` in the text, as Ironic's `/properties` answers. */
-  readonly properties: Readonly<Record<string, string>>;
+  readonly fields: Readonly<Record<string, DriverField>>;
+  /** Where the BMC is, and who calls: fields. Absent where there is no BMC. */
+  readonly bmc?: { readonly address: string; readonly username: string; readonly password: string };
+  /** Names that its nodes may have in place of what every driver has (`nodes/node-interfaces.ts`), the default first. */
+  readonly interfaces: ByInterface<readonly string[]>;
+  /** Names among them that nothing stands behind, so that a node can be enrolled: why, and what to do. */
+  readonly hollow?: ByInterface<Readonly<Record<string, string>>>;
+  readonly site: {
+    /** What documents may write as `oob.type`, the name to recommend first. */
+    readonly types: readonly [string, ...string[]];
+    /** @throws AppError `invalid_argument` for what its documents say, the login and this machine's files aside. */
+    readonly check?: (driverInfo: Readonly<Record<string, unknown>>) => unknown;
+    /** What tells the machine from others, so that no two nodes are one; `undefined` = not known. */
+    readonly machine?: (driverInfo: Readonly<Record<string, unknown>>) => string | undefined;
+  };
+  open(context: DriverContext, options?: Options): HardwareType;
+}
+
+/** A hardware type at work in one conductor. */
+export interface HardwareType {
   /** @throws AppError `invalid_argument` naming each missing or malformed driver_info property. */
   connect(driverInfo: Readonly<Record<string, unknown>>): Bmc;
   /** Lets go of cached sessions; called once when the conductor stops. */

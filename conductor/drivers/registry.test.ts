@@ -1,9 +1,7 @@
-import { readdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { createDrivers } from '#conductor/drivers/registry.ts';
-import { isSecretName } from '#conductor/model/secret-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
@@ -11,25 +9,10 @@ import { testSecrets } from '#test/support/test-secrets.ts';
 
 const drivers = createDrivers({ run, log: silentLog, secrets: testSecrets });
 
-test('every folder of drivers is in the table', () => {
-  const folders = readdirSync(import.meta.dirname, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  expect(folders.map((folder) => folder.name).sort()).toEqual(['fake', 'ipmi', 'redfish']);
-  expect(drivers.hardwareTypes.map((type) => type.name)).toEqual(['redfish', 'ipmi', 'fake-hardware']);
-});
-
 test('an unknown driver is not found, and the known ones are named', () => {
   expect(() => drivers.connect({ uuid: 'n', driver: 'ilo', driverInfo: {} })).toThrow(
     /ilo is not known.*redfish, ipmi, fake-hardware/,
   );
-});
-
-test('properties say whether they are required, and passwords have names by which they are known to be secret', () => {
-  for (const type of drivers.hardwareTypes) {
-    for (const text of Object.values(type.properties)) expect(text).toMatch(/(Required|Optional)/);
-    const entries = Object.entries(type.properties);
-    const passwords = entries.filter(([, text]) => /\bpassword\b/i.test(text)).map(([name]) => name);
-    expect(entries.map(([name]) => name).filter(isSecretName)).toEqual(passwords);
-  }
 });
 
 test('each call is logged with action, duration and outcome', async () => {

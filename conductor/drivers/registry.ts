@@ -1,8 +1,6 @@
 import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
-import { type FakeOptions, fakeHardwareType } from '#conductor/drivers/fake/fake.ts';
-import type { Bmc, DriverContext, HardwareType } from '#conductor/drivers/interfaces.ts';
-import { type IpmiOptions, ipmiHardwareType } from '#conductor/drivers/ipmi/ipmi.ts';
-import { type RedfishOptions, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { drivers, driverTable } from '#conductor/drivers/driver-table.ts';
+import type { Bmc, DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
@@ -11,12 +9,12 @@ import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Limits and faults for tests and labs; the defaults are for real hardware. */
-export interface DriverOptions {
-  readonly redfish?: RedfishOptions;
-  readonly ipmi?: IpmiOptions;
-  readonly fake?: FakeOptions;
-}
+type DriverTable = typeof driverTable;
+
+/** Limits and faults for tests and labs, by folder; the defaults are for real hardware. */
+export type DriverOptions = {
+  readonly [Folder in keyof DriverTable]?: NonNullable<Parameters<DriverTable[Folder]['open']>[1]>;
+};
 
 /** What of a node a driver needs. */
 interface ConnectedNode {
@@ -28,7 +26,7 @@ interface ConnectedNode {
 
 /** The hardware types of one conductor, with whatever they share behind them. */
 export interface Drivers {
-  readonly hardwareTypes: readonly HardwareType[];
+  readonly hardwareTypes: readonly DriverDefinition[];
   /**
    * Opens the node's secrets for its BMC's driver; what the BMC says comes back without them.
    * `about` stands in each log line of a call: `node`, and within a flow `flow` and `step`.
@@ -39,7 +37,7 @@ export interface Drivers {
   close(): Promise<void>;
 }
 
-/** THE table of hardware types; each has a folder of its own. */
+/** Opens every driver of the table. */
 export function createDrivers(
   context: DriverContext & {
     readonly secrets: Secrets;
@@ -48,19 +46,19 @@ export function createDrivers(
   options: DriverOptions = {},
 ): Drivers {
   const { secrets } = context;
-  const hardwareTypes = [
-    redfishHardwareType(context, options.redfish),
-    ipmiHardwareType(context, options.ipmi),
-    fakeHardwareType(options.fake),
-  ];
+  const opened = new Map<string, HardwareType>();
+  const optionsOf: Readonly<Record<string, object | undefined>> = options;
+  for (const [folder, driver] of Object.entries<DriverDefinition>(driverTable)) {
+    opened.set(driver.name, driver.open(context, optionsOf[folder]));
+  }
   const hardwareType = (name: string): HardwareType => {
-    const found = hardwareTypes.find((type) => type.name === name);
+    const found = opened.get(name);
     if (found) return found;
-    const known = hardwareTypes.map((type) => type.name).join(', ');
+    const known = [...opened.keys()].join(', ');
     throw new AppError('not_found', `driver ${name} is not known; it must be one of ${known}`);
   };
   return {
-    hardwareTypes,
+    hardwareTypes: drivers,
     connect: ({ driver, ...node }, about = {}) => {
       if (context.outbound) checkBmcAddress(node.driverInfo, context.outbound);
       return withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo')), {
@@ -76,7 +74,7 @@ export function createDrivers(
       });
     },
     close: async () => {
-      for (const type of hardwareTypes) await type.close?.();
+      for (const type of opened.values()) await type.close?.();
     },
   };
 }

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { type AdviceFacts, type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
-import { workingStates } from '#conductor/flows/testing/working-states.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { legalVerbs, nextProvisionState } from '#conductor/model/provision-states.ts';
@@ -41,7 +40,7 @@ const moving = (Object.keys(flowKinds) as FlowKindName[]).filter((kind) => !isBe
 
 test.each(moving)('after a failed %s names verbs that are possible there', (kind) => {
   const { fail } = flowKinds[kind].events;
-  const working = workingStates[kind];
+  const working = flowKinds[kind].during;
   if (!working) throw new Error(`nobody says where a ${kind} works`);
   const provisionState = fail ? nextProvisionState(working, fail) : working;
   if (!provisionState) throw new Error(`${working} knows no ${fail}`);

@@ -1,3 +1,4 @@
+import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
@@ -66,79 +67,16 @@ function waitsTooLong({ waitedMs, limitMs = Infinity }: AdviceStep): boolean {
   return waitedMs > Math.min(patienceMs, limitMs / 2);
 }
 
-/** Where a failed flow leaves its node, and what leads on from there. */
-const ways: Readonly<
-  Record<
-    FlowKindName,
-    // `any`: the flow leaves the node where it was
-    {
-      readonly restsIn: ProvisionState | 'any';
-      readonly next: (node: string) => string;
-      readonly inMaintenance?: boolean;
-    }
-  >
-> = {
-  verify: { restsIn: 'enroll', next: (node) => `\`baton manage ${node}\` checks again` },
-  inspect: {
-    restsIn: 'inspect failed',
-    next: (node) => `\`baton inspect ${node}\` tries again, \`baton manage ${node}\` goes on without`,
-  },
-  clean: {
-    restsIn: 'clean failed',
-    next: (node) => `\`baton manage ${node}\` and \`baton provide ${node}\` clean again`,
-  },
-  manual_clean: {
-    restsIn: 'clean failed',
-    next: (node) => `\`baton manage ${node}\` makes it manageable, for \`baton clean\` or \`baton provide\``,
-  },
-  deploy: {
-    restsIn: 'deploy failed',
-    next: (node) => `\`baton rebuild ${node}\` tries again, \`baton undeploy ${node}\` gives the node back`,
-  },
-  service: {
-    restsIn: 'service failed',
-    next: (node) => `\`baton abort ${node}\` brings the instance back, \`baton service ${node}\` tries again`,
-  },
-  restore: {
-    restsIn: 'service failed',
-    next: (node) => `\`baton abort ${node}\` tries again to bring the instance back`,
-    inMaintenance: true,
-  },
-  rescue: {
-    restsIn: 'rescue failed',
-    next: (node) => `\`baton rescue ${node}\` tries again, \`baton unrescue ${node}\` brings the instance back`,
-  },
-  unrescue: {
-    restsIn: 'unrescue failed',
-    next: (node) => `\`baton unrescue ${node}\` tries again, \`baton rescue ${node}\` goes back to the ramdisk`,
-  },
-  adopt: {
-    restsIn: 'adopt failed',
-    next: (node) => `\`baton adopt ${node}\` tries again, \`baton manage ${node}\` goes on without`,
-  },
-  // possible in maintenance, too
-  teardown: { restsIn: 'error', next: (node) => `\`baton undeploy ${node}\` tries again`, inMaintenance: true },
-  decommission: {
-    restsIn: 'any',
-    next: () => 'ask for it again: it goes on where this has ended',
-  },
-  wipe: {
-    restsIn: 'clean failed',
-    next: (node) => `\`baton manage ${node}\` and \`baton provide ${node}\` wipe again`,
-  },
-  leave_cluster: {
-    restsIn: 'any',
-    next: () => 'ask for it again: it goes on where this has ended',
-  },
-};
-
 function afterTheEnd(facts: AdviceFacts): string | null {
   const { node, step } = facts;
-  const way = ways[facts.kind];
-  if (way.restsIn !== 'any' && facts.provisionState !== way.restsIn) return tellOwed(facts);
+  const kind = flowKinds[facts.kind];
+  const { afterFailure } = kind;
+  if ((restsIn(kind) ?? facts.provisionState) !== facts.provisionState) return tellOwed(facts);
   const leave =
-    facts.inMaintenance && !way.inMaintenance ? `Take it out of maintenance: \`baton maintenance off ${node}\`.` : '';
-  const onward = way.next(node);
+    facts.inMaintenance && !afterFailure.inMaintenance
+      ? `Take it out of maintenance: \`baton maintenance off ${node}\`.`
+      : '';
+  const onward = afterFailure.next.replaceAll('NODE', node);
   const next = facts.state === 'failed' ? `Then ${onward}.` : `${onward.charAt(0).toUpperCase()}${onward.slice(1)}.`;
   const { byHand = [] } = facts;
   return [

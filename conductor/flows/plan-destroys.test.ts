@@ -153,8 +153,17 @@ describe('steps of the ramdisk’s own', () => {
     expect(destroys([flash], undefined)).toEqual({ by: {}, warnings: [warning] });
   });
 
+  test('are believed when they say what they destroy, before what Ironic’s steps of that name do', () => {
+    const flash = step('vendor.flash');
+    expect(destroys([{ ...flash, destroys: 'none' }], plain)).toEqual({ by: {}, warnings: [] });
+    expect(destroys([{ ...flash, destroys: 'root disk' }], plain).by).toEqual({ sdb: 'vendor.flash' });
+    expect(Object.keys(destroys([{ ...flash, destroys: 'all' }], plain).by)).toEqual(['sda', 'sdb', 'sdc']);
+    expect(destroys([{ ...step('deploy.burnin_disk'), destroys: 'none' }], plain).by).toEqual({});
+  });
+
   test('other than what is known to do no harm, or runs out of band', () => {
-    const steps = [step('deploy.burnin_cpu'), step('bios.apply_configuration'), step('deploy.prepare_instance_boot')];
+    const boot: PlannedStep = { ...step('deploy.prepare_instance_boot'), destroys: 'none' };
+    const steps = [step('deploy.burnin_cpu'), step('bios.apply_configuration'), boot];
     expect(destroys([...steps, { ...step('vendor.flash'), inBand: false }], plain).warnings).toEqual([]);
   });
 });

@@ -12,6 +12,7 @@ import { isSoftwareRaid } from '#shared/raid/software-raid.ts';
 import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 import type { OsDisk } from '#shared/wire/erase-result.ts';
 import { pluginTaskStep } from '#shared/wire/plugin-task.ts';
+import type { DiskLoss } from '#shared/wire/step.ts';
 
 /** A disk whose contents the plan ends, as the inventory knows it. */
 export interface DestroyedDisk {
@@ -51,14 +52,16 @@ interface Reach {
 
 type Destroyer = (step: PlannedStep, before: Situation, node: NodeFields) => Reach;
 
-/** What each of the agent's steps overwrites. */
-const destroyers: Readonly<Record<string, Destroyer>> = {
+/** What a step does that is said to cost the contents of these. */
+const destroyers: Readonly<Record<DiskLoss, Destroyer>> = {
+  none: (_step, before) => ({ hit: new Set(), after: before }),
+  'root disk': writeImage,
+  all: eraseAll,
+};
+
+/** Steps that may spare disks, by their arguments or the machine's state: ours, and those of Ironic's RAID interface. */
+const sparing: Readonly<Record<string, Destroyer>> = {
   'deploy.wipe_disks': wipeDisks,
-  'deploy.write_image': writeImage,
-  'deploy.erase_devices': eraseAll,
-  'deploy.erase_devices_express': eraseAll,
-  'deploy.erase_devices_metadata': eraseAll,
-  'deploy.burnin_disk': eraseAll,
   'raid.apply_configuration': (step, before, node) =>
     makeRaid(step, before, node, {
       config: parseTargetRaidConfig(step.args['raid_config'], 'raid_config'),
@@ -72,19 +75,31 @@ const destroyers: Readonly<Record<string, Destroyer>> = {
   'raid.delete_configuration': deleteRaid,
 };
 
-/** In-band steps that leave the contents of disks alone but for what they are asked to write (files, boot loaders). */
-const harmless: ReadonlySet<string> = new Set([
-  'deploy.prepare_instance_boot',
-  'deploy.inject_files',
-  'deploy.clean_uefi_nvram',
-  'deploy.erase_pstore',
-  'deploy.burnin_cpu',
-  'deploy.burnin_gpu',
-  'deploy.burnin_memory',
-  'deploy.burnin_network',
-  'bios.apply_configuration',
-  'bios.factory_reset',
-]);
+/** Ironic's names: ironic-python-agent does not say what its steps cost. */
+const ironicSteps: Readonly<Record<string, DiskLoss>> = {
+  'deploy.write_image': 'root disk',
+  'deploy.erase_devices': 'all',
+  'deploy.erase_devices_express': 'all',
+  'deploy.erase_devices_metadata': 'all',
+  'deploy.burnin_disk': 'all',
+  'deploy.inject_files': 'none',
+  'deploy.clean_uefi_nvram': 'none',
+  'deploy.erase_pstore': 'none',
+  'deploy.burnin_cpu': 'none',
+  'deploy.burnin_gpu': 'none',
+  'deploy.burnin_memory': 'none',
+  'deploy.burnin_network': 'none',
+  'bios.apply_configuration': 'none',
+  'bios.factory_reset': 'none',
+};
+
+/** `undefined` for what is not known. */
+function destroyerOf(step: PlannedStep): Destroyer | undefined {
+  const key = stepKey(step);
+  if (Object.hasOwn(sparing, key)) return sparing[key];
+  const loss = step.destroys ?? (Object.hasOwn(ironicSteps, key) ? ironicSteps[key] : undefined);
+  return loss === undefined ? undefined : destroyers[loss];
+}
 
 /**
  * Which disks lose their contents, by the rules by which the agent chooses them (pure). Where these can't be followed
@@ -100,8 +115,7 @@ export function planDestroys(
   const by = new Map<string, Set<string>>();
   const warnings = new Set<string>(unknown);
   for (const step of steps) {
-    const key = stepKey(step);
-    const destroyer = step.inBand && Object.hasOwn(destroyers, key) ? destroyers[key] : undefined;
+    const destroyer = step.inBand ? destroyerOf(step) : undefined;
     if (destroyer === undefined) continue;
     try {
       const { hit, after, warning } = destroyer(step, situation, machine.node);
@@ -120,17 +134,16 @@ export function planDestroys(
   return { disks: destroyed, warnings: [...warnings] };
 }
 
-/** Steps of a ramdisk's own hardware managers and scripts may do anything. */
+/** Steps that do not say what they cost (plugins' scripts, a ramdisk's own) may do anything. */
 function warnOfUnknown(steps: readonly PlannedStep[]): string[] {
-  const isKnown = (key: string): boolean => harmless.has(key) || Object.hasOwn(destroyers, key);
   const inBand = steps.filter((step) => step.inBand);
   const scripts = inBand.filter((step) => stepKey(step) === stepKey(pluginTaskStep));
   const plugins = new Set(scripts.flatMap(({ plugin }) => plugin?.plugin ?? []));
-  const unknown = new Set(inBand.filter((step) => !scripts.includes(step)).map(stepKey));
+  const unknown = new Set(
+    inBand.filter((step) => !scripts.includes(step) && destroyerOf(step) === undefined).map(stepKey),
+  );
   return [
-    ...[...unknown]
-      .filter((key) => !isKnown(key))
-      .map((key) => `What ${key} does to the disks is not known: it is a step of this ramdisk's own.`),
+    ...[...unknown].map((key) => `What ${key} does to the disks is not known: it is a step of this ramdisk's own.`),
     ...(plugins.size > 0
       ? [`What the scripts of plugins do to the disks is not known: ${[...plugins].join(', ')}.`]
       : []),

@@ -5,18 +5,18 @@ import type { FlowsContext } from '#conductor/flows/context.ts';
 import { refuseOtherPlan } from '#conductor/flows/read-plan.ts';
 import { kindToStart, planRequested, startWork } from '#conductor/flows/start-work.ts';
 import { refuseInvalid } from '#conductor/flows/validate-node.ts';
-import { verbWork } from '#conductor/flows/verb-work.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, refuseUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument, sealConfigDrive, sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { refuseSealedTexts } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import { flowKinds, kindStartedBy } from '#conductor/model/flow-kinds.ts';
 import type { WipeWish } from '#conductor/model/flow-states.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { legalVerbs, type ProvisionVerb, provisionVerbs, type VerbEvent } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import { checkFetched } from '#conductor/nodes/image-urls.ts';
+import { checkFetched, checkStepUrls } from '#conductor/nodes/image-urls.ts';
 import { refuseReserved } from '#conductor/nodes/node-lock.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
@@ -62,7 +62,7 @@ export async function requestProvision(
 ): Promise<void> {
   const { secrets } = context;
   const { event } = provisionVerbs[request.verb];
-  const work = verbWork[event];
+  const kind = kindStartedBy(event);
   const stopped = `stopped by the operator's '${request.verb}'`;
   // such a flow leaves the node in a state in which there is nothing to abort
   if (event === 'abort' && (await abortTeardown(context, node.uuid, stopped))) return;
@@ -73,8 +73,10 @@ export async function requestProvision(
   refuseForbidden(node, request);
   await lookForConductor(context, node);
   refuseUnattended(context, node);
-  await refuseInvalid(context, node, wipeOf(node, request) ? verbWork.clean.needs : work.needs);
-  const given = work.kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
+  const checked = wipeOf(node, request) ? 'wipe' : kind;
+  await refuseInvalid(context, node, checked ? (flowKinds[checked].needs ?? []) : []);
+  const given = kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
+  checkStepUrls(request.steps ?? [], context.config.outbound.images);
   checkFetched('configdrive', given, context.config.outbound.images);
   const configDrive =
     given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });

@@ -7,12 +7,11 @@ import { type Plan, readPlan } from '#conductor/flows/read-plan.ts';
 import { refuseUnderWay } from '#conductor/flows/refuse-under-way.ts';
 import type { ProvisionRequest } from '#conductor/flows/request-provision.ts';
 import { sealSteps } from '#conductor/flows/seal-steps.ts';
-import { verbWork } from '#conductor/flows/verb-work.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
-import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
+import { flowKinds, isBesideStates, kindStartedBy } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
 import { nextProvisionState, type VerbEvent } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
@@ -110,7 +109,7 @@ export function kindToStart(node: NodeRow, event: VerbEvent, wipe?: WipeWish): F
   if (event === 'abort') return node.provisionState === 'service failed' ? 'restore' : undefined;
   // manageable again needs no proof: the BMC was proven when the node left enroll
   if (nextProvisionState(node.provisionState, event) === 'manageable') return undefined;
-  return event === 'provide' && wipe ? 'wipe' : verbWork[event].kind;
+  return event === 'provide' && wipe ? 'wipe' : kindStartedBy(event);
 }
 
 interface FlowOfNode {

@@ -5,6 +5,7 @@ import { responsibleConductor } from '#conductor/kernel/conductors/responsible.t
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type FlowRow, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { PowerState } from '#conductor/model/power-states.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -20,7 +21,7 @@ const concurrentReads = 8;
 const powerFault = 'power failure';
 
 /** Flows that leave the machine to its instance, for hours. */
-const leavesMachine: readonly FlowKindName[] = ['decommission', 'leave_cluster'];
+const leavesMachine = (Object.keys(flowKinds) as FlowKindName[]).filter((kind) => isBesideStates(flowKinds[kind]));
 
 /**
  * Reads the power state of every resting node that is this conductor's, and records what it finds: the hardware is
@@ -43,11 +44,7 @@ export async function syncPower(context: EngineContext, signal: AbortSignal): Pr
             .select({ one: sql`1` })
             .from(flows)
             .where(
-              and(
-                sql`${flows.nodeUuid} = ${nodes.uuid}`,
-                isNull(flows.endedAt),
-                notInArray(flows.kind, [...leavesMachine]),
-              ),
+              and(sql`${flows.nodeUuid} = ${nodes.uuid}`, isNull(flows.endedAt), notInArray(flows.kind, leavesMachine)),
             ),
         ),
       ),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readFault } from '#conductor/cli/read-fault.ts';
+import { drivers as knownDrivers } from '#conductor/drivers/driver-table.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -140,7 +141,7 @@ test('text of every plane is stored, and so is text about escapes', async () => 
 
 test('drivers', async () => {
   const drivers = (await list('drivers')('/v1/drivers')) as { name: string; hosts: string[] }[];
-  expect(drivers.map((driver) => driver.name)).toEqual(['redfish', 'ipmi', 'fake-hardware']);
+  expect(drivers.map((driver) => driver.name)).toEqual(knownDrivers.map(({ name }) => name));
   expect(drivers[0]?.hosts).toEqual(['test-host']);
   expect((await api.call('GET', '/v1/drivers/ipmi')).body).toMatchObject({
     type: 'dynamic',
@@ -221,4 +222,27 @@ test('what machines boot is on its own port alone, where there is one', async ()
   expect((await createApp(context).request('/boot/boot.ipxe')).status).toBe(200);
   expect((await createApp(withPort).request('/boot/boot.ipxe')).status).toBe(404);
   expect((await createBootApp(withPort).request('/boot/boot.ipxe')).status).toBe(200);
+});
+
+test('a POST takes no query parameters that it does not know', async () => {
+  const body = { name: 'a1', resource_class: 'gold' };
+  const answer = await api.call('POST', '/v1/allocations?dry_run=true', body);
+  expect([answer.status, answer.fault]).toEqual([400, 'Unexpected arguments: dry_run']);
+  expect(await list('allocations')('/v1/allocations')).toEqual([]);
+  expect((await api.call('POST', '/allocations/?dry_run=true', body)).status).toBe(400);
+});
+
+test('the page of the API is shown in no frame', async () => {
+  const { headers } = await createApp(api.context).request('/docs');
+  expect(headers.get('X-Frame-Options')).toBe('DENY');
+  expect(headers.get('Content-Security-Policy')).toContain("frame-ancestors 'none'");
+});
+
+test('lookups by another name are refused where nobody proves who they are', async () => {
+  const lookup = (host: string) =>
+    createApp(api.context).request('/v1/lookup?addresses=52:54:00:00:00:01', {
+      headers: { host, 'X-OpenStack-Ironic-API-Version': '1.96' },
+    });
+  expect((await lookup('attacker.example')).status).toBe(403);
+  expect((await lookup('192.0.2.1:6385')).status).toBe(404);
 });

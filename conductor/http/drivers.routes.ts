@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
 import { Driver, Meanings } from '#conductor/api/node-parts.ts';
-import type { HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
@@ -47,7 +47,7 @@ const properties = createRoute({
 const kindVersions: Readonly<Record<string, number>> = { bios: 40, firmware: 86, rescue: 38, storage: 33 };
 
 function viewDriver(
-  type: HardwareType,
+  type: DriverDefinition,
   options: {
     readonly origin: string;
     readonly hosts: readonly string[];
@@ -92,7 +92,7 @@ export function driverRoutes(context: HttpContext): ApiApp {
       .recent()
       .filter(({ drivers }) => drivers.includes(driver))
       .map(({ hostname }) => hostname);
-  const find = (name: string): HardwareType => {
+  const find = (name: string): DriverDefinition => {
     const type = context.drivers.hardwareTypes.find((each) => each.name === name);
     if (!type) throw new AppError('not_found', `Could not find the following driver(s) or hardware type(s): ${name}.`);
     return type;
@@ -127,7 +127,10 @@ export function driverRoutes(context: HttpContext): ApiApp {
     return c.json(onlyFields(view, fields));
   });
 
-  app.openapi(properties, (c) => c.json(find(c.req.valid('param').driver).properties));
+  app.openapi(properties, (c) => {
+    const { fields } = find(c.req.valid('param').driver);
+    return c.json(Object.fromEntries(Object.entries(fields).map(([name, { meaning }]) => [name, meaning])));
+  });
 
   return app;
 }

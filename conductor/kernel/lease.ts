@@ -31,24 +31,27 @@ type LeaseTable = PgTable & { readonly holder: PgColumn; readonly token: PgColum
 /** The leases of one table. */
 export interface Leases<Lease extends Held> {
   /** What a claim writes. */
-  claimed(claim: Claim): { holder: string; token: SQL; expiresAt: SQL };
+  readonly claimed: (claim: Claim) => { holder: string; token: SQL; expiresAt: SQL };
   /** The lease's row, as long as it is this one. */
-  isHeld(lease: Lease): SQL | undefined;
+  readonly isHeld: (lease: Lease) => SQL | undefined;
   /** Prolongs the lease; `false` when it is lost. */
-  renew(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean>;
+  readonly renew: (db: Queryable, lease: Lease, leaseMs: number) => Promise<boolean>;
   /** Renews the lease until `stop`, as `keepRenewed`. */
-  keep(context: KeepContext & { readonly db: Queryable }, lease: Lease, claimedAt: Moment): KeptLease;
+  readonly keep: (context: KeepContext & { readonly db: Queryable }, lease: Lease, claimedAt: Moment) => KeptLease;
   /** Does nothing when the lease is lost. */
-  release(db: Queryable, lease: Lease): Promise<void>;
+  readonly release: (db: Queryable, lease: Lease) => Promise<void>;
   /**
    * Locks the lease's row, so that whatever the transaction records is fenced.
    * @throws AppError `lease_lost` when somebody else has claimed it since.
    */
-  hold(tx: Transaction, lease: Lease): Promise<void>;
+  readonly hold: (tx: Transaction, lease: Lease) => Promise<void>;
   /** @throws AppError `lease_lost` */
-  lost(lease: Lease): never;
+  readonly lost: (lease: Lease) => never;
   /** At start: leases that this conductor's former life (or, on an exclusive database, anybody) left behind are void. */
-  releaseStale(db: Queryable, options: { readonly holder: string; readonly exclusive: boolean }): Promise<void>;
+  readonly releaseStale: (
+    db: Queryable,
+    options: { readonly holder: string; readonly exclusive: boolean },
+  ) => Promise<void>;
 }
 
 /** @param of the row's kind (`site action`) and key, and the name of the key in the log */

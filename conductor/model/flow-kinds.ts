@@ -1,6 +1,13 @@
-import type { FlowKindName, StepKind } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
-import type { ProvisionEvent, ProvisionState } from '#conductor/model/provision-states.ts';
+import {
+  nextProvisionState,
+  type ProvisionEvent,
+  type ProvisionState,
+  type VerbEvent,
+} from '#conductor/model/provision-states.ts';
+import type { DiskLoss, StepKind } from '#shared/wire/step.ts';
 
 /** A core step's place: what runs it stands in `conductor-steps/`. */
 export interface CoreStep {
@@ -8,7 +15,7 @@ export interface CoreStep {
   readonly step: string;
   readonly priority: number;
   /** The agent does the work (`write_image`); an advertised step of the same name is hidden by it. */
-  readonly inBand?: boolean;
+  readonly inBand?: { readonly destroys: DiskLoss };
 }
 
 /** How the agent is asked for this kind's steps, and told to run one (agent-protocol.md §4.1). */
@@ -23,6 +30,17 @@ export interface InBandSteps {
 }
 
 export interface FlowKind {
+  /** What it does, for people. */
+  readonly doing: string;
+  /** What an operator does after a failure; NODE stands for the node's name. */
+  readonly afterFailure: { readonly next: string; readonly inMaintenance?: boolean };
+  /** Verbs that start it, and the interfaces of the node that must be valid then. */
+  readonly startedBy?: readonly VerbEvent[];
+  readonly needs?: readonly Exclude<InterfaceKind, 'vendor'>[];
+  /** The deploy interface does it, as in Ironic: with a fake one nothing is done at the machine. */
+  readonly byDeployInterface?: boolean;
+  /** The state that the node is in while it runs; none = it stays as it is. */
+  readonly during?: ProvisionState;
   /** Events that move the node; `wait` and `resume` only where the table has a waiting state. None = it stays as it is. */
   readonly events: {
     readonly wait?: ProvisionEvent;
@@ -76,12 +94,19 @@ const working = { wait: 'wait', resume: 'resume', fail: 'fail' } as const;
 const leaveRamdisk = [deployStep('tear_down_agent'), deployStep('leave_network')];
 const makeSafe = [powerStep('power_off'), deployStep('leave_network')];
 const bootInstance = [deployStep('switch_to_tenant_network'), deployStep('boot_instance')];
+const ramdisk = ['power', 'management', 'boot', 'network'] as const;
+const instance = ['power', 'management', 'network'] as const;
 const common = { sorted: [], ramdiskNetwork: 'provisioning', otherRamdisk: 'fails' } as const;
 
 /** Clean, deploy, teardown and the rest are rows, not copies of code. */
 export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   verify: {
     ...common,
+    doing: 'verifying',
+    afterFailure: { next: '`baton manage NODE` checks again' },
+    startedBy: ['manage'],
+    needs: ['power', 'management'],
+    during: 'verifying',
     events: { done: 'done', fail: 'fail' },
     target: 'manageable',
     opening: [powerStep('verify_power')],
@@ -90,6 +115,11 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   inspect: {
     ...common,
+    doing: 'inspecting',
+    afterFailure: { next: '`baton inspect NODE` tries again, `baton manage NODE` goes on without' },
+    startedBy: ['inspect'],
+    needs: [...ramdisk, 'inspect'],
+    during: 'inspecting',
     events: { ...working, done: 'done' },
     target: 'manageable',
     opening: [deployStep('boot_ramdisk'), deployStep('collect_inventory')],
@@ -98,6 +128,12 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   clean: {
     ...common,
+    doing: 'cleaning',
+    afterFailure: { next: '`baton manage NODE` and `baton provide NODE` clean again' },
+    startedBy: ['provide'],
+    needs: instance,
+    byDeployInterface: true,
+    during: 'cleaning',
     events: { ...working, done: 'done' },
     target: 'available',
     opening: [deployStep('boot_ramdisk')],
@@ -110,6 +146,12 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   manual_clean: {
     ...common,
+    doing: 'setting up RAID and BIOS',
+    afterFailure: { next: '`baton manage NODE` makes it manageable, for `baton clean` or `baton provide`' },
+    startedBy: ['clean'],
+    needs: ramdisk,
+    byDeployInterface: true,
+    during: 'cleaning',
     events: { ...working, done: 'cleaned' },
     target: 'manageable',
     opening: [deployStep('boot_ramdisk')],
@@ -122,14 +164,20 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   deploy: {
     ...common,
+    doing: 'deploying',
+    afterFailure: { next: '`baton rebuild NODE` tries again, `baton undeploy NODE` gives the node back' },
+    startedBy: ['deploy', 'rebuild'],
+    needs: [...ramdisk, 'deploy'],
+    byDeployInterface: true,
+    during: 'deploying',
     events: { ...working, done: 'done' },
     target: 'active',
     opening: [],
     // the decomposed deploy sequence of seed 004
     sorted: [
       deployStep('deploy', 100),
-      deployStep('write_image', 80, { inBand: true }),
-      deployStep('prepare_instance_boot', 60, { inBand: true }),
+      deployStep('write_image', 80, { inBand: { destroys: 'root disk' } }),
+      deployStep('prepare_instance_boot', 60, { inBand: { destroys: 'none' } }),
       deployStep('tear_down_agent', 40),
       deployStep('switch_to_tenant_network', 30),
       deployStep('boot_instance', 20),
@@ -140,6 +188,12 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   service: {
     ...common,
+    doing: 'servicing',
+    afterFailure: { next: '`baton abort NODE` brings the instance back, `baton service NODE` tries again' },
+    startedBy: ['service'],
+    needs: ramdisk,
+    byDeployInterface: true,
+    during: 'servicing',
     events: { ...working, done: 'done' },
     target: 'active',
     opening: [deployStep('boot_ramdisk')],
@@ -152,6 +206,9 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   // what brings an instance back whose service has failed or was aborted
   restore: {
     ...common,
+    doing: 'bringing the instance back',
+    afterFailure: { next: '`baton abort NODE` tries again to bring the instance back', inMaintenance: true },
+    during: 'servicing',
     events: { done: 'done', fail: 'fail' },
     target: 'active',
     opening: [powerStep('power_off'), ...bootInstance],
@@ -160,6 +217,11 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   rescue: {
     ...common,
+    doing: 'rescuing',
+    afterFailure: { next: '`baton rescue NODE` tries again, `baton unrescue NODE` brings the instance back' },
+    startedBy: ['rescue'],
+    needs: [...ramdisk, 'rescue'],
+    during: 'rescuing',
     events: { ...working, done: 'done' },
     target: 'rescue',
     opening: [deployStep('boot_ramdisk'), deployStep('finalize_rescue'), deployStep('switch_to_tenant_network')],
@@ -168,6 +230,11 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   unrescue: {
     ...common,
+    doing: 'unrescuing',
+    afterFailure: { next: '`baton unrescue NODE` tries again, `baton rescue NODE` goes back to the ramdisk' },
+    startedBy: ['unrescue'],
+    needs: instance,
+    during: 'unrescuing',
     events: { done: 'done', fail: 'fail' },
     target: 'active',
     opening: [powerStep('power_off'), ...bootInstance],
@@ -176,6 +243,11 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   adopt: {
     ...common,
+    doing: 'adopting',
+    afterFailure: { next: '`baton adopt NODE` tries again, `baton manage NODE` goes on without' },
+    startedBy: ['adopt'],
+    needs: ['power', 'management'],
+    during: 'adopting',
     events: { done: 'done', fail: 'fail' },
     target: 'active',
     opening: [powerStep('verify_power')],
@@ -184,6 +256,11 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   teardown: {
     ...common,
+    doing: 'tearing down',
+    afterFailure: { next: '`baton undeploy NODE` tries again', inMaintenance: true },
+    startedBy: ['delete'],
+    needs: instance,
+    during: 'deleting',
     events: { done: 'clean', fail: 'fail' },
     target: 'available',
     opening: [...makeSafe, deployStep('release_instance')],
@@ -195,6 +272,8 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   // seed 001's order; the instance runs on, and the node keeps its state
   decommission: {
     ...common,
+    doing: 'taking it out of its clusters',
+    afterFailure: { next: 'ask for it again: it goes on where this has ended' },
     events: {},
     target: null,
     opening: [
@@ -210,11 +289,20 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   // in place of `clean`, off the tenant network; it ends with the machine off, as seed 001 wants, fast track or not
   wipe: {
     ...common,
+    doing: 'wiping its disks',
+    needs: ramdisk,
+    afterFailure: { next: '`baton manage NODE` and `baton provide NODE` wipe again' },
+    byDeployInterface: true,
+    during: 'cleaning',
     events: { ...working, done: 'done' },
     target: 'available',
     opening: [deployStep('boot_ramdisk')],
     // proved, and off every network: what the receipt says is so when it is signed
-    closing: [deployStep('wipe_disks', 0, { inBand: true }), ...leaveRamdisk, deployStep('sign_receipt')],
+    closing: [
+      deployStep('wipe_disks', 0, { inBand: { destroys: 'all' } }),
+      ...leaveRamdisk,
+      deployStep('sign_receipt'),
+    ],
     cleanup: [deployStep('collect_logs'), ...makeSafe],
     asRequested: true,
     inBand: inBand('clean'),
@@ -223,6 +311,8 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
   leave_cluster: {
     ...common,
+    doing: 'removing it from the Kubernetes cluster',
+    afterFailure: { next: 'ask for it again: it goes on where this has ended' },
     events: {},
     target: null,
     opening: [clusterStep('remove_node')],
@@ -234,4 +324,15 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
 /** Whether the kind leaves the node's state alone: it is about the clusters that the node is part of. */
 export function isBesideStates(kind: FlowKind): boolean {
   return Object.keys(kind.events).length === 0;
+}
+
+/** Where a failure leaves the node; `undefined` = where it was. */
+export function restsIn({ during, events }: FlowKind): ProvisionState | undefined {
+  return during && events.fail && nextProvisionState(during, events.fail);
+}
+
+/** What an operator's verb starts; none = the state changes at once. */
+export function kindStartedBy(event: VerbEvent): FlowKindName | undefined {
+  const names = Object.keys(flowKinds) as FlowKindName[];
+  return names.find((name) => flowKinds[name].startedBy?.includes(event));
 }

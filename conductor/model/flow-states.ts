@@ -23,9 +23,6 @@ export interface WipeWish {
   readonly preserveLocalStorage: boolean;
 }
 
-/** The lists of steps that agents and drivers offer, each with priorities of its own. */
-export type StepKind = 'deploy' | 'clean' | 'service';
-
 /** `failing`, `aborting`: a step has failed, or an operator has said stop, and the kind's clean-up steps are running. */
 export type FlowState = 'running' | 'waiting' | 'failing' | 'aborting' | 'succeeded' | 'failed' | 'aborted';
 

@@ -3,7 +3,7 @@ import type { CoreStep } from '#conductor/model/flow-kinds.ts';
 import type { FlowStepOrigin } from '#conductor/model/flow-log.ts';
 import type { WipeWish } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { AdvertisedStep, StepInterface } from '#shared/wire/step.ts';
+import type { AdvertisedStep, DiskLoss, StepInterface } from '#shared/wire/step.ts';
 
 /** One row of a plan, in the order in which it will run. */
 export interface PlannedStep {
@@ -15,6 +15,8 @@ export interface PlannedStep {
   readonly inBand: boolean;
   readonly abortable: boolean;
   readonly rebootRequested: boolean;
+  /** Of an in-band step: whose contents it ends, by its own word. */
+  readonly destroys?: DiskLoss | undefined;
   /** Why it is there and there, for the operator. */
   readonly reason: string;
   /** The plugin's task that it is. */
@@ -106,9 +108,10 @@ export function plannedCore(step: CoreStep, reason = "the conductor's own step")
     priority: step.priority,
     args: {},
     origin: 'core',
-    inBand: step.inBand ?? false,
+    inBand: step.inBand !== undefined,
     abortable: true,
     rebootRequested: false,
+    ...step.inBand,
     reason,
   };
 }
@@ -124,6 +127,7 @@ export function plannedAdvertised(step: AdvertisedStep, abortable: boolean): Pla
     inBand: true,
     abortable: step.abortable ?? abortable,
     rebootRequested: step.reboot_requested,
+    destroys: step.baton_destroys,
     reason: `the agent offers it at priority ${step.priority}`,
   };
 }

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { workingStates } from '#conductor/flows/testing/working-states.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import {
   legalVerbs,
   nextProvisionState,
@@ -33,9 +31,9 @@ test.each([
 
 test('each flow kind’s events lead on from the state that it works in', () => {
   const moving = Object.entries(flowKinds).filter(([, kind]) => !isBesideStates(kind));
-  expect(moving.map(([kind]) => kind).toSorted()).toEqual(Object.keys(workingStates).toSorted());
-  for (const [kind, { events }] of moving) {
-    const state = workingStates[kind as FlowKindName];
+  expect(moving.length).toBeGreaterThan(10);
+  for (const kind of Object.values(flowKinds)) expect(kind.during === undefined).toBe(isBesideStates(kind));
+  for (const [kind, { events, during: state }] of moving) {
     if (!state) throw new Error(`nobody says where a ${kind} works`);
     for (const event of [events.done, events.fail]) {
       expect(event && nextProvisionState(state, event), `${kind} ${event}`).toBeDefined();

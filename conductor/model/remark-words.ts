@@ -222,7 +222,7 @@ export const remarkWords = {
   ) =>
     `The buffer is not empty: it changes ${nameSome(changed, 5)}. Commit it first; or ${bufferMode('append')} adds to it; ` +
     `${bufferMode('replace')} begins anew from what is committed${describeDropped(dropped)}.`,
-  'no-documents-given': (_given: Readonly<Record<never, never>>, { removeCollection }: Dialect) =>
+  'no-documents-given': (_given: object, { removeCollection }: Dialect) =>
     `body: it has no documents; ${removeCollection}`,
   'action-under-way': ({
     name,

@@ -1,3 +1,4 @@
+import { findDriver } from '#conductor/drivers/driver-table.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { networkInterfaceNames } from '#conductor/networks/network-interfaces.ts';
@@ -22,41 +23,9 @@ const commonNames: InterfaceNames = {
   vendor: ['no-vendor'],
 };
 
-/**
- * What a hardware type has in their place. As in Ironic, the deploy interface `fake` is fake-hardware's default: nothing
- * is done at the machine. With `direct` it waits for an agent, as any other node. The names of `redfish` are those that
- * metal3 enrolls a host with.
- */
-const ownNames: Readonly<Record<string, Partial<InterfaceNames>>> = {
-  'fake-hardware': { bios: ['fake', 'no-bios'], deploy: ['fake', 'direct'], management: ['fake'], power: ['fake'] },
-  ipmi: { management: ['ipmitool'], power: ['ipmitool'] },
-  redfish: {
-    bios: ['redfish', 'no-bios'],
-    boot: ['ipxe', 'pxe', 'redfish-virtual-media'],
-    firmware: ['no-firmware', 'redfish'],
-    inspect: ['agent', 'redfish', 'no-inspect'],
-    management: ['redfish'],
-    power: ['redfish'],
-    raid: ['agent', 'redfish', 'no-raid'],
-    vendor: ['no-vendor', 'redfish'],
-  },
-};
-
-/** Names that a node may have, so that it can be enrolled, although nothing stands behind them: why, and what to do. */
-const hollowNames: Partial<Record<InterfaceKind, Readonly<Record<string, string>>>> = {
-  boot: {
-    'redfish-virtual-media':
-      "not supported: nodes boot over the network here; set boot_interface to 'ipxe' and enable PXE at a port",
-  },
-  firmware: {
-    redfish:
-      "not supported: Baton updates no firmware; set firmware_interface to 'no-firmware', and use the BMC's own tools",
-  },
-};
-
 /** The interface names that a node with this driver may have, the default first. */
 export function supportedInterfaces(driver: string, kind: InterfaceKind): readonly string[] {
-  const names = ownNames[driver]?.[kind] ?? commonNames[kind];
+  const names = findDriver(driver)?.interfaces[kind] ?? commonNames[kind];
   return names.length > 0 ? names : [driver];
 }
 
@@ -87,7 +56,7 @@ export function isSwitchedOff(node: Choosing, kind: InterfaceKind): boolean {
 /** Why the node's interface of this kind can do nothing, or `undefined`. */
 export function hollowReason(node: Choosing, kind: InterfaceKind): string | undefined {
   const name = interfaceOf(node, kind);
-  const reason = hollowNames[kind]?.[name];
+  const reason = findDriver(node.driver)?.hollow?.[kind]?.[name];
   return reason === undefined ? undefined : `${kind}_interface '${name}': ${reason}`;
 }
 

@@ -1,9 +1,13 @@
+import { drivers } from '#conductor/drivers/driver-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** By the property that holds a login's secret: those that decide where, and how well guarded, it is sent. A row for each driver. */
+/** By the property that holds a login's secret: those that decide where, and how well guarded, it is sent. */
 const waysOfLogins: Readonly<Record<string, readonly string[]>> = {
-  redfish_password: ['redfish_address', 'redfish_auth_type', 'redfish_verify_ca'],
-  ipmi_password: ['ipmi_address', 'ipmi_port'],
+  ...Object.fromEntries(
+    drivers.flatMap(({ fields }) =>
+      Object.entries(fields).flatMap(([name, { secret }]) => (secret ? [[name, secret.sentBy]] : [])),
+    ),
+  ),
   // of a volume target: CHAP
   auth_password: ['target_portal', 'target_portals', 'target_iqn', 'auth_method'],
 };

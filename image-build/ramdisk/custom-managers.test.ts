@@ -19,12 +19,12 @@ const manager = `
 import { z } from 'zod';
 import { hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
-const step = defineStep({ interface: 'deploy', step: 'outside', priority: 0, description: 'an outsider',
+const step = defineStep({ interface: 'deploy', step: 'outside', priorities: { deploy: 50 }, destroys: 'none', description: 'an outsider',
   args: z.strictObject({}), run: () => Promise.resolve({ kind: 'done' as const }) });
 export const hardwareManager = {
   className: 'OutsideManager', name: 'outside', version: '1',
   evaluateSupport: () => Promise.resolve(hardwareSupport.mainline),
-  steps: { deploy: [{ step, priority: 50 }], clean: [], service: [] },
+  steps: [step],
 };`;
 
 const entry = `

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { ArgsInfo, StepInterface } from '#shared/wire/step.ts';
+import type { ArgsInfo, DiskLoss, StepInterface, StepKind } from '#shared/wire/step.ts';
 
 /** What came of running a step once; a failure is a thrown `AppError`. */
 export type StepOutcome =
@@ -16,13 +16,15 @@ export type StepOutcome =
     }
   | { readonly kind: 'reboot'; readonly reason: string; readonly output?: unknown };
 
-/** A step is a value: in-band (agent) and out-of-band (conductor) steps share this shape. */
+/** A step is a value that says everything about itself: lists, documents and the wire are made from it. */
 export interface StepDefinition<Context, Args = unknown> {
   readonly interface: StepInterface;
   readonly step: string;
-  /** 0 = only when asked for. Higher runs earlier. */
-  readonly priority: number;
+  /** In each kind of flow: higher runs earlier, 0 = only when asked for, absent = not offered there. */
+  readonly priorities: { readonly [Kind in StepKind]?: number | undefined };
   readonly description: string;
+  /** What it may cost: operators read it in a plan before it runs. */
+  readonly destroys: DiskLoss | 'unknown';
   readonly abortable: boolean;
   /** The machine is rebooted into the ramdisk after the step. */
   readonly rebootRequested: boolean;
@@ -34,20 +36,13 @@ export interface StepDefinition<Context, Args = unknown> {
 }
 
 export interface StepOptions<Context, Args>
-  extends Pick<StepDefinition<Context, Args>, 'interface' | 'step' | 'priority' | 'description' | 'args' | 'run'> {
+  extends Omit<StepDefinition<Context, Args>, 'abortable' | 'rebootRequested'> {
   readonly abortable?: boolean;
   readonly rebootRequested?: boolean;
-  readonly resume?: StepDefinition<Context, Args>['resume'];
 }
 
 export function defineStep<Context, Args>(options: StepOptions<Context, Args>): StepDefinition<Context, Args> {
-  const { resume, ...rest } = options;
-  return {
-    ...rest,
-    abortable: options.abortable ?? false,
-    rebootRequested: options.rebootRequested ?? false,
-    ...(resume ? { resume } : {}),
-  };
+  return { abortable: false, rebootRequested: false, ...options };
 }
 
 /**

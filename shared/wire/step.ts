@@ -5,6 +5,14 @@ import { z } from 'zod';
 export const stepInterfaces = ['vendor', 'power', 'management', 'firmware', 'deploy', 'bios', 'raid'] as const;
 export type StepInterface = (typeof stepInterfaces)[number];
 
+/** The kinds of flow that agents' steps belong to. */
+export const stepKinds = ['deploy', 'clean', 'service'] as const;
+export type StepKind = (typeof stepKinds)[number];
+
+/** Whose contents a step ends, at most: of no disk, of the root disk (and what it is made of), of all but the skip list. */
+export const diskLosses = ['none', 'root disk', 'all'] as const;
+export type DiskLoss = (typeof diskLosses)[number];
+
 export const ArgsInfo = z.record(
   z.string(),
   z.object({ description: z.string().nullish(), required: z.boolean().nullish() }).loose(),
@@ -19,6 +27,8 @@ export const AdvertisedStep = z.looseObject({
   reboot_requested: z.boolean().default(false),
   abortable: z.boolean().optional(),
   argsinfo: ArgsInfo.nullish(),
+  /** Baton's agent only. What this release does not know is as good as nothing said. */
+  baton_destroys: z.enum(diskLosses).optional().catch(undefined),
 });
 export type AdvertisedStep = z.infer<typeof AdvertisedStep>;
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hash } from 'bcryptjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { drivers as knownDrivers } from '#conductor/drivers/driver-table.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -80,7 +81,7 @@ test('openstacksdk: a machine from nothing to an instance and away again, and al
     ['chassis', [true, containing('contains nodes')]],
     ['volumes', ['iqn.2026-11.example:sdk', ['v1']]],
     ['templates', [['CUSTOM_SDK', [expect.objectContaining({ priority: 150 })]]]],
-    ['drivers', ['fake-hardware', 'ipmi', 'redfish']],
+    ['drivers', knownDrivers.map(({ name }) => name).sort()],
     ['conductors', [true]],
     ['paged', Array.from({ length: 7 }, (_, index) => `page-${index}`)],
     ['detailed', 7],

@@ -8,7 +8,8 @@ import { defineStep } from '#shared/steps/define-step.ts';
 const disablePauseFrames = defineStep({
   interface: 'management',
   step: 'disable_pause_frames',
-  priority: 0,
+  priorities: { clean: 0, service: 0 },
+  destroys: 'none',
   description: 'turns off Ethernet pause frames on all NICs that have them',
   args: z.strictObject({}),
   run: async (context: AgentContext) => {
@@ -31,9 +32,5 @@ export const hardwareManager: HardwareManager = {
   name: 'acme_nic',
   version: '1',
   evaluateSupport: () => Promise.resolve(hardwareSupport.mainline),
-  steps: {
-    deploy: [],
-    clean: [{ step: disablePauseFrames, priority: 0 }],
-    service: [{ step: disablePauseFrames, priority: 0 }],
-  },
+  steps: [disablePauseFrames],
 };

@@ -5,6 +5,7 @@ import {
   type BootDeviceSetting,
   bootDevices,
   type CallOptions,
+  type DriverDefinition,
   type FirmwareBootInterface,
   type HardwareType,
 } from '#conductor/drivers/interfaces.ts';
@@ -47,6 +48,23 @@ export interface FakeOptions {
 }
 
 /**
+ * As in Ironic, the deploy interface `fake` is the default: nothing is done at the machine. With `direct` it waits for an
+ * agent, as any other node.
+ */
+export const fakeDriver: DriverDefinition<FakeOptions> = {
+  name: 'fake-hardware',
+  fields: {
+    fake_id: {
+      meaning: 'Which fake machine this is; nodes with the same value share one. Optional.',
+      site: { name: 'fake_id', value: 'text' },
+    },
+  },
+  interfaces: { bios: ['fake', 'no-bios'], deploy: ['fake', 'direct'], management: ['fake'], power: ['fake'] },
+  site: { types: ['fake', 'fake-hardware'] },
+  open: (_context, options) => fakeHardwareType(options),
+};
+
+/**
  * The `fake-hardware` type, as Ironic's: no driver_info is required and every action works at once. Nodes with the same
  * `fake_id` (or all without) are one machine; machines last as long as this value.
  */
@@ -65,8 +83,6 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
     return machine;
   };
   return {
-    name: 'fake-hardware',
-    properties: { fake_id: 'Which fake machine this is; nodes with the same value share one. Optional.' },
     connect: (driverInfo) => {
       const fakeId = parseFakeId(driverInfo['fake_id']);
       const act = async <T>(action: FakeAction, call: CallOptions | undefined, then: (machine: FakeMachine) => T) => {

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { fieldText } from '#conductor/drivers/field-text.ts';
+import type { DriverField } from '#conductor/drivers/interfaces.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const privilegeLevels = ['ADMINISTRATOR', 'CALLBACK', 'OPERATOR', 'USER'] as const;
@@ -13,14 +15,26 @@ export interface IpmiConnection {
   readonly privilegeLevel: (typeof privilegeLevels)[number];
 }
 
-export const ipmiProperties = {
-  ipmi_address: 'IP address or hostname of the BMC. Required.',
-  ipmi_port: 'Remote IPMI RMCP port; default is 623. Optional.',
-  ipmi_username: 'Username; default is the NULL user. Optional.',
-  ipmi_password: 'Password. Optional.',
-  ipmi_cipher_suite: "The cipher suite, such as 3 or 17; default is ipmitool's choice. Optional.",
-  ipmi_priv_level: `Privilege level; default is ADMINISTRATOR. One of ${privilegeLevels.join(', ')}. Optional.`,
-} as const;
+export const ipmiFields: Readonly<Record<string, DriverField>> = {
+  ipmi_address: {
+    meaning: 'IP address or hostname of the BMC. Required.',
+    site: { name: 'address', value: 'text' },
+  },
+  ipmi_port: {
+    meaning: 'Remote IPMI RMCP port; default is 623. Optional.',
+    site: { name: 'port', value: 'whole number' },
+  },
+  ipmi_username: { meaning: 'Username; default is the NULL user. Optional.' },
+  ipmi_password: { meaning: 'Password. Optional.', secret: { sentBy: ['ipmi_address', 'ipmi_port'] } },
+  ipmi_cipher_suite: {
+    meaning: "The cipher suite, such as 3 or 17; default is ipmitool's choice. Optional.",
+    site: { name: 'cipher_suite', value: 'whole number' },
+  },
+  ipmi_priv_level: {
+    meaning: `Privilege level; default is ADMINISTRATOR. One of ${privilegeLevels.join(', ')}. Optional.`,
+    site: { name: 'priv_level', value: 'text' },
+  },
+};
 
 /** Numbers come as numbers or, from command lines, as text. */
 const wholeNumber = (min: number, max: number) => {
@@ -62,4 +76,10 @@ export function parseIpmiDriverInfo(driverInfo: Readonly<Record<string, unknown>
     cipherSuite: info.ipmi_cipher_suite ?? undefined,
     privilegeLevel: info.ipmi_priv_level ?? 'ADMINISTRATOR',
   };
+}
+
+/** What tells BMCs apart that site documents describe. */
+export function ipmiMachine(driverInfo: Readonly<Record<string, unknown>>): string {
+  const { ipmi_address: address, ipmi_port: port } = driverInfo;
+  return `${fieldText(address).toLowerCase()} port ${fieldText(port) || '623'}`;
 }

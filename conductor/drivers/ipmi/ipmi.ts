@@ -1,5 +1,5 @@
-import type { DriverContext, HardwareType } from '#conductor/drivers/interfaces.ts';
-import { ipmiProperties, parseIpmiDriverInfo } from '#conductor/drivers/ipmi/driver-info.ts';
+import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
+import { ipmiFields, ipmiMachine, parseIpmiDriverInfo } from '#conductor/drivers/ipmi/driver-info.ts';
 import type { IpmitoolContext } from '#conductor/drivers/ipmi/ipmitool.ts';
 import { ipmiManagement } from '#conductor/drivers/ipmi/management.ts';
 import { ipmiPower } from '#conductor/drivers/ipmi/power.ts';
@@ -16,6 +16,15 @@ export interface IpmiOptions {
 }
 
 /** The `ipmi` hardware type: IPMI 2.0 over LAN through `ipmitool`. */
+export const ipmiDriver: DriverDefinition<IpmiOptions> = {
+  name: 'ipmi',
+  fields: ipmiFields,
+  bmc: { address: 'ipmi_address', username: 'ipmi_username', password: 'ipmi_password' },
+  interfaces: { management: ['ipmitool'], power: ['ipmitool'] },
+  site: { types: ['ipmi'], check: parseIpmiDriverInfo, machine: ipmiMachine },
+  open: ipmiHardwareType,
+};
+
 export function ipmiHardwareType(context: DriverContext, options: IpmiOptions = {}): HardwareType {
   const clock = context.clock ?? systemClock;
   const ipmitool: IpmitoolContext = {
@@ -29,8 +38,6 @@ export function ipmiHardwareType(context: DriverContext, options: IpmiOptions = 
   };
   const timings = { pollMs: options.pollMs ?? 1000, resendAfterMs: options.resendAfterMs ?? 30_000 };
   return {
-    name: 'ipmi',
-    properties: ipmiProperties,
     connect: (driverInfo) => {
       const connection = parseIpmiDriverInfo(driverInfo);
       return {

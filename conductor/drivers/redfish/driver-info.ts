@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { fieldText } from '#conductor/drivers/field-text.ts';
+import type { DriverField } from '#conductor/drivers/interfaces.ts';
 import { readAuthorities, systemAuthorities } from '#conductor/kernel/read-authorities.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -15,17 +17,32 @@ export interface RedfishConnection {
   readonly verifyCa: boolean | string;
 }
 
-export const redfishProperties = {
-  redfish_address:
-    'The URL of the Redfish service: scheme and authority. If the scheme is missing, HTTPS is assumed. Required.',
-  redfish_system_id:
-    'The canonical path of the ComputerSystem resource, such as /redfish/v1/Systems/1. Optional when the service has exactly one system.',
-  redfish_username: 'User account with rights to control power and boot device. Optional.',
-  redfish_password: 'User account password. Optional.',
-  redfish_verify_ca:
-    'True to verify the certificate by the system authorities (default), False to accept any, or the path of a file or directory of authorities in PEM, below BATON_CA_DIR. Optional.',
-  redfish_auth_type: 'basic, session or auto (default): a session, or HTTP Basic where the service has none. Optional.',
-} as const;
+export const redfishFields: Readonly<Record<string, DriverField>> = {
+  redfish_address: {
+    meaning:
+      'The URL of the Redfish service: scheme and authority. If the scheme is missing, HTTPS is assumed. Required.',
+    site: { name: 'address', value: 'text' },
+  },
+  redfish_system_id: {
+    meaning:
+      'The canonical path of the ComputerSystem resource, such as /redfish/v1/Systems/1. Optional when the service has exactly one system.',
+    site: { name: 'system_id', value: 'text' },
+  },
+  redfish_username: { meaning: 'User account with rights to control power and boot device. Optional.' },
+  redfish_password: {
+    meaning: 'User account password. Optional.',
+    secret: { sentBy: ['redfish_address', 'redfish_auth_type', 'redfish_verify_ca'] },
+  },
+  redfish_verify_ca: {
+    meaning:
+      'True to verify the certificate by the system authorities (default), False to accept any, or the path of a file or directory of authorities in PEM, below BATON_CA_DIR. Optional.',
+    site: { name: 'verify_ca', value: 'true, false or a path' },
+  },
+  redfish_auth_type: {
+    meaning: 'basic, session or auto (default): a session, or HTTP Basic where the service has none. Optional.',
+    site: { name: 'auth_type', value: 'text' },
+  },
+};
 
 const DriverInfo = z.looseObject({
   redfish_address: z
@@ -97,4 +114,32 @@ function verifyCaOf(value: boolean | string, caDirectory: string): boolean | str
   if (['true', 'yes', 'on', '1'].includes(word)) return true;
   if (['false', 'no', 'off', '0'].includes(word)) return false;
   return readAuthorities(value.trim(), caDirectory);
+}
+
+/**
+ * What a site document says; files of authorities are another machine's, the user comes from the credential.
+ * @throws AppError `invalid_argument`
+ */
+export function checkRedfishDocument({
+  redfish_verify_ca: _authorities,
+  ...info
+}: Readonly<Record<string, unknown>>): void {
+  if (!isPlainUrl(info)) parseRedfishDriverInfo({ ...info, redfish_username: 'user' });
+}
+
+/** What is right at a glance: the parser takes a tenth of the time that ten thousand nodes do. */
+function isPlainUrl({ redfish_address: address, ...others }: Readonly<Record<string, unknown>>): boolean {
+  const isUrl = typeof address === 'string' && /^https?:\/\/[a-z0-9.-]+(:\d{1,4})?$/.test(address);
+  return isUrl && Object.keys(others).length === 0;
+}
+
+/** One BMC may manage several machines; their systems tell them apart. */
+export function redfishMachine(driverInfo: Readonly<Record<string, unknown>>): string | undefined {
+  const address = fieldText(driverInfo['redfish_address'])
+    .toLowerCase()
+    .replace(/^https:\/\//, '')
+    .replace(/\/+$/, '');
+  if (address === '') return undefined;
+  const system = fieldText(driverInfo['redfish_system_id']).replace(/\/+$/, '');
+  return system === '' ? address : `${address} system ${system}`;
 }

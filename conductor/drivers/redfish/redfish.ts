@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DriverContext, HardwareType } from '#conductor/drivers/interfaces.ts';
+import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { redfishBios } from '#conductor/drivers/redfish/bios.ts';
 import {
   createRedfishClient,
@@ -7,9 +7,11 @@ import {
   type RedfishClientOptions,
 } from '#conductor/drivers/redfish/client.ts';
 import {
+  checkRedfishDocument,
   parseRedfishDriverInfo,
   type RedfishConnection,
-  redfishProperties,
+  redfishFields,
+  redfishMachine,
 } from '#conductor/drivers/redfish/driver-info.ts';
 import { redfishFirmwareBoot } from '#conductor/drivers/redfish/firmware-boot.ts';
 import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
@@ -28,7 +30,36 @@ const maxClients = 1000;
 /** With what is known of its BMC. */
 type SharedClient = RedfishClient & { readonly known: KnownSystem };
 
-/** The `redfish` hardware type; one session per BMC and account is shared by all calls. */
+/** The `redfish` hardware type; its interfaces' names are those that metal3 enrolls a host with. */
+export const redfishDriver: DriverDefinition<RedfishOptions> = {
+  name: 'redfish',
+  fields: redfishFields,
+  bmc: { address: 'redfish_address', username: 'redfish_username', password: 'redfish_password' },
+  interfaces: {
+    bios: ['redfish', 'no-bios'],
+    boot: ['ipxe', 'pxe', 'redfish-virtual-media'],
+    firmware: ['no-firmware', 'redfish'],
+    inspect: ['agent', 'redfish', 'no-inspect'],
+    management: ['redfish'],
+    power: ['redfish'],
+    raid: ['agent', 'redfish', 'no-raid'],
+    vendor: ['no-vendor', 'redfish'],
+  },
+  hollow: {
+    boot: {
+      'redfish-virtual-media':
+        "not supported: nodes boot over the network here; set boot_interface to 'ipxe' and enable PXE at a port",
+    },
+    firmware: {
+      redfish:
+        "not supported: Baton updates no firmware; set firmware_interface to 'no-firmware', and use the BMC's own tools",
+    },
+  },
+  site: { types: ['redfish'], check: checkRedfishDocument, machine: redfishMachine },
+  open: redfishHardwareType,
+};
+
+/** One session per BMC and account is shared by all calls. */
 export function redfishHardwareType(context: DriverContext, options: RedfishOptions = {}): HardwareType {
   const { clock = systemClock, log, outbound } = context;
   const clients = new Map<string, SharedClient>();
@@ -50,8 +81,6 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
     return client;
   };
   return {
-    name: 'redfish',
-    properties: redfishProperties,
     connect: (driverInfo) => {
       const connection = parseRedfishDriverInfo(driverInfo, context.caDirectory);
       const client = clientFor(connection);

@@ -5,19 +5,18 @@ import { listSteps } from '#conductor/flows/flow-store.ts';
 import { readPlan, refuseOtherPlan } from '#conductor/flows/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { isEnded, type StepKind } from '#conductor/model/flow-states.ts';
+import { isEnded } from '#conductor/model/flow-states.ts';
 import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { refreshInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
+import { type StepKind, stepKinds } from '#shared/wire/step.ts';
 
 /** Asks the agent for its steps and plans the rest of the flow anew. */
 export async function planWithAgent(context: StepContext): Promise<ConductorStepOutcome> {
   const { node, flow } = context;
   const kind = flowKinds[flow.kind];
   // who cleans or inspects has time to learn what the next deploy's plan will be made from
-  const others: readonly StepKind[] = ['clean', 'inspect', 'manual_clean', 'wipe'].includes(flow.kind)
-    ? ['deploy', 'clean', 'service']
-    : [];
+  const others: readonly StepKind[] = ['clean', 'inspect', 'manual_clean', 'wipe'].includes(flow.kind) ? stepKinds : [];
   for (const each of others) if (each !== kind.inBand?.kind) await rememberSteps(context, each);
   // what was read is compared with the disks that are there now
   // and what is to be wiped must be known

@@ -1,20 +1,16 @@
-import type { z } from 'zod';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
-import type { StepKind } from '#conductor/model/flow-states.ts';
-import type { StepInterface } from '#shared/wire/step.ts';
+import type { StepDefinition } from '#shared/steps/define-step.ts';
 
 /**
  * An out-of-band step: what a hardware type's BMC can do, at the operator's word or by its own priority. It runs like
  * any conductor's step, with its arguments in `context.step.args`. An outcome `reboot` brings the ramdisk back where the
  * flow has one running; before the ramdisk boots (priority above 100) the step sees to its own reset.
  */
-export interface DriverStep extends ConductorStep {
-  readonly interface: StepInterface;
-  readonly args: z.ZodType;
-  readonly abortable: boolean;
-  /** In each kind of flow; 0 = only when asked for, absent = not offered there. */
-  readonly priorities: Readonly<Partial<Record<StepKind, number>>>;
+export interface DriverStep
+  extends ConductorStep,
+    Pick<StepDefinition<never>, 'interface' | 'args' | 'abortable' | 'priorities'> {
+  readonly interface: StepDefinition<never>['interface'];
   /** Whether this node's BMC can do it; asked of the connection object, not of the BMC. */
   isOffered(bmc: Bmc): boolean;
 }

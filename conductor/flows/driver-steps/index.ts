@@ -1,7 +1,7 @@
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { biosApplyConfiguration, biosFactoryReset } from '#conductor/flows/driver-steps/bios.ts';
 import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
-import type { StepKind } from '#conductor/model/flow-states.ts';
+import type { StepKind } from '#shared/wire/step.ts';
 
 /** THE table of out-of-band steps; a test compares it with the folder. */
 export const driverSteps: readonly DriverStep[] = [biosApplyConfiguration, biosFactoryReset];

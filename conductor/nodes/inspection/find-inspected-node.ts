@@ -1,4 +1,5 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { addressFields } from '#conductor/drivers/bmc-address.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -43,20 +44,17 @@ async function nodesWithPorts(db: Queryable, addresses: readonly string[]): Prom
   return rows.map(({ uuid }) => uuid);
 }
 
+const addressColumns: Readonly<Record<string, SQL<string | null>>> = Object.fromEntries(
+  addressFields.map((field) => [field, sql<string | null>`${nodes.driverInfo} ->> ${field}::text`]),
+);
+
 /** Anybody may ask, so that no more is read than it takes. */
 async function nodesWithBmc(db: Queryable, bmcAddresses: readonly string[]): Promise<string[]> {
   if (bmcAddresses.length === 0) return [];
-  const rows = await db
-    .select({
-      uuid: nodes.uuid,
-      redfish: sql<string | null>`${nodes.driverInfo} ->> 'redfish_address'`,
-      ipmi: sql<string | null>`${nodes.driverInfo} ->> 'ipmi_address'`,
-    })
-    .from(nodes)
-    .where(isInspected());
+  const rows = await db.select({ uuid: nodes.uuid, addresses: addressColumns }).from(nodes).where(isInspected());
   return rows
-    .filter(({ redfish, ipmi }) =>
-      [redfish, ipmi].some((address) => address !== null && bmcAddresses.includes(hostOf(address))),
+    .filter(({ addresses }) =>
+      Object.values(addresses).some((address) => address !== null && bmcAddresses.includes(hostOf(address))),
     )
     .map(({ uuid }) => uuid);
 }

@@ -1,8 +1,9 @@
+import { findDriver } from '#conductor/drivers/driver-table.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { fieldFault, type SuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
-import type { SiteNode, SitePort } from '#conductor/sites/site.ts';
+import type { SitePort } from '#conductor/sites/site.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 /** What isn't given isn't checked. */
@@ -51,7 +52,7 @@ export function checkNodes(
       const message = `means driver ${node.driver}, which this conductor has not${suggest(node.driver, known.drivers ?? [])}`;
       tell(['oob', 'type'], message, 'UnknownDriver');
     }
-    const bmc = bmcOf(node);
+    const bmc = findDriver(node.driver)?.site.machine?.(node.driverInfo);
     if (bmc !== undefined) claim(bmc, () => ['oob', 'address'], 'DuplicateBmc');
     for (const port of node.ports) {
       const place = (): readonly string[] => placeOf(port, document);
@@ -64,22 +65,6 @@ export function checkNodes(
       }
     }
   }
-}
-
-/** One BMC may manage several machines by Redfish; their systems tell them apart. */
-function bmcOf({ driver, driverInfo }: SiteNode): string | undefined {
-  const text = (key: string): string => {
-    const value = driverInfo[key];
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-  };
-  if (driver === 'ipmi') return `${text('ipmi_address').toLowerCase()} port ${text('ipmi_port') || '623'}`;
-  if (driver !== 'redfish' || text('redfish_address') === '') return undefined;
-  const address = text('redfish_address')
-    .toLowerCase()
-    .replace(/^https:\/\//, '')
-    .replace(/\/+$/, '');
-  const system = text('redfish_system_id').replace(/\/+$/, '');
-  return system === '' ? address : `${address} system ${system}`;
 }
 
 function switchPortOf({ localLinkConnection: link }: SitePort): string | undefined {

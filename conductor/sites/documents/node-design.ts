@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { ConfigDriveDocuments } from '#conductor/boot/config-drive.ts';
+import { drivers } from '#conductor/drivers/driver-table.ts';
+import type { DriverField } from '#conductor/drivers/interfaces.ts';
 import { expected } from '#conductor/model/expected.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { imageFormats } from '#conductor/nodes/image-info.ts';
@@ -47,28 +49,28 @@ function checkedBy(check: (value: Record<string, unknown>) => void) {
   });
 }
 
-/** Types of `oob` → Baton's drivers. */
-export const oobDrivers: Readonly<Record<string, string>> = {
-  redfish: 'redfish',
-  ipmi: 'ipmi',
-  fake: 'fake-hardware',
-  'fake-hardware': 'fake-hardware',
-};
+/** `redfish, ipmi or fake`: what `oob.type` should be. */
+export const oobTypes = drivers
+  .map(({ site }) => site.types[0])
+  .join(', ')
+  .replace(/, (\S+)$/, ' or $1');
 
-const wholeNumber = orUnset(z.int().min(0), 'a whole number');
+const oobValues = {
+  text: optionalText,
+  'whole number': orUnset(z.int().min(0), 'a whole number'),
+  'true, false or a path': z.union([z.boolean(), text], expected('true, false or a path')).nullish(),
+} as const satisfies Record<NonNullable<DriverField['site']>['value'], z.ZodType>;
 
 const Oob = strictly({
-  type: z.enum(['redfish', 'ipmi', 'fake', 'fake-hardware', '!'], expected('redfish, ipmi or fake')).nullish(),
+  type: z.enum([...drivers.flatMap(({ site }) => site.types), '!'], expected(oobTypes)).nullish(),
   network: optionalText,
   address: optionalText,
   credential: optionalText,
-  system_id: optionalText,
-  verify_ca: z.union([z.boolean(), text], expected('true, false or a path')).nullish(),
-  auth_type: optionalText,
-  port: wholeNumber,
-  cipher_suite: wholeNumber,
-  priv_level: optionalText,
-  fake_id: optionalText,
+  ...Object.fromEntries(
+    drivers.flatMap(({ fields }) =>
+      Object.values(fields).flatMap(({ site }) => (site ? [[site.name, oobValues[site.value]]] : [])),
+    ),
+  ),
 });
 
 const Interface = strictly({

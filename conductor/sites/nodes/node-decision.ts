@@ -1,5 +1,5 @@
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
-import type { ProvisionState, ProvisionVerb } from '#conductor/model/provision-states.ts';
+import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
+import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
 import type { NodeOutcome } from '#conductor/model/site-run.ts';
@@ -60,22 +60,11 @@ export const act = (what: NodeAct, doing: Remark, ends?: NodeOutcome): NodeDecis
   ...(ends ? { ends } : {}),
 });
 
-/** Where a kind of flow leaves its node when it fails or is aborted. */
-const restsIn: Readonly<Partial<Record<FlowKindName, ProvisionState>>> = {
-  verify: 'enroll',
-  inspect: 'inspect failed',
-  clean: 'clean failed',
-  manual_clean: 'clean failed',
-  deploy: 'deploy failed',
-  wipe: 'clean failed',
-  teardown: 'error',
-};
-
 /** The flow of this action that has failed, and left the node where it is. Pure. */
 export function ownFailure({ facts, actionId }: NodeCase, node: NodeStanding): FlowStanding | undefined {
   const { flow } = facts;
   if (flow?.actionId !== actionId || (flow.state !== 'failed' && flow.state !== 'aborted')) return undefined;
-  return staysWhereItIs(flow) || restsIn[flow.kind] === node.provisionState ? flow : undefined;
+  return staysWhereItIs(flow) || restsIn(flowKinds[flow.kind]) === node.provisionState ? flow : undefined;
 }
 
 /** What the node's instance is to the site: deployed by it, reserved by it, or nothing. Pure. */

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
-import { type HardwareManager, hardwareSupport, type OfferedStep } from '#agent/hardware/hardware-manager.ts';
+import { type AgentStep, type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import type { DiskInfo } from '#agent/hardware/inventory.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
 import { EraseArgs, type EraseResult, eraseStep, skipReasons } from '#shared/wire/erase-result.ts';
 import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/plugin-task.ts';
+import type { StepKind } from '#shared/wire/step.ts';
 
 /** What a test may make go wrong. */
 export interface NodeFaults {
@@ -105,10 +106,11 @@ function orAborted(until: Promise<unknown>, signal: AbortSignal): Promise<void> 
   });
 }
 
-function pluginTask(act: Act): OfferedStep['step'] {
+function pluginTask(act: Act): AgentStep {
   return defineStep<AgentContext, PluginTaskArgs>({
     ...pluginTaskStep,
-    priority: 0,
+    priorities: { deploy: 0 },
+    destroys: 'unknown',
     description: "pretends to run a plugin's task",
     args: PluginTaskArgs,
     run: (context, { plugin, task, stage, cmd, plugin_files: files = {} }) =>
@@ -132,7 +134,8 @@ export function simulatedHardware(
   const writeImage = defineStep({
     interface: 'deploy',
     step: 'write_image',
-    priority: 0,
+    priorities: { deploy: 0 },
+    destroys: 'root disk',
     description: 'pretends to write an image',
     args: z.object({ image_info: z.looseObject({ id: z.string() }), configdrive: z.string().nullish() }),
     run: (context: AgentContext, args) =>
@@ -145,7 +148,8 @@ export function simulatedHardware(
   });
   const eraseDevices = defineStep<AgentContext, EraseArgs>({
     ...eraseStep,
-    priority: 0,
+    priorities: { clean: cleanPriority(options, eraseStep.step) },
+    destroys: 'all',
     description: 'pretends to erase disks, and to have proved it',
     abortable: true,
     args: EraseArgs,
@@ -157,37 +161,34 @@ export function simulatedHardware(
       return act(context, eraseStep.step, `erase_devices ${wanted.map(({ serial }) => serial).join(', ')}`, output);
     },
   });
-  const plain = ({ step, priority = 0, ...more }: SimulatedStep): OfferedStep => ({
-    priority,
-    step: defineStep({
+  const plain = (kind: StepKind, { step, priority = 0, ...more }: SimulatedStep): AgentStep =>
+    defineStep({
       ...more,
       interface: 'deploy',
       step,
-      priority,
+      priorities: { [kind]: priority },
+      destroys: step.startsWith('erase_devices') ? 'all' : 'unknown',
       description: `pretends to ${step}`,
       args: z.object({ note: z.string().optional(), password: z.string().optional() }),
       run: (context: AgentContext) => act(context, step, step),
-    }),
-  });
+    });
   return {
     className: 'SimulatedHardwareManager',
     name: 'simulated',
     version: faults.hardwareVersion ?? '1',
     evaluateSupport: () => Promise.resolve(hardwareSupport.generic),
-    steps: {
-      deploy: [
-        { step: writeImage, priority: 0 },
-        ...(options.runsPluginTasks ? [{ step: pluginTask(act), priority: 0 }] : []),
-        ...Object.entries(options.deploySteps ?? standardSteps).map(([step, priority]) => plain({ step, priority })),
-      ],
-      clean: [
-        ...(options.cleanSteps ?? [{ step: 'erase_devices_metadata', priority: 99 }])
-          .filter(({ step }) => step !== eraseStep.step)
-          .map(plain),
-        { step: eraseDevices, priority: cleanPriority(options, eraseStep.step) },
-      ],
-      service: (options.serviceSteps ?? []).map(plain),
-    },
+    steps: [
+      writeImage,
+      ...(options.runsPluginTasks ? [pluginTask(act)] : []),
+      ...Object.entries(options.deploySteps ?? standardSteps).map(([step, priority]) =>
+        plain('deploy', { step, priority }),
+      ),
+      ...(options.cleanSteps ?? [{ step: 'erase_devices_metadata', priority: 99 }])
+        .filter(({ step }) => step !== eraseStep.step)
+        .map((step) => plain('clean', step)),
+      eraseDevices,
+      ...(options.serviceSteps ?? []).map((step) => plain('service', step)),
+    ],
   };
 }
 

@@ -1,7 +1,6 @@
 import { jsonb, pgTable, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import type { StepKind } from '#conductor/model/flow-states.ts';
-import type { AdvertisedStep, HardwareManagerVersion } from '#shared/wire/step.ts';
+import type { AdvertisedStep, HardwareManagerVersion, StepKind } from '#shared/wire/step.ts';
 
 /** The steps that a node's ramdisk offered when it was last asked: what a plan is made from before it boots again. */
 export const agentSteps = pgTable(

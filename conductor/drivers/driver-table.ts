@@ -1,0 +1,14 @@
+import { fakeDriver } from '#conductor/drivers/fake/fake.ts';
+import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
+import { ipmiDriver } from '#conductor/drivers/ipmi/ipmi.ts';
+import { redfishDriver } from '#conductor/drivers/redfish/redfish.ts';
+
+/** THE table of drivers, by their folders. */
+export const driverTable = { redfish: redfishDriver, ipmi: ipmiDriver, fake: fakeDriver } as const;
+
+export const drivers: readonly DriverDefinition[] = Object.values(driverTable);
+
+/** `undefined` for a name that no driver has. */
+export function findDriver(name: string): DriverDefinition | undefined {
+  return drivers.find((driver) => driver.name === name);
+}
