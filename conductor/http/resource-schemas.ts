@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { type AllocationField, allocationStates } from '#conductor/allocations/allocation-fields.ts';
+import type { AllocationField } from '#conductor/allocations/allocation-fields.ts';
 import { json, line, links, time, uuid } from '#conductor/http/answer-values.ts';
+import { allocationStates } from '#conductor/model/allocation-states.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import type { NodeField } from '#conductor/model/node-field-names.ts';
 import { powerTargets } from '#conductor/model/power-states.ts';
 import { provisionStates } from '#conductor/model/provision-states.ts';
+import { statesOf } from '#conductor/model/transitions.ts';
 import type { ChassisField } from '#conductor/nodes/chassis/chassis-fields.ts';
 import type { PortField } from '#conductor/nodes/ports/port-fields.ts';
 import type { PortgroupField } from '#conductor/nodes/ports/portgroup-fields.ts';
@@ -126,7 +128,7 @@ const allocationFields: Record<AllocationField, z.ZodType> = {
   updated_at: time.nullable(),
   name: line,
   node_uuid: uuid.nullable(),
-  state: z.enum(allocationStates),
+  state: z.enum(statesOf(allocationStates)),
   last_error: line,
   resource_class: line,
   traits: z.array(z.string()),

@@ -1,6 +1,15 @@
 import type { SiteActionRow } from '#conductor/kernel/db/schema/site-action.ts';
 import { textRemark } from '#conductor/model/remark.ts';
-import type { Decision, GroupRun, NodeRun, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
+import {
+  type Decision,
+  type GroupRun,
+  groupStages,
+  isUnderWay,
+  type NodeRun,
+  type PhaseTimeouts,
+  type SiteRun,
+} from '#conductor/model/site-run.ts';
+import { isFinal } from '#conductor/model/transitions.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -46,7 +55,7 @@ export function settleRun(
   const isAtRest = workingNodes(settled).length === 0;
   const isOver = isAtRest && hasEnded(settled);
   if (isAtRest && !isOver && wanted === 'run') {
-    const open = settled.groups.filter(({ stage }) => stage !== 'success' && stage !== 'failure');
+    const open = settled.groups.filter(({ stage }) => !isFinal(groupStages, stage));
     const names = open.map(({ definition, stage }) => `${definition.name} (${stage})`).join(', ');
     throw new AppError('internal', `decide on groups: nothing is at work, and these have not ended: ${names}`);
   }
@@ -58,11 +67,6 @@ export type WorkingNode = NodeRun & Required<Pick<NodeRun, 'work'>>;
 /** Nodes at work, by name. */
 export function workingNodes(run: SiteRun): [name: string, node: WorkingNode][] {
   return [...run.nodes].filter((entry): entry is [string, WorkingNode] => entry[1].work !== undefined);
-}
-
-/** A group that has begun and not ended. */
-function isUnderWay({ stage }: GroupRun): boolean {
-  return stage === 'preparing' || stage === 'prepared' || stage === 'deploying';
 }
 
 function stopRun(run: SiteRun, now: number): Settled {
