@@ -1,4 +1,5 @@
 import { asc, eq, inArray, sql } from 'drizzle-orm';
+import { selectActions } from '#conductor/flows/actions/action-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { storeRemark } from '#conductor/kernel/db/remark-column.ts';
 import {
@@ -54,10 +55,7 @@ export async function loadRun(
 
 /** Groups are chosen, maybe none, in the transaction that records that documents have passed. */
 async function isPlanned(db: Queryable, actionId: string): Promise<boolean> {
-  const [action] = await db
-    .select({ validated: siteActions.validated, name: siteActions.name })
-    .from(siteActions)
-    .where(eq(siteActions.id, actionId));
+  const [action] = await selectActions(db).where(eq(siteActions.id, actionId));
   return action?.validated === true && actionTable[action.name].steps.includes('baremetal_nodes');
 }
 

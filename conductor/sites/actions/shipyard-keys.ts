@@ -1,5 +1,6 @@
 import type { StepState, ValidationAnswer } from '#conductor/api/action-answer.ts';
-import type { SiteActionNoteRow, SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
+import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { SiteActionNoteRow } from '#conductor/kernel/db/schema/site-action.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
 /**
@@ -8,10 +9,11 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
  * or "Unparseable Note". Pure.
  */
 
-export const stepStates: Readonly<Record<SiteActionStepRow['state'], StepState>> = {
+export const stepStates: Readonly<Record<FlowStepRow['state'], StepState>> = {
   pending: 'pending',
   running: 'running',
-  done: 'success',
+  waiting: 'running',
+  succeeded: 'success',
   failed: 'failed',
   skipped: 'skipped',
 };
@@ -21,9 +23,9 @@ function paddedId(id: number): string {
   return String(id).padStart(26, '0');
 }
 
-export function stepKeys({ name, startedAt, endedAt }: SiteActionStepRow) {
+export function stepKeys({ step, startedAt, endedAt }: FlowStepRow) {
   return {
-    task_id: name,
+    task_id: step,
     start_date: startedAt?.toISOString() ?? null,
     end_date: endedAt?.toISOString() ?? null,
     /** Seconds. */
