@@ -7,7 +7,6 @@ import { originOf } from '#conductor/http/links.ts';
 import { parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
-import { checkOutboundUrl, outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { sendTestEvent } from '#conductor/webhooks/send.ts';
 import { viewDelivery, viewWebhook, WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
@@ -20,6 +19,7 @@ import {
   updateWebhook,
 } from '#conductor/webhooks/webhook-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { checkOutboundUrl, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 const tags = ["webhooks (Baton's own)"];
 const path = '/v1/webhooks';
