@@ -9,7 +9,7 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { countStates } from '#conductor/nodes/count-states.ts';
+import { countNodes } from '#conductor/nodes/count-nodes.ts';
 
 const path = '/v1/flows';
 const tags = ["fleet (Baton's own)"];
@@ -60,7 +60,7 @@ export function flowRoutes(context: HttpContext): ApiApp {
   });
 
   app.openapi(fleet, async (c) => {
-    const states = await countStates(context.db, c.get('caller').project);
+    const states = await countNodes(context.db, c.get('caller').project);
     return c.json({
       nodes: states.reduce((sum, { nodes }) => sum + nodes, 0),
       in_maintenance: states.reduce((sum, { inMaintenance }) => sum + inMaintenance, 0),

@@ -4,7 +4,7 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 
 /** Nodes by provision state, the most first. @param project only what a caller bound to it may know of */
-export function countStates(db: Queryable, project: string | undefined) {
+export function countNodes(db: Queryable, project: string | undefined) {
   return db
     .select({
       state: nodes.provisionState,
