@@ -41,6 +41,15 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
+/** Rows whose cells behind the first are the same become one. */
+function mergeRows(rows: readonly (readonly string[])[], separator: string): string[][] {
+  const groups = Map.groupBy(rows, ([, ...cells]) => JSON.stringify(cells));
+  return [...groups.values()].map((same) => [
+    same.map(([first = '']) => first).join(separator),
+    ...(same[0]?.slice(1) ?? []),
+  ]);
+}
+
 /** @param file from the root of the repository */
 async function expectDocument(text: string, file: string): Promise<void> {
   await expect(text, `${file} is out of date: run \`npm run docs\` and commit it`).toMatchFileSnapshot(`../${file}`);
@@ -59,20 +68,24 @@ function prioritiesOf({ priorities }: Pick<AgentStep, 'priorities'>): string {
 
 test('provision states', async () => {
   const id = (state: string) => state.replaceAll(/[ -]/g, '_');
-  const arrows = provisionStates.flatMap((state) =>
-    Object.entries(provisionTransitions[state]).map(([event, next]) => `  ${id(state)} --> ${id(next)}: ${event}`),
-  );
-  const names = provisionStates.map((state) => `  state "${state}" as ${id(state)}`);
+  const arrows = provisionStates.flatMap((state) => {
+    const events = Map.groupBy(Object.entries(provisionTransitions[state]), ([, next]) => next);
+    return [...events].map(
+      ([next, same]) => `  ${id(state)} --> ${id(next)}: ${same.map(([event]) => event).join(', ')}`,
+    );
+  });
+  const names = provisionStates
+    .filter((state) => id(state) !== state)
+    .map((state) => `  state "${state}" as ${id(state)}`);
   const verbs = provisionStates.map((state) => [state, legalVerbs(state).join(', ') || '–']);
   const text = [
     `${generated}# Provision states`,
-    'The table is `provision-states.ts`; `nodes/apply-event.ts` is the only writer.',
     `\`\`\`mermaid\nstateDiagram-v2\n${[...names, '  [*] --> enroll', ...arrows].join('\n')}\n\`\`\``,
     '## What an operator may ask for in each state',
     table(['state', '`target` of `PUT states/provision`'], verbs),
     '',
   ].join('\n\n');
-  await expectDocument(text, 'conductor/model/provision-states.md');
+  await expectDocument(text, 'docs/reference/provision-states.md');
 });
 
 function teardownTables(states: readonly ProvisionState[], names: readonly StandingName[]): string[] {
@@ -89,7 +102,10 @@ function teardownTables(states: readonly ProvisionState[], names: readonly Stand
       title,
       table(
         ['state', ...names],
-        states.map((state) => [state, ...names.map((name) => cell(state, name))]),
+        mergeRows(
+          states.map((state) => [state, ...names.map((name) => cell(state, name))]),
+          ', ',
+        ),
       ),
     ];
   });
@@ -99,16 +115,19 @@ test('what sites do with nodes', async () => {
   const names = Object.keys(standings) as StandingName[];
   const states = provisionStates.filter((state) => !transientStates.has(state));
   const rows = (phase: 'prepare' | 'deploy') =>
-    states.map((state) => [state, ...names.map((name) => nameDecision(nodeCase(factsOf(state, name), { phase })))]);
+    mergeRows(
+      states.map((state) => [state, ...names.map((name) => nameDecision(nodeCase(factsOf(state, name), { phase })))]),
+      ', ',
+    );
   const text = [
     `${generated}# What comes next for a node`,
-    'Of a node that is in line with its document, and at rest: in no maintenance, without a flow under way, and not failed in this action, which would end it as `failed`. README.md explains.',
+    'Of a node that matches its document, is not in maintenance, has no flow under way and has not failed in this action (else: `failed`). README.md explains.',
     '## prepare',
     table(['state', ...names], rows('prepare')),
     '## deploy',
     table(['state', ...names], rows('deploy')),
     '## prepare, when it is torn down first',
-    'Of `redeploy_server`, with Kubernetes and etcd, by how far the action is with the node. `wiping`: its disks are wiped in place of automated cleaning.',
+    'For `redeploy_server` with Kubernetes and etcd, by what the action has done to the node. `wiping`: its disks are wiped in place of automated cleaning.',
     ...teardownTables(states, names),
     '',
   ].join('\n\n');
@@ -126,13 +145,13 @@ test('who may do what', async () => {
   const whom = ['without a project', "in the owner's", "in the lessee's"];
   const text = [
     `${generated}# Who may do what`,
-    'The least role that may do it, of callers without a project and of those bound to one; for what belongs to no node, the second column is any project. README.md explains.',
-    table(['operation', 'policy', ...whom], rows),
-    '## Fields of a node that fewer may change',
-    table(['field', ...whom], fields),
+    'The lowest role that may do it, for callers without a project and for those bound to one. For what belongs to no node, the second column means any project. See [access](../access.md).',
+    table(['operation', 'policy', ...whom], mergeRows(rows, '<br>')),
+    '## Fields of a node with rules of their own',
+    table(['field', ...whom], mergeRows(fields, ' ')),
     '',
   ].join('\n\n');
-  await expectDocument(text, 'conductor/auth/access.md');
+  await expectDocument(text, 'docs/reference/access.md');
 });
 
 test('settings', async () => {
@@ -142,19 +161,26 @@ test('settings', async () => {
     setting.default && `\`${setting.default}\``,
   ]);
   const text = `${generated}# Settings of the conductor\n\nAll are environment variables.\n\n${table(['variable', 'meaning', 'default'], rows)}\n`;
-  await expectDocument(text, 'conductor/settings.md');
+  await expectDocument(text, 'docs/reference/settings.md');
 });
 
 test('steps', async () => {
   const flows = Object.entries(flowKinds).flatMap(([kind, row]) => {
     const part = (name: string, steps: typeof row.opening) =>
-      steps.map((step) => [
-        kind,
-        name,
-        `${step.interface}.${step.step}`,
-        String(step.priority || '–'),
-        step.inBand ? 'agent' : 'conductor',
-      ]);
+      steps.length === 0
+        ? []
+        : [
+            [
+              kind,
+              name,
+              steps
+                .map(
+                  (step) =>
+                    `${step.interface}.${step.step}${step.priority ? ` ${step.priority}` : ''}${step.inBand ? '*' : ''}`,
+                )
+                .join(', '),
+            ],
+          ];
     return [
       ...part('opening', row.opening),
       ...part('by priority', row.sorted),
@@ -180,18 +206,18 @@ test('steps', async () => {
   const text = [
     `${generated}# Steps`,
     '## Core steps of each kind of flow',
-    'In-band steps stand between those sorted by priority; 0 = only when asked for.',
-    table(['flow', 'place', 'step', 'priority', 'done by'], flows),
+    'In order, with priorities. `*` = done by the agent, the others by the conductor. In-band steps run between those with a priority.',
+    table(['flow', 'place', 'steps'], flows),
     '## What the conductor’s steps do',
     table(['step', 'what it does'], own),
     '## Out-of-band steps of drivers',
-    'Offered where the hardware type has the interface; they hide in-band steps of the same name.',
+    'Offered where the hardware type has the interface; they hide in-band steps of the same name. Priority 0 = only when requested.',
     table(['step', 'priorities', 'arguments', 'what it does'], outOfBand),
     '## In-band steps of the generic hardware manager',
     table(['step', 'priorities', 'arguments', 'disks destroyed', 'abortable', 'what it does'], inBand),
     '',
   ].join('\n\n');
-  await expectDocument(text, 'conductor/flows/steps.md');
+  await expectDocument(text, 'docs/reference/steps.md');
 });
 
 test('metrics', async () => {
@@ -214,12 +240,12 @@ test('metrics', async () => {
   );
   const text = [
     `${generated}# Metrics`,
-    '`GET /metrics` answers them in Prometheus’ text format to callers with the role reader (Prometheus has `basic_auth` and `authorization` for that), or to anybody with `BATON_METRICS=anybody`. Their number does not grow with that of nodes: what one node does is told by the API, its history, and webhooks.',
+    '`GET /metrics` answers them in Prometheus’ text format to callers with the role reader, or to anybody with `BATON_METRICS=anybody`. No label names a node: for a single node use its history and webhooks.',
     '## Of the whole database',
-    'Read by one query at each scrape, so that every conductor on one database tells the same: take `max` over instances, never `sum`. While the database is away they are absent and `baton_database_up` is 0.',
+    'Every conductor on one database answers the same: use `max` over instances, never `sum`. While the database is away they are absent and `baton_database_up` is 0.',
     table(head, rows(true)),
     '## Of each conductor',
-    'Counted by the one that did it: take `sum` over instances. Histograms are in seconds and have `_count`, `_sum` and `_bucket`.',
+    'Use `sum` over instances. Histograms are in seconds.',
     table(head, rows(false)),
     '## Of its process',
     'Those that prom-client collects by default:',
@@ -228,7 +254,7 @@ test('metrics', async () => {
     `\`\`\`yaml\n${alerts.join('\n')}\n\`\`\``,
     '',
   ].join('\n\n');
-  await expectDocument(text, 'conductor/kernel/metrics/metrics.md');
+  await expectDocument(text, 'docs/reference/metrics.md');
   // an alert on a metric that does not exist never fires
   for (const { expr } of exampleAlerts) {
     for (const [name] of expr.matchAll(/baton_\w+/g)) expect(own).toContain(name.replace(/_count$/, ''));
@@ -237,19 +263,19 @@ test('metrics', async () => {
 
 test('events of webhooks', async () => {
   const rows = Object.entries(webhookEvents).map(([type, meaning]) => [`\`${type}\``, meaning]);
-  const text = `${generated}# Events that webhooks are told\n\n${table(['type', '`data`'], rows)}\n`;
-  await expectDocument(text, 'conductor/webhooks/events.md');
+  const text = `${generated}# Webhook events\n\n${table(['type', '`data`'], rows)}\n`;
+  await expectDocument(text, 'docs/reference/events.md');
 });
 
 test('every relative link in a document leads to a file', async () => {
   const root = join(import.meta.dirname, '..');
-  const folders = ['agent', 'conductor', 'image-build', 'shared', 'test'];
+  const folders = ['agent', 'conductor', 'docs', 'image-build', 'shared', 'test'];
   const inFolders = await Promise.all(
     folders.map(async (folder) =>
       (await readdir(join(root, folder), { recursive: true })).map((path) => join(folder, path)),
     ),
   );
-  const documents = ['README.md', ...inFolders.flat().filter((path) => path.endsWith('.md'))];
+  const documents = ['README.md', 'CONTRIBUTING.md', ...inFolders.flat().filter((path) => path.endsWith('.md'))];
   const links = await Promise.all(
     documents.map(async (path) => {
       const text = (await readFile(join(root, path), 'utf8')).replaceAll(/^```.*?^```/gms, '');

@@ -30,7 +30,7 @@ const metrics = createRoute({
   path: '/metrics',
   tags,
   summary: "Metrics in Prometheus' text format",
-  responses: answers(200, 'conductor/kernel/metrics/metrics.md describes them'),
+  responses: answers(200, 'docs/reference/metrics.md describes them'),
 });
 
 /** A database that takes longer is of no use to a request either. */

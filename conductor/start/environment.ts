@@ -15,7 +15,7 @@ const flag = (fallback: boolean) =>
     .default(fallback ? 'true' : 'false')
     .transform((text) => text === 'true');
 
-/** Every setting of the conductor: environment variable, meaning, default. `settings.md` is made from it. */
+/** Every setting of the conductor: environment variable, meaning, default. `docs/reference/settings.md` is made from it. */
 export const Environment = z.object({
   BATON_HOST: z.string().default('127.0.0.1').describe('address to listen on'),
   BATON_PORT: z.coerce.number().int().min(0).max(65_535).default(6385).describe('port to listen on'),
@@ -59,7 +59,7 @@ export const Environment = z.object({
     ),
   BATON_RAMDISK_DIR: z.string().default('build/ramdisk').describe('directory with vmlinuz and initrd.img'),
   BATON_IMAGES_DIR: z.string().default('build/os-image').describe('directory served under /images/'),
-  BATON_NETWORKS_FILE: z.string().optional().describe('switches and networks (YAML), see conductor/networks/README.md'),
+  BATON_NETWORKS_FILE: z.string().optional().describe('switches and networks (YAML), see docs/networks.md'),
   BATON_CONDUCTOR_NAME: z
     .string()
     .min(1)

@@ -1,4 +1,4 @@
-/** Alerts worth a night's sleep, as Prometheus takes them; `metrics.md` shows them, and a test knows every metric in them. */
+/** Alerts worth a night's sleep, as Prometheus takes them; `docs/reference/metrics.md` shows them, and a test knows every metric in them. */
 export const exampleAlerts: readonly {
   readonly name: string;
   readonly expr: string;
