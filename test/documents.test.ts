@@ -62,7 +62,7 @@ function argumentsOf(schema: z.ZodType): string {
 
 function prioritiesOf({ priorities }: Pick<AgentStep, 'priorities'>): string {
   return Object.entries(priorities)
-    .map(([kind, priority]) => `${kind} ${priority}`)
+    .map(([kind, priority]) => (priority === 0 ? kind : `${kind} ${priority}`))
     .join(', ');
 }
 
@@ -74,13 +74,10 @@ test('provision states', async () => {
       ([next, same]) => `  ${id(state)} --> ${id(next)}: ${same.map(([event]) => event).join(', ')}`,
     );
   });
-  const names = provisionStates
-    .filter((state) => id(state) !== state)
-    .map((state) => `  state "${state}" as ${id(state)}`);
   const verbs = provisionStates.map((state) => [state, legalVerbs(state).join(', ') || '–']);
   const text = [
     `${generated}# Provision states`,
-    `\`\`\`mermaid\nstateDiagram-v2\n${[...names, '  [*] --> enroll', ...arrows].join('\n')}\n\`\`\``,
+    `\`\`\`mermaid\nstateDiagram-v2\n${['  [*] --> enroll', ...arrows].join('\n')}\n\`\`\``,
     '## What an operator may ask for in each state',
     table(['state', '`target` of `PUT states/provision`'], verbs),
     '',
@@ -135,60 +132,49 @@ test('what sites do with nodes', async () => {
 });
 
 test('who may do what', async () => {
-  const cells = ({ everywhere, owner, lessee }: Access) => [everywhere, owner ?? '–', lessee ?? '–'];
-  const rows = accessRules.map(({ method, path, policy, access }) => [
-    `\`${method} ${path}\``,
-    policy === 'public_api' ? '' : `\`${policy}\``,
-    ...(access === 'public' ? ['everybody', '', ''] : cells(access)),
-  ]);
-  const fields = Object.entries(patchRules).map(([field, access]) => [`\`${field}\``, ...cells(access)]);
-  const whom = ['without a project', "in the owner's", "in the lessee's"];
+  const describe = ({ everywhere, owner, lessee }: Access) =>
+    `${everywhere}; owner’s ${owner ?? '–'}; lessee’s ${lessee ?? '–'}`;
+  const rows = accessRules.map(({ method, path, policy, access }) => ({
+    line: `\`${method} ${path}\`${policy === 'public_api' ? '' : ` ${policy}`}`,
+    access: access === 'public' ? 'everybody' : describe(access),
+  }));
+  const groups = [...Map.groupBy(rows, (row) => row.access)].map(
+    ([access, lines]) => `## ${access}\n\n${lines.map(({ line }) => `- ${line}`).join('\n')}`,
+  );
+  const fields = Object.entries(patchRules).map(([field, access]) => [`\`${field}\``, describe(access)]);
   const text = [
     `${generated}# Who may do what`,
-    'The lowest role that may do it, for callers without a project and for those bound to one. For what belongs to no node, the second column means any project. See [access](../access.md).',
-    table(['operation', 'policy', ...whom], mergeRows(rows, '<br>')),
+    'Each operation with Ironic’s or Baton’s policy, by the lowest role that may do it: of callers without a project; in the project of the owner; in that of the lessee. For what belongs to no node, `owner’s` means any project. See [access](../access.md).',
+    ...groups,
     '## Fields of a node with rules of their own',
-    table(['field', ...whom], mergeRows(fields, ' ')),
+    table(['field', 'lowest role'], mergeRows(fields, ' ')),
     '',
   ].join('\n\n');
   await expectDocument(text, 'docs/reference/access.md');
 });
 
 test('settings', async () => {
-  const rows = describeSettings().map((setting) => [
-    `\`${setting.name}\``,
-    setting.meaning,
-    setting.default && `\`${setting.default}\``,
-  ]);
-  const text = `${generated}# Settings of the conductor\n\nAll are environment variables.\n\n${table(['variable', 'meaning', 'default'], rows)}\n`;
+  const lines = describeSettings().map(
+    ({ name, meaning, default: fallback }) => `- \`${name}\`${fallback && ` (\`${fallback}\`)`}: ${meaning}`,
+  );
+  const text = `${generated}# Settings of the conductor\n\nAll are environment variables; in parentheses their defaults.\n\n${lines.join('\n')}\n`;
   await expectDocument(text, 'docs/reference/settings.md');
 });
 
 test('steps', async () => {
-  const flows = Object.entries(flowKinds).flatMap(([kind, row]) => {
-    const part = (name: string, steps: typeof row.opening) =>
-      steps.length === 0
-        ? []
-        : [
-            [
-              kind,
-              name,
-              steps
-                .map(
-                  (step) =>
-                    `${step.interface}.${step.step}${step.priority ? ` ${step.priority}` : ''}${step.inBand ? '*' : ''}`,
-                )
-                .join(', '),
-            ],
-          ];
-    return [
-      ...part('opening', row.opening),
-      ...part('by priority', row.sorted),
-      ...part('closing', row.closing),
-      ...part('after a failure', row.cleanup),
-    ];
-  });
-  const own = conductorSteps.map((step) => [`${step.interface}.${step.step}`, step.description]);
+  const list = (steps: (typeof flowKinds)[FlowKindName]['opening']) =>
+    steps.map(
+      (step) => `${step.interface}.${step.step}${step.priority ? ` ${step.priority}` : ''}${step.inBand ? '*' : ''}`,
+    );
+  const flows = mergeRows(
+    Object.entries(flowKinds).map(([kind, { opening, sorted, closing, cleanup }]) => [
+      kind,
+      [...list(opening), ...list(sorted), ...list(closing)].join(', '),
+      list(cleanup).join(', ') || '–',
+    ]),
+    ', ',
+  );
+  const own = conductorSteps.map((step) => `- ${step.interface}.${step.step}: ${step.description}`);
   const outOfBand = driverSteps.map((step) => [
     `${step.interface}.${step.step}`,
     prioritiesOf(step),
@@ -206,12 +192,12 @@ test('steps', async () => {
   const text = [
     `${generated}# Steps`,
     '## Core steps of each kind of flow',
-    'In order, with priorities. `*` = done by the agent, the others by the conductor. In-band steps run between those with a priority.',
-    table(['flow', 'place', 'steps'], flows),
+    'In order, with priorities. `*` = done by the agent, the others by the conductor. Other steps run by their priority, or after `boot_ramdisk`.',
+    table(['flow', 'steps', 'after a failure'], flows),
     '## What the conductor’s steps do',
-    table(['step', 'what it does'], own),
+    own.join('\n'),
     '## Out-of-band steps of drivers',
-    'Offered where the hardware type has the interface; they hide in-band steps of the same name. Priority 0 = only when requested.',
+    'Offered where the hardware type has the interface; they hide in-band steps of the same name. Without a number: only when requested.',
     table(['step', 'priorities', 'arguments', 'what it does'], outOfBand),
     '## In-band steps of the generic hardware manager',
     table(['step', 'priorities', 'arguments', 'disks destroyed', 'abortable', 'what it does'], inBand),
@@ -262,12 +248,12 @@ test('metrics', async () => {
 });
 
 test('events of webhooks', async () => {
-  const rows = Object.entries(webhookEvents).map(([type, meaning]) => [`\`${type}\``, meaning]);
-  const text = `${generated}# Webhook events\n\n${table(['type', '`data`'], rows)}\n`;
+  const lines = Object.entries(webhookEvents).map(([type, meaning]) => `- \`${type}\`: ${meaning}`);
+  const text = `${generated}# Webhook events\n\nEach type, with its data.\n\n${lines.join('\n')}\n`;
   await expectDocument(text, 'docs/reference/events.md');
 });
 
-test('every relative link in a document leads to a file', async () => {
+test('every relative link in a document leads to a file, and to a heading of it', async () => {
   const root = join(import.meta.dirname, '..');
   const folders = ['agent', 'conductor', 'docs', 'image-build', 'shared', 'test'];
   const inFolders = await Promise.all(
@@ -276,21 +262,34 @@ test('every relative link in a document leads to a file', async () => {
     ),
   );
   const documents = ['README.md', 'CONTRIBUTING.md', ...inFolders.flat().filter((path) => path.endsWith('.md'))];
+  const textOf = async (path: string) => (await readFile(join(root, path), 'utf8')).replaceAll(/^```.*?^```/gms, '');
   const links = await Promise.all(
     documents.map(async (path) => {
-      const text = (await readFile(join(root, path), 'utf8')).replaceAll(/^```.*?^```/gms, '');
-      const targets = [...text.matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)].map((match) => match[1] ?? '');
-      return targets.filter((target) => !/^[a-z]+:/.test(target)).map((target) => ({ path, target }));
+      const found = [...(await textOf(path)).matchAll(/\]\(([^)\s#]*)(?:#([^)\s]*))?\)/g)];
+      return found
+        .filter(([, target = '']) => !/^[a-z]+:/.test(target))
+        .map(([, target = '', heading]) => ({ path, target: target ? join(dirname(path), target) : path, heading }));
     }),
   );
   expect(links.flat().length).toBeGreaterThan(20);
   const stale = await Promise.all(
-    links.flat().map(async ({ path, target }) =>
-      access(join(root, dirname(path), target)).then(
-        () => [],
-        () => [`${path} → ${target}`],
-      ),
-    ),
+    links.flat().map(async ({ path, target, heading }) => {
+      const isThere = await access(join(root, target)).then(
+        () => heading === undefined || textOf(target).then((text) => headingsOf(text).includes(heading)),
+        () => false,
+      );
+      return isThere ? [] : [`${path} → ${target}${heading === undefined ? '' : `#${heading}`}`];
+    }),
   );
   expect(stale.flat()).toEqual([]);
 });
+
+/** Headings as GitHub makes anchors of them. */
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
