@@ -261,7 +261,12 @@ test('every relative link in a document leads to a file, and to a heading of it'
       (await readdir(join(root, folder), { recursive: true })).map((path) => join(folder, path)),
     ),
   );
-  const documents = ['README.md', 'CONTRIBUTING.md', ...inFolders.flat().filter((path) => path.endsWith('.md'))];
+  const documents = [
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    ...inFolders.flat().filter((path) => path.endsWith('.md')),
+  ];
   const textOf = async (path: string) => (await readFile(join(root, path), 'utf8')).replaceAll(/^```.*?^```/gms, '');
   const links = await Promise.all(
     documents.map(async (path) => {

@@ -30,7 +30,9 @@ export async function measureHouse(root: string): Promise<Measures> {
   const deepWithTypes = folderGraph(conductor, dirname, all);
   const documents = await Promise.all(['docs', ...layers].map((folder) => listFiles(root, folder, '.md')));
   const texts = await Promise.all(
-    ['README.md', 'CONTRIBUTING.md', ...documents.flat()].map((file) => readFile(join(root, file), 'utf8')),
+    ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...documents.flat()].map((file) =>
+      readFile(join(root, file), 'utf8'),
+    ),
   );
   return {
     knots: { folders: withTypes.size, byValue: knotted(byValue), withTypes: knotted(withTypes) },
