@@ -6,6 +6,8 @@ import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
 import { steps as agentSteps } from '#agent/steps/index.ts';
 import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
 import { patchRules } from '#conductor/auth/patch-rules.ts';
+import { optionsOf } from '#conductor/cli/command.ts';
+import { commands } from '#conductor/cli/commands.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 import { exampleAlerts } from '#conductor/kernel/metrics/alerts.ts';
 import { metricTable } from '#conductor/kernel/metrics/metric-table.ts';
@@ -251,6 +253,36 @@ test('events of webhooks', async () => {
   const lines = Object.entries(webhookEvents).map(([type, meaning]) => `- \`${type}\`: ${meaning}`);
   const text = `${generated}# Webhook events\n\nEach type, with its data.\n\n${lines.join('\n')}\n`;
   await expectDocument(text, 'docs/reference/events.md');
+});
+
+test('every baton command in a guide is one, with options that it has', async () => {
+  const root = join(import.meta.dirname, '..');
+  const guides = (await readdir(join(root, 'docs')))
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => `docs/${path}`);
+  const given = await Promise.all(
+    guides.map(async (path) => {
+      const text = (await readFile(join(root, path), 'utf8')).replaceAll('\\\n', ' ');
+      const inBlocks = [...text.matchAll(/^```(?:sh)?\n(.*?)^```/gms)].flatMap(([, block = '']) => block.split('\n'));
+      const inLine = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
+      return [...inBlocks, ...inLine]
+        .flatMap((code) => code.replace(/ +#.*/, '').split('&&'))
+        .map((code) => code.trim().replace(/^npx /, ''))
+        .filter((code) => /^baton [a-z]/.test(code))
+        .map((code) => ({ path, code }));
+    }),
+  );
+  expect(given.flat().length).toBeGreaterThan(50);
+  const wrong = given.flat().filter(({ code }) => {
+    const words = code
+      .replaceAll(/['[\]]/g, '')
+      .split(/ +/)
+      .slice(1);
+    const command = commands.findLast(({ words: name }) => `${words.join(' ')} `.startsWith(`${name} `));
+    const options = words.flatMap((word) => /^--([\w-]+)/.exec(word)?.[1] ?? []);
+    return !command || options.some((option) => !(option in optionsOf(command)));
+  });
+  expect(wrong).toEqual([]);
 });
 
 test('every relative link in a document leads to a file, and to a heading of it', async () => {
