@@ -59,7 +59,7 @@ async function expectDocument(text: string, file: string): Promise<void> {
 
 function argumentsOf(schema: z.ZodType): string {
   const names = Object.entries(argsInfo(schema) ?? {});
-  return names.map(([name, info]) => `\`${name}\`${info.required ? '' : '?'}`).join(', ') || '–';
+  return names.map(([name, info]) => `\`${name}\`${info.required ? '' : '?'}`).join(', ');
 }
 
 function prioritiesOf({ priorities }: Pick<AgentStep, 'priorities'>): string {
@@ -76,12 +76,15 @@ test('provision states', async () => {
       ([next, same]) => `  ${id(state)} --> ${id(next)}: ${same.map(([event]) => event).join(', ')}`,
     );
   });
-  const verbs = provisionStates.map((state) => [state, legalVerbs(state).join(', ') || '–']);
+  const verbs = provisionStates
+    .filter((state) => legalVerbs(state).length > 0)
+    .map((state) => `- ${state}: ${legalVerbs(state).join(', ')}`);
   const text = [
     `${generated}# Provision states`,
     `\`\`\`mermaid\nstateDiagram-v2\n${['  [*] --> enroll', ...arrows].join('\n')}\n\`\`\``,
-    '## What an operator may ask for in each state',
-    table(['state', '`target` of `PUT states/provision`'], verbs),
+    '## What an operator may request in each state',
+    'The `target` of `PUT states/provision`; in other states none.',
+    verbs.join('\n'),
     '',
   ].join('\n\n');
   await expectDocument(text, 'docs/reference/provision-states.md');
@@ -97,34 +100,40 @@ function teardownTables(states: readonly ProvisionState[], names: readonly Stand
   return stages.flatMap(([title, succeeded]) => {
     const cell = (state: ProvisionState, name: StandingName) =>
       nameDecision(teardownCase(factsOf(state, name), { succeeded }));
-    return [
-      title,
-      table(
-        ['state', ...names],
-        mergeRows(
-          states.map((state) => [state, ...names.map((name) => cell(state, name))]),
-          ', ',
-        ),
-      ),
-    ];
+    return [title, decisionTable(states, names, cell)];
   });
+}
+
+/** Rows with the same cells are one; a column that says the same everywhere is a sentence. */
+function decisionTable(
+  states: readonly ProvisionState[],
+  names: readonly StandingName[],
+  cell: (state: ProvisionState, name: StandingName) => string,
+): string {
+  const decisionsOf = (name: StandingName) => new Set(states.map((state) => cell(state, name)));
+  const varied = names.filter((name) => decisionsOf(name).size > 1);
+  const sentences = names
+    .filter((name) => !varied.includes(name))
+    .map((name) => `${name}: always ${[...decisionsOf(name)].join('')}`);
+  const rows = states.map((state) => [state, ...varied.map((name) => cell(state, name))]);
+  return [
+    ...(varied.length > 0 ? [table(['state', ...varied], mergeRows(rows, ', '))] : []),
+    ...(sentences.length > 0 ? [`${sentences.join('; ')}.`] : []),
+  ].join('\n\n');
 }
 
 test('what sites do with nodes', async () => {
   const names = Object.keys(standings) as StandingName[];
   const states = provisionStates.filter((state) => !transientStates.has(state));
-  const rows = (phase: 'prepare' | 'deploy') =>
-    mergeRows(
-      states.map((state) => [state, ...names.map((name) => nameDecision(nodeCase(factsOf(state, name), { phase })))]),
-      ', ',
-    );
+  const tableOf = (phase: 'prepare' | 'deploy') =>
+    decisionTable(states, names, (state, name) => nameDecision(nodeCase(factsOf(state, name), { phase })));
   const text = [
     `${generated}# What comes next for a node`,
     'Of a node that matches its document, is not in maintenance, has no flow under way and has not failed in this action (else: `failed`). README.md explains.',
     '## prepare',
-    table(['state', ...names], rows('prepare')),
+    tableOf('prepare'),
     '## deploy',
-    table(['state', ...names], rows('deploy')),
+    tableOf('deploy'),
     '## prepare, when it is torn down first',
     'For `redeploy_server` with Kubernetes and etcd, by what the action has done to the node. `wiping`: its disks are wiped in place of automated cleaning.',
     ...teardownTables(states, names),
@@ -177,20 +186,19 @@ test('steps', async () => {
     ', ',
   );
   const own = conductorSteps.map((step) => `- ${step.interface}.${step.step}: ${step.description}`);
-  const outOfBand = driverSteps.map((step) => [
-    `${step.interface}.${step.step}`,
-    prioritiesOf(step),
-    argumentsOf(step.args),
-    step.description,
-  ]);
-  const inBand = agentSteps.map((step) => [
-    `${step.interface}.${step.step}`,
-    prioritiesOf(step),
-    argumentsOf(step.args),
-    step.destroys,
-    step.abortable ? 'yes' : 'no',
-    step.description,
-  ]);
+  const describe = (step: Pick<AgentStep, 'interface' | 'step' | 'priorities' | 'args' | 'description'>) => {
+    const facts = [argumentsOf(step.args), prioritiesOf(step)].filter(Boolean);
+    return `- ${step.interface}.${step.step} (${facts.join('; ')}): ${step.description.replace(/\.?$/, '.')}`;
+  };
+  const inBand = agentSteps.map((step) => {
+    const destroys = {
+      none: '',
+      'root disk': ' **Destroys the root disk.**',
+      all: ' **Destroys all disks.**',
+      unknown: ' May write to disks.',
+    };
+    return `${describe(step)}${destroys[step.destroys]}${step.abortable ? '' : ' Not abortable.'}`;
+  });
   const text = [
     `${generated}# Steps`,
     '## Core steps of each kind of flow',
@@ -199,30 +207,28 @@ test('steps', async () => {
     '## What the conductor’s steps do',
     own.join('\n'),
     '## Out-of-band steps of drivers',
-    'Offered where the hardware type has the interface; they hide in-band steps of the same name. Without a number: only when requested.',
-    table(['step', 'priorities', 'arguments', 'what it does'], outOfBand),
+    'Offered where the hardware type has the interface; they hide in-band steps of the same name. In parentheses: arguments, and the kinds of flow with priorities; without one, only when requested.',
+    driverSteps.map(describe).join('\n'),
     '## In-band steps of the generic hardware manager',
-    table(['step', 'priorities', 'arguments', 'disks destroyed', 'abortable', 'what it does'], inBand),
+    inBand.join('\n'),
     '',
   ].join('\n\n');
   await expectDocument(text, 'docs/reference/steps.md');
 });
 
 test('metrics', async () => {
-  const rows = (isFleet: boolean) =>
+  const lines = (isFleet: boolean) =>
     Object.values(metricTable)
       .filter(({ kind }) => (kind === 'fleet') === isFleet)
-      .map(({ name, kind, labels, help }) => [
-        `\`${name}\``,
-        isFleet ? 'gauge' : kind,
-        labels.map((label) => `\`${label}\``).join(', ') || '–',
-        help,
-      ]);
+      .map(({ name, kind, labels, help }) => {
+        const type = [isFleet ? 'gauge' : kind, ...labels.map((label) => `\`${label}\``)].join(', ');
+        return `- \`${name}\` (${type}): ${help}`;
+      })
+      .join('\n');
   const metrics = createMetrics();
   collectProcessMetrics(metrics);
   const own = new Set<string>(Object.values(metricTable).map(({ name }) => name));
   const ofProcess = metrics.registry.getMetricsAsArray().filter(({ name }) => !own.has(name));
-  const head = ['name', 'type', 'labels', 'meaning'];
   const alerts = exampleAlerts.map(
     (alert) => `- alert: ${alert.name}\n  expr: ${alert.expr}\n  for: ${alert.for}\n  # ${alert.why}`,
   );
@@ -231,10 +237,10 @@ test('metrics', async () => {
     '`GET /metrics` answers them in Prometheus’ text format to callers with the role reader, or to anybody with `BATON_METRICS=anybody`. No label names a node: for a single node use its history and webhooks.',
     '## Of the whole database',
     'Every conductor on one database answers the same: use `max` over instances, never `sum`. While the database is away they are absent and `baton_database_up` is 0.',
-    table(head, rows(true)),
+    lines(true),
     '## Of each conductor',
-    'Use `sum` over instances. Histograms are in seconds.',
-    table(head, rows(false)),
+    'Use `sum` over instances. Histograms are in seconds. In parentheses: type and labels.',
+    lines(false),
     '## Of its process',
     'Those that prom-client collects by default:',
     ofProcess.map(({ name }) => `\`${name}\``).join(', '),
