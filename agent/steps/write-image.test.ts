@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { AgentContext } from '#agent/context.ts';
 import type { ImagePolicy } from '#agent/image/image-policy.ts';
 import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
-import { writeImageStep } from '#agent/steps/deploy-write-image.ts';
+import { writeImageStep } from '#agent/steps/write-image.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
