@@ -113,7 +113,7 @@ function mountLists<Row extends ResourceRow>(
 }
 
 /** The object with its links; those to what is below it where all is shown. */
-export function viewWithLinks<Row extends ResourceRow>(
+function viewWithLinks<Row extends ResourceRow>(
   c: Context<ApiEnv>,
   { resource, path, below }: ResourcePlace<Row>,
   row: Row,
