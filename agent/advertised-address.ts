@@ -4,6 +4,7 @@ import { isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { retry } from '#shared/retry.ts';
 
 /**
  * This machine's IP address as the conductor can reach it: of `interfaceName` when given, else the source address of
@@ -18,17 +19,16 @@ export async function findAdvertisedAddress(options: {
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }): Promise<string> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return options.interfaceName === undefined
-        ? await sourceAddressTo(new URL(options.apiUrl()))
-        : addressOfInterface(options.interfaceName);
-    } catch (cause) {
-      if (attempt >= options.attempts) {
-        throw new AppError('unavailable', `find this machine's address towards ${options.apiUrl()}`, { cause });
-      }
-    }
-    await options.clock.sleep(options.retryMs, options.signal);
+  const { apiUrl, interfaceName, signal } = options;
+  try {
+    return await retry(
+      async () =>
+        interfaceName === undefined ? sourceAddressTo(new URL(apiUrl())) : addressOfInterface(interfaceName),
+      { ...options, delayMs: () => options.retryMs },
+    );
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new AppError('unavailable', `find this machine's address towards ${apiUrl()}`, { cause });
   }
 }
 

@@ -19,7 +19,6 @@ import { inspect } from '#agent/inspection/inspect.ts';
 import { lockDown } from '#agent/lock-down.ts';
 import { type FoundNode, type LookupDependencies, lookup } from '#agent/lookup.ts';
 import { createProgressReporter } from '#agent/progress.ts';
-import type { Random } from '#agent/random-backoff.ts';
 import { readSavedIdentity, type SavedIdentity, saveIdentity } from '#agent/saved-identity.ts';
 import type { Say } from '#agent/say.ts';
 import { beat, type Session, sendProgress, sessionNode } from '#agent/session.ts';
@@ -29,6 +28,7 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
+import type { Random } from '#shared/retry.ts';
 
 /** What the agent gets from the process around it. */
 export interface AgentDependencies {

@@ -1,5 +1,5 @@
-import { type Random, uniform } from '#agent/random-backoff.ts';
 import type { Clock } from '#shared/clock.ts';
+import { type Random, uniform } from '#shared/retry.ts';
 
 export interface HeartbeatLoop {
   /** A command ended: beat soon, so that the conductor asks for the result. Never lost, however late it comes. */

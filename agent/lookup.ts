@@ -2,11 +2,11 @@ import type { ApiClient } from '#agent/api/api-client.ts';
 import { faultText } from '#agent/api/fault-text.ts';
 import { type Microversion, microversions } from '#agent/api/microversion.ts';
 import type { ImagePolicy } from '#agent/image/image-policy.ts';
-import { type Random, randomExponentialMs } from '#agent/random-backoff.ts';
 import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { backOffMs, type Random, retry } from '#shared/retry.ts';
 import { LookupAnswer } from '#shared/wire/lookup.ts';
 
 /** What a lookup tells: who this machine is and how to talk to its conductor. */
@@ -38,7 +38,8 @@ export interface LookupDependencies {
   readonly signal: AbortSignal;
 }
 
-const maxBackoffMs = 60_000;
+/** Random, so that a rack that was powered on together doesn't call together. */
+const lookupBackOff = { firstMs: 2000, mostMs: 60_000, spread: [0, 1] } as const;
 const minTokenLength = 32;
 /** Extra waits while the node is locked: it will not be for long. */
 const conflictWaitsMs = [5000, 10_000, 30_000] as const;
@@ -53,25 +54,35 @@ export async function lookup(
   limits: { readonly timeoutMs: number; readonly intervalMs: number },
 ): Promise<FoundNode> {
   const { clock, log, say, random, signal } = dependencies;
-  const deadline = clock.now().getTime() + limits.timeoutMs;
-  for (let attempt = 1, conflicts = 0; ; attempt += 1) {
+  const backOff = { ...lookupBackOff, leastMs: limits.intervalMs, random };
+  const count = { tries: 0, conflicts: 0 };
+  const conflictWaitMs = (): number => {
+    count.conflicts += 1;
+    return conflictWaitsMs[Math.min(count.conflicts, conflictWaitsMs.length) - 1] ?? 0;
+  };
+  try {
+    return await retry(
+      (attempt) => {
+        count.tries = attempt;
+        return lookupOnce(dependencies);
+      },
+      {
+        clock,
+        signal,
+        withinMs: limits.timeoutMs,
+        delayMs: (attempt, error) =>
+          backOffMs(backOff, attempt) + (errorCode(error) === 'conflict' ? conflictWaitMs() : 0),
+        onRetry: (error, attempt, waitMs) => {
+          log.warn({ err: error, attempt, waitMs: Math.round(waitMs) }, 'lookup failed');
+          say(`lookup try ${attempt} failed: ${errorChain(error)}; next in ${(waitMs / 1000).toFixed(1)} s`);
+        },
+      },
+    );
+  } catch (cause) {
     signal.throwIfAborted();
-    try {
-      return await lookupOnce(dependencies);
-    } catch (error) {
-      const isConflict = error instanceof AppError && error.code === 'conflict';
-      const extraMs = isConflict ? (conflictWaitsMs[Math.min(conflicts, 2)] ?? 0) : 0;
-      conflicts += isConflict ? 1 : 0;
-      const waitMs = extraMs + randomExponentialMs(random, attempt, limits.intervalMs, maxBackoffMs);
-      if (clock.now().getTime() + waitMs > deadline) {
-        throw new AppError('timeout', `look up this machine for ${limits.timeoutMs / 1000} s, ${attempt} tries`, {
-          cause: error,
-        });
-      }
-      log.warn({ err: error, attempt, waitMs: Math.round(waitMs) }, 'lookup failed');
-      say(`lookup try ${attempt} failed: ${errorChain(error)}; next in ${(waitMs / 1000).toFixed(1)} s`);
-      await clock.sleep(waitMs, signal);
-    }
+    throw new AppError('timeout', `look up this machine for ${limits.timeoutMs / 1000} s, ${count.tries} tries`, {
+      cause,
+    });
   }
 }
 

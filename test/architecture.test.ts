@@ -7,7 +7,7 @@ import { reservedStepNames } from '#conductor/flows/reserved-steps.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { plannedAdvertised } from '#conductor/model/planned-step.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
-import { findOffences, floors } from './house/floors.ts';
+import { findKnots, findOffences, floors } from './house/floors.ts';
 import { isProduct, layers, readSources, type Source } from './house/read-sources.ts';
 
 /** DESIGN.md's rules on who may import whom, as a program. */
@@ -105,6 +105,10 @@ describe('the floors of the conductor', () => {
 
   test('imports, of types too, go down', () => {
     expect(findOffences(sources)).toEqual([]);
+  });
+
+  test('nor do folders within one of them import each other in a circle', () => {
+    expect(findKnots(sources)).toEqual([]);
   });
 
   test('the check sees types, folders that do not know each other, and strangers', () => {

@@ -4,6 +4,7 @@ import type { NetworkSettings } from '#agent/burnin/burnin-settings.ts';
 import { receiveBlocks, sendBlocks } from '#agent/burnin/network-stream.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { retry } from '#shared/retry.ts';
 
 /** The step's result. */
 export interface NetworkResult {
@@ -90,21 +91,16 @@ async function connectAndReceive(services: Services, settings: NetworkSettings, 
   try {
     services.reportProgress({ phase: `connecting to ${settings.partner}` });
     const sockets: Socket[] = [];
-    while (sockets.length < streams) {
-      const socket = connect({ host: settings.partner, port });
-      socket.on('error', ignoreUntilUsed);
-      try {
-        await once(socket, 'connect', { signal });
-        sockets.push(socket);
-      } catch (cause) {
-        socket.destroy();
-        // the partner may still boot: it is asked again
-        if (signal.aborted || clock.now().getTime() > giveUpAt) {
-          for (const each of sockets) each.destroy();
-          throw new AppError('timeout', `connect to port ${port} within ${pairingMs / 1000} s`, { cause });
-        }
-        await clock.sleep(retryMs, signal);
+    try {
+      while (sockets.length < streams) {
+        // the partner may still boot
+        const withinMs = giveUpAt - clock.now().getTime();
+        const options = { clock, signal, withinMs, delayMs: () => retryMs };
+        sockets.push(await retry(() => openStream(settings.partner, port, signal), options));
       }
+    } catch (cause) {
+      for (const socket of sockets) socket.destroy();
+      throw new AppError('timeout', `connect to port ${port} within ${pairingMs / 1000} s`, { cause });
     }
     let received = 0;
     const onBytes = (bytes: number): void => {
@@ -114,6 +110,18 @@ async function connectAndReceive(services: Services, settings: NetworkSettings, 
     return await withSockets(signal, sockets, (socket) => receiveBlocks(socket, onBytes));
   } catch (cause) {
     throw failure(services, `receive from ${settings.partner}`, cause);
+  }
+}
+
+async function openStream(host: string, port: number, signal: AbortSignal): Promise<Socket> {
+  const socket = connect({ host, port });
+  socket.on('error', ignoreUntilUsed);
+  try {
+    await once(socket, 'connect', { signal });
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
   }
 }
 

@@ -2,6 +2,7 @@ import type { DownloadOptions } from '#agent/image/download.ts';
 import { type HttpAnswer, httpGet } from '#agent/image/http-body.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import { retry } from '#shared/retry.ts';
 
 /** A piece of a file; in bytes. */
 export interface Piece {
@@ -29,20 +30,26 @@ export function createRangeReader(head: Buffer, fileBytes: number, options: Opti
   };
 }
 
-async function readByRange(piece: Piece, fileBytes: number, options: Options): Promise<Buffer | undefined> {
-  for (let attempt = 1; ; attempt += 1) {
-    const url = options.urls[(attempt - 1) % options.urls.length] ?? '';
+/** Tries the servers in turn, with a pause after each round of them. */
+function readByRange(piece: Piece, fileBytes: number, options: Options): Promise<Buffer | undefined> {
+  const { urls, clock, log, signal } = options;
+  const attempt = async (number: number): Promise<Buffer | undefined> => {
+    const url = urls[(number - 1) % urls.length] ?? '';
     try {
       return await request(url, piece, fileBytes, options);
     } catch (cause) {
-      options.signal.throwIfAborted();
-      options.log.warn({ url: showUrl(url), err: cause, ...piece }, 'reading a piece of the image failed');
-      const isLast = attempt >= (isRetryable(cause) ? options.maxTries : options.urls.length);
+      signal.throwIfAborted();
+      log.warn({ url: showUrl(url), err: cause, ...piece }, 'reading a piece of the image failed');
       const code = isRetryable(cause) ? 'unavailable' : 'image_error';
-      if (isLast) throw new AppError(code, `read ${describe(piece)} of ${showUrl(url)}`, { cause });
-      if (attempt % options.urls.length === 0) await options.clock.sleep(options.retryDelayMs, options.signal);
+      throw new AppError(code, `read ${describe(piece)} of ${showUrl(url)}`, { cause });
     }
-  }
+  };
+  return retry(attempt, {
+    clock,
+    signal,
+    passes: (error, number) => number < (isRetryable(error) ? options.maxTries : urls.length),
+    delayMs: (number) => (number % urls.length === 0 ? options.retryDelayMs : 0),
+  });
 }
 
 async function request(url: string, piece: Piece, fileBytes: number, options: Options): Promise<Buffer | undefined> {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { type ApiAnswer, createApiClient } from '#agent/api/api-client.ts';
 import { faultText } from '#agent/api/fault-text.ts';
-import { type Random, randomExponentialMs } from '#agent/random-backoff.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { backOffMs, type Random, retry } from '#shared/retry.ts';
 
 export interface ReportTarget {
   /** `ipa-inspection-callback-url` */
@@ -18,7 +18,8 @@ export interface ReportTarget {
   readonly signal: AbortSignal;
 }
 
-const tries = 5;
+const attempts = 5;
+const backOff = { firstMs: 2000, leastMs: 5000, mostMs: 30_000, spread: [0, 1] } as const;
 const Accepted = z.looseObject({ uuid: z.string().optional(), node: z.looseObject({ uuid: z.string() }).optional() });
 
 /**
@@ -31,20 +32,16 @@ export async function sendReport(report: unknown, target: ReportTarget): Promise
   const url = new URL(target.url);
   const api = createApiClient({ ...target, urls: [url.origin] });
   try {
-    for (let attempt = 1; ; attempt += 1) {
-      signal.throwIfAborted();
-      try {
-        return readAnswer(
-          target.url,
-          await api.request({ method: 'POST', path: `${url.pathname}${url.search}`, body: report }),
-        );
-      } catch (error) {
-        if (errorCode(error) !== 'unavailable' || attempt === tries) throw error;
-        const waitMs = randomExponentialMs(random, attempt, 5000, 30_000);
-        log.warn({ err: error, attempt, waitMs: Math.round(waitMs) }, 'inspection report not taken yet');
-        await clock.sleep(waitMs, signal);
-      }
-    }
+    const request = { method: 'POST', path: `${url.pathname}${url.search}`, body: report } as const;
+    return await retry(async () => readAnswer(target.url, await api.request(request)), {
+      clock,
+      signal,
+      attempts,
+      passes: (error) => errorCode(error) === 'unavailable',
+      delayMs: (attempt) => backOffMs({ ...backOff, random }, attempt),
+      onRetry: (error, attempt, waitMs) =>
+        log.warn({ err: error, attempt, waitMs: Math.round(waitMs) }, 'inspection report not taken yet'),
+    });
   } finally {
     await api.close();
   }

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 import { runCleanup } from '#shared/process/run-cleanup.ts';
+import { retry } from '#shared/retry.ts';
 
 export interface MountOptions {
   /** `vfat`; left to mount where it is not given. */
@@ -27,7 +28,7 @@ export async function withMounted<T>(
   device: string,
   { type, options }: MountOptions,
   use: (folder: string) => Promise<T>,
-  clock: Pick<Clock, 'sleep'> = systemClock,
+  clock: Clock = systemClock,
 ): Promise<T> {
   await mkdir(mountsFolder, { recursive: true });
   const folder = await mkdtemp(join(mountsFolder, 'mount-'));
@@ -62,16 +63,12 @@ export async function withMounted<T>(
  * Unmounts a folder with all below it, and removes it. Whoever looks at a file there keeps it busy, and gives no event
  * when it is done: so it is tried several times.
  */
-export async function unmount(run: Run, folder: string, clock: Pick<Clock, 'sleep'> = systemClock): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await runCleanup(run, 'umount', ['--recursive', folder]);
-      break;
-    } catch (error) {
-      if (attempt === unmountTries) throw error;
-      await clock.sleep(100 * attempt);
-    }
-  }
+export async function unmount(run: Run, folder: string, clock: Clock = systemClock): Promise<void> {
+  await retry(() => runCleanup(run, 'umount', ['--recursive', folder]), {
+    clock,
+    attempts: unmountTries,
+    delayMs: (attempt) => 100 * attempt,
+  });
   // not before: a folder with something mounted on it stays, and the failure to unmount is what is told
   await rmdir(folder);
 }

@@ -14,7 +14,7 @@ export async function unmountLeftovers(
   run: Run,
   mountInfo: string,
   log: Log,
-  clock: Pick<Clock, 'sleep'> = systemClock,
+  clock: Clock = systemClock,
 ): Promise<void> {
   for (const folder of mountedIn(mountInfo, mountsFolder)) {
     try {

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
+import { retry } from '#shared/retry.ts';
 
 /**
  * The udev race. When a program closes a disk that it had open for writing, udev opens the disk itself, to read the
@@ -27,19 +27,17 @@ export async function waitForUdev(run: Run): Promise<void> {
  * @throws AppError `storage_error` when the device stays busy.
  */
 export async function rereadPartitions(run: Run, device: string): Promise<void> {
-  await waitForUdev(run);
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await run('blockdev', ['--rereadpt', device]);
-      break;
-    } catch (cause) {
-      if (attempt === rereadTries) {
-        throw new AppError('storage_error', `read the partition table of ${device} again`, { cause });
-      }
-      await delay(100 * attempt); // whoever holds the device gives no event when it lets go
-      await waitForUdev(run);
-    }
-  }
+  const reread = async (): Promise<void> => {
+    await waitForUdev(run);
+    await run('blockdev', ['--rereadpt', device]);
+  };
+  await retry(reread, {
+    attempts: rereadTries,
+    passes: (error) => errorCode(error) === 'command_failed',
+    delayMs: (attempt) => 100 * attempt, // a program that holds the device gives no event when it closes it
+  }).catch((cause: unknown) => {
+    throw new AppError('storage_error', `read the partition table of ${device} again`, { cause });
+  });
   // names the partitions to a kernel without a parser for this table, and does nothing where they agree;
   // exit code 1: the disk has no table
   await run('partx', ['--update', device], { okExitCodes: [0, 1] });

@@ -4,7 +4,7 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type AllocationInsert, type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
-import { type AllocationState } from '#conductor/model/allocation-states.ts';
+import type { AllocationState } from '#conductor/model/allocation-states.ts';
 import { deleteAllocations } from '#conductor/nodes/node-allocation.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

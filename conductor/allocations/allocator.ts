@@ -1,6 +1,7 @@
 import { allocateRound } from '#conductor/allocations/allocate-round.ts';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { resumeOwn, takeOverDead } from '#conductor/allocations/work-store.ts';
+import { startWakeLoop, type WakeLoop } from '#conductor/kernel/wake-loop.ts';
 import type { Clock } from '#shared/clock.ts';
 
 /**
@@ -24,10 +25,10 @@ export interface Patience {
   readonly patienceMs: number;
   readonly retryMs: number;
 }
-/** Timers of more than 24 days would fire at once. */
-const longestSleepMs = 3_600_000;
 const shortestPatienceMs = 10_000;
 const usualRetryMs = 500;
+/** A kick, or `lookAfter`, begins the next round of those that wait for nothing but nodes. */
+const untilKicked = Number.POSITIVE_INFINITY;
 
 export function createAllocator(options: {
   readonly context: AllocationsContext;
@@ -41,43 +42,21 @@ export function createAllocator(options: {
       patienceMs: Math.max(shortestPatienceMs, context.config.leaseMs),
       retryMs: usualRetryMs,
     };
-  const stopping = new AbortController();
   const memory = { hinderedSince: new Map<string, Date>(), waits: { explainedAt: undefined } };
-  const state: { round: Promise<void> | undefined; again: boolean; alarm: AbortController | undefined } = {
-    round: undefined,
-    again: false,
-    alarm: undefined,
-  };
-
-  const lookAgainIn = async (ms: number): Promise<void> => {
-    const alarm = new AbortController();
-    state.alarm = alarm;
-    try {
-      await clock.sleep(Math.min(ms, longestSleepMs), AbortSignal.any([stopping.signal, alarm.signal]));
-    } catch {
-      return; // stopped, or another round has set its own alarm
-    }
-    kick();
-  };
-  const runRounds = async (): Promise<void> => {
-    try {
-      do {
-        state.again = false;
-        state.alarm?.abort(new Error('looking now'));
-        const nextMs = await allocateRound(context, { ...memory, ...patience() });
-        if (nextMs !== undefined) void lookAgainIn(nextMs);
-      } while (state.again && !stopping.signal.aborted);
-    } catch (error) {
-      context.log.error({ err: error }, 'a round of allocations failed; the next one goes on');
-      void lookAgainIn(patience().retryMs);
-    } finally {
-      state.round = undefined;
-    }
-  };
+  const state: { loop: WakeLoop | undefined; isStopped: boolean } = { loop: undefined, isStopped: false };
+  const start = (): WakeLoop =>
+    startWakeLoop({
+      clock,
+      run: async () => (await allocateRound(context, { ...memory, ...patience() })) ?? untilKicked,
+      onError: (error) => {
+        context.log.error({ err: error }, 'a round of allocations failed; the next one goes on');
+        return patience().retryMs;
+      },
+    });
   const kick = (): void => {
-    if (stopping.signal.aborted) return;
-    state.again = true;
-    state.round ??= runRounds();
+    if (state.isStopped) return;
+    if (state.loop) state.loop.nudge();
+    else state.loop = start();
   };
   return {
     kick,
@@ -90,14 +69,12 @@ export function createAllocator(options: {
       const left = await takeOverDead(context);
       if (left > 0) context.log.info({ allocations: left }, 'allocations of dead conductors taken over');
       kick();
-      await state.round;
+      await state.loop?.idle();
     },
-    idle: async () => {
-      while (state.round) await state.round;
-    },
+    idle: async () => state.loop?.idle(),
     stop: async () => {
-      stopping.abort(new Error('the conductor is stopping'));
-      await state.round;
+      state.isStopped = true;
+      await state.loop?.stop();
     },
   };
 }

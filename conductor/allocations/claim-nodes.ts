@@ -1,4 +1,4 @@
-import { and, eq, isNull, lt, or, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { type Candidate, refusals, type Wish } from '#conductor/allocations/match.ts';
 import { byUuid, lockCandidates } from '#conductor/allocations/read-candidates.ts';
@@ -8,6 +8,7 @@ import { type AllocationRow, allocations } from '#conductor/kernel/db/schema/all
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
+import { isFree } from '#conductor/kernel/lease.ts';
 import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -87,9 +88,7 @@ function lockLeases(tx: Transaction, nodeUuids: readonly string[]) {
   return tx
     .select({ nodeUuid: nodeLeases.nodeUuid, holder: nodeLeases.holder })
     .from(nodeLeases)
-    .where(
-      and(isAmong(nodeLeases.nodeUuid, nodeUuids), or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`))),
-    )
+    .where(and(isAmong(nodeLeases.nodeUuid, nodeUuids), isFree(nodeLeases)))
     .for('update', { skipLocked: true });
 }
 

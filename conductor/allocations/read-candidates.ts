@@ -4,6 +4,7 @@ import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-trait.ts';
+import { isFree } from '#conductor/kernel/lease.ts';
 import { visibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { rackOf } from '#conductor/nodes/node-rack.ts';
 
@@ -27,12 +28,12 @@ const columns = {
 };
 
 const leaseColumns = {
-  isLocked: sql<boolean>`coalesce(${nodeLeases.holder} is not null and ${nodeLeases.expiresAt} >= now(), false)`,
+  isLocked: sql<boolean>`not ${isFree(nodeLeases)}`,
   hasLease: sql<boolean>`${nodeLeases.nodeUuid} is not null`,
 };
 
 /** Few of many: what is locked is looked up once, not beside each node. */
-const locked = sql`${nodes.uuid} in (select ${nodeLeases.nodeUuid} from ${nodeLeases} where ${nodeLeases.holder} is not null and ${nodeLeases.expiresAt} >= now())`;
+const locked = sql`${nodes.uuid} in (select ${nodeLeases.nodeUuid} from ${nodeLeases} where not ${isFree(nodeLeases)})`;
 
 /**
  * Nodes that fit, in random order, so that conductors do not all try the same; with a limit, those named so among the

@@ -1,3 +1,4 @@
+import type { Remark } from '#conductor/model/remark.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
@@ -97,6 +98,8 @@ export interface ActionNodeAnswer {
   readonly group: string | null;
   readonly doing: string | null;
   readonly reason: string | null;
+  /** What `doing` says, or else `reason`, as data. */
+  readonly remark: Remark | null;
   readonly since: string | null;
 }
 

@@ -3,6 +3,7 @@ import type { ActionAnswer } from '#conductor/api/action-answer.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
 import { actionAnswer, groupAnswer, ntpFailed, ntpFailedNodes } from '#conductor/cli/testing/action-answers.ts';
 import { createRecordingSeat } from '#conductor/cli/testing/recording-seat.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const id = '01J00000000000000000000000';
@@ -152,7 +153,9 @@ describe('other verbs', () => {
   test('a node at work is not told as not started', async () => {
     const [first = {}] = ntpFailedNodes;
     const doing = 'taking it out of its clusters: cluster.drain';
-    const nodes = ['prepare', 'deploy', null].map((phase) => ({ ...first, phase, doing: phase && doing }));
+    const remark = newRemark('flow', { flow: 'decommission', step: 'cluster.drain' });
+    // the words are made here, of the code: the server's are not read
+    const nodes = ['prepare', 'deploy', null].map((phase) => ({ ...first, phase, doing: 'in other words', remark }));
     const seat = createRecordingSeat(() => ({ nodes }));
     const rows = (await seat.run('action', 'nodes', id)).split('\n').slice(1, 4);
     expect(rows.map((row) => row.split(/\s+/)[1])).toEqual(['preparing', 'deploying', 'not_started']);

@@ -1,4 +1,5 @@
 import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
+import { describeForCli } from '#conductor/cli/cli-words.ts';
 import {
   type Command,
   type CommandContext,
@@ -76,7 +77,7 @@ async function nodes(context: CommandContext, input: CommandInput): Promise<void
     standingOf(row),
     cell(row.phase),
     cell(row.group),
-    row.doing ?? row.reason ?? '',
+    row.remark ? describeForCli(row.remark) : '',
   ]);
   print(context, input, {
     json: rows,

@@ -1,7 +1,8 @@
 import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
+import { describeForCli } from '#conductor/cli/cli-words.ts';
 import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';
-import { tellAllOutdated } from '#conductor/model/outdated.ts';
+import { describeOutdated } from '#conductor/model/outdated.ts';
 import { concludeGroups, conclusions, tellNothingToDeploy } from '#conductor/model/site-report.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
 
@@ -24,13 +25,13 @@ export function renderActionReport(action: ActionAnswer, nodes: readonly ActionN
   return [
     ...lines,
     ...ofNodes,
-    ...failures.map(({ name, reason }) => `  failure: ${name}${reason === null ? '' : `: ${reason}`}`),
+    ...failures.map(({ name, remark }) => `  failure: ${name}${remark ? `: ${describeForCli(remark)}` : ''}`),
     ...(failures[0] && groups.length > 0 ? [`  → baton history ${failures[0].name} tells what was done to it`] : []),
     ...moreOf('failure', (byStatus.get('failure')?.length ?? 0) - failures.length, action.id),
     ...leftToDo(action, nodes),
     ...namesOf('prepared', byStatus, action.id),
     ...namesOf('not_started', byStatus, action.id),
-    ...tellAllOutdated(nodes),
+    ...describeOutdated(nodes),
     ...nothingDeployed(action),
     `${headline(action, now)}: ${concludeAction(action)}`,
   ];

@@ -9,7 +9,7 @@ import {
   ntpFailed,
   ntpFailedNodes,
 } from '#conductor/cli/testing/action-answers.ts';
-import { tellOutdated } from '#conductor/model/outdated.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 
 const now = new Date(65_000);
 const size = { columns: 100, rows: 40 };
@@ -152,7 +152,8 @@ describe('renderActionReport', () => {
   });
 
   test('nodes that were left as they are, although their documents differ', () => {
-    const nodes = [nodeAnswer('a', { status: 'success', reason: tellOutdated(3, ['driver', 'traits']) })];
+    const remark = newRemark('outdated', { revision: 3, differs: ['driver', 'traits'] });
+    const nodes = [nodeAnswer('a', { status: 'success', reason: describeRemark(remark), remark })];
     const lines = renderActionReport(actionAnswer({ groups: [groupAnswer('g', { success: 1 })] }), nodes, now);
     expect(lines.slice(-3, -1)).toEqual([
       '1 node stays as it was deployed although its documents differ: a (traits): relabel_nodes brings it in line, without a deploy',

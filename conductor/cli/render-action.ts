@@ -4,6 +4,7 @@ import type {
   ActionNodeAnswer,
   ActionStepAnswer,
 } from '#conductor/api/action-answer.ts';
+import { describeForCli } from '#conductor/cli/cli-words.ts';
 import { type TreeLine, treeOfGroups } from '#conductor/cli/draw-groups.ts';
 import type { ScreenSize } from '#conductor/cli/fit-screen.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
@@ -209,8 +210,8 @@ function waitsFor(waits: readonly string[]): string {
 function renderNodes(working: readonly ActionNodeAnswer[], room: number): string[] {
   const shown = working.slice(0, room);
   const width = Math.max(0, ...shown.map(({ name }) => name.length));
-  const lines = shown.map(({ name, phase, doing }) =>
-    `  ${name.padEnd(width)}  ${phase ?? ''}  ${doing ?? ''}`.trimEnd(),
+  const lines = shown.map(({ name, phase, remark: doing }) =>
+    `  ${name.padEnd(width)}  ${phase ?? ''}  ${doing ? describeForCli(doing) : ''}`.trimEnd(),
   );
   const more = working.length - shown.length;
   return more > 0 && shown.length > 0 ? [...lines, `  (${more} more nodes at work)`] : lines;

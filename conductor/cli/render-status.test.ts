@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { renderStatus } from '#conductor/cli/render-status.ts';
+import type { Remark } from '#conductor/model/remark.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 
 const told = (message: string, more: object = {}) => ({ message, error: true, kind: 'SimpleMessage', ...more });
 
@@ -22,13 +24,15 @@ test('what the message says is not told again below it; why a cluster is ill is'
 
 test('faults that the message ends with are told once, a line each', () => {
   const fault = (message: string) => ({ message, level: 'Error', kind: 'ValidationMessage' });
-  const status = (message: string) => ({
+  const status = (message: string, remark?: Remark) => ({
     kind: 'Status',
     status: 'Failure',
     message,
-    details: { messageList: [fault('no id'), fault('no role')] },
+    details: { messageList: [fault('no id'), fault('no role')], remark },
   });
-  expect(renderStatus(status('plugin ntp: no id; no role'))).toBe('plugin ntp:\n  Error no id\n  Error no role');
+  const remark = newRemark('plugin-faults', { plugin: 'ntp', faults: ['no id', 'no role'] });
+  expect(describeRemark(remark)).toBe('plugin ntp: no id; no role');
+  expect(renderStatus(status('in other words', remark))).toBe('plugin ntp:\n  Error no id\n  Error no role');
   expect(renderStatus(status('the upload has 2 errors'))).toBe(
     'the upload has 2 errors\n  Error no id\n  Error no role',
   );

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { adviceOn, inCliWords } from '#conductor/cli/cli-words.ts';
+import { adviceOn, describeForCli } from '#conductor/cli/cli-words.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
+import { isRemark, type Remark } from '#conductor/model/remark.ts';
 
 const Message = z.object({
   message: z.string(),
@@ -20,7 +21,7 @@ const Status = z.object({
   status: z.string(),
   message: z.string(),
   reason: z.string().default(''),
-  details: z.object({ messageList: z.array(Message) }),
+  details: z.object({ messageList: z.array(Message), remark: z.custom<Remark>(isRemark).optional() }),
 });
 
 const levels = ['Error', 'Warning', 'Info'] as const;
@@ -31,10 +32,10 @@ export function renderStatus(answer: unknown): string | undefined {
   const parsed = Status.safeParse(answer);
   if (!parsed.success) return undefined;
   const { message, reason, details } = parsed.data;
-  const advice = adviceOn({ reason, message });
-  const { messageList } = details;
+  const { messageList, remark } = details;
+  const advice = adviceOn({ reason, remark });
   const lines = [...renderFaults(messageList), ...renderTold(messageList, message)];
-  return [inCliWords(beforeFaults(message, messageList)), ...lines, ...advice].join('\n');
+  return [remark ? describeForCli(remark) : message, ...lines, ...advice].join('\n');
 }
 
 /** What a teardown did and met: `  Error Pod web/x: …`, as it came; nothing is told twice. Pure. */
@@ -62,13 +63,6 @@ function nameOf({ kind, name = '' }: Message): string {
 function firstLines(lines: readonly string[]): string[] {
   if (lines.length <= mostLines) return [...lines];
   return [...lines.slice(0, mostLines), `  … and ${lines.length - mostLines} more`];
-}
-
-/** A message that ends with all its faults has them in a line each below, and not twice. */
-function beforeFaults(message: string, messages: readonly Message[]): string {
-  const faults = messages.filter(({ kind }) => kind === 'ValidationMessage');
-  const told = `: ${faults.map((fault) => fault.message).join('; ')}`;
-  return faults.length > 0 && message.endsWith(told) ? message.slice(0, 1 - told.length) : message;
 }
 
 /** The same of the text of a refusal. */

@@ -1,7 +1,7 @@
 import type { ApiClient } from '#conductor/cli/api-client.ts';
-import { tryPatiently } from '#conductor/cli/look-patiently.ts';
 import type { Clock } from '#shared/clock.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { retry } from '#shared/retry.ts';
 
 const everyMs = 2_000;
 /** A try at a BMC that does not answer has the node for 23 s, and then leaves it alone for 5. */
@@ -15,19 +15,16 @@ export function waitForLock(
   return {
     ...client,
     call: (...request) => {
-      let isTold = false;
-      const passes = (error: unknown): boolean => {
-        if (!isLocked(error)) return false;
-        if (!isTold) tell(`${error.message} Trying again for ${patienceMs / 1000} s`);
-        isTold = true;
-        return true;
+      const onRetry = (error: unknown, attempt: number): void => {
+        if (attempt === 1) tell(`${errorChain(error)} Trying again for ${patienceMs / 1000} s`);
       };
-      return tryPatiently(() => client.call(...request), { clock, passes, forMs: patienceMs, everyMs });
+      const options = { clock, passes: isLocked, withinMs: patienceMs + everyMs, delayMs: () => everyMs, onRetry };
+      return retry(() => client.call(...request), options);
     },
   };
 }
 
 /** Whatever else is a conflict does not pass by itself. */
-function isLocked(error: unknown): error is AppError {
+function isLocked(error: unknown): boolean {
   return error instanceof AppError && error.code === 'conflict' && error.message.includes(' is locked by host ');
 }

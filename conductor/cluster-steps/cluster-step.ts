@@ -14,6 +14,7 @@ import {
 } from '#conductor/flows/step-context.ts';
 import { valueWithout } from '#conductor/kernel/secrets/hide-secrets.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { remarkOf } from '#conductor/model/remark.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 
@@ -129,7 +130,10 @@ function notInCluster(
 ): ConductorStepOutcome {
   const isExpected = args.not_in_cluster_ok || !deployedStates.has(node.provisionState);
   if (isExpected || mayFail) {
-    return { kind: 'done', output: { ...kept, messages: [{ message: errorChain(error), error: !isExpected }] } };
+    return {
+      kind: 'done',
+      output: { ...kept, messages: [{ message: errorChain(error), error: !isExpected, remark: remarkOf(error) }] },
+    };
   }
   throw new AppError(
     'not_found',

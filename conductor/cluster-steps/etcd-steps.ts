@@ -3,9 +3,9 @@ import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import { readRevision } from '#conductor/sites/actions/read-revision.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 
 const etcdArgs = clusterArgs.extend({
   revision: z

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isRemark, type Remark } from '#conductor/model/remark.ts';
 
 /**
  * What a round changes in a cluster and can't find again by looking: once it is done, nothing there tells that it was
@@ -23,10 +24,14 @@ export interface Deed {
   readonly of?: string | undefined;
   /** One sentence, as of its being done. */
   readonly message: string;
+  readonly remark?: Remark | undefined;
 }
 
 /** Told of deeds right before they are done, so that whoever comes after a crash knows of them. */
 export type Announce = (deeds: readonly Deed[]) => Promise<void>;
+
+/** Reports of earlier releases have none: their messages are shown, and nothing is decided by them. */
+const KeptRemark = z.custom<Remark>(isRemark).optional();
 
 const KeptDeed = z.object({
   kind: z.enum(['cordon', 'label', 'pod', 'etcd leader', 'etcd member', 'kubelet', 'node']),
@@ -34,6 +39,7 @@ const KeptDeed = z.object({
   value: z.string().optional(),
   of: z.string().optional(),
   message: z.string(),
+  remark: KeptRemark,
   /** False: it was announced, and nobody has looked since; a conductor may have died before it. */
   sure: z.boolean(),
 });
@@ -41,6 +47,7 @@ export type KeptDeed = z.output<typeof KeptDeed>;
 
 const KeptMessage = z.object({
   message: z.string(),
+  remark: KeptRemark,
   error: z.boolean(),
   name: z.string().optional(),
   kind: z.string().optional(),

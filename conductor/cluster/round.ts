@@ -1,6 +1,11 @@
+import type { Remark } from '#conductor/model/remark.ts';
+import { describeRemark } from '#conductor/model/remark-words.ts';
+
 /** One line of what a round found or did; it becomes one entry of the Status object's messageList. */
 export type RoundMessage = {
   readonly message: string;
+  /** The same as data, where something is decided by it. */
+  readonly remark?: Remark | undefined;
   /** True for what stands in the way. */
   readonly error: boolean;
   /** The pod, label, budget or member that the message is about. */
@@ -22,3 +27,8 @@ export type Round =
       readonly reason: string;
       readonly messages: readonly RoundMessage[];
     };
+
+/** A remark as a line of a round. */
+export function roundMessage(remark: Remark, more: Partial<RoundMessage> = {}): RoundMessage {
+  return { message: describeRemark(remark), remark, error: false, ...more };
+}

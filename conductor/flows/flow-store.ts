@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, desc, eq, inArray, isNull, lt, lte, or, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
@@ -7,6 +7,7 @@ import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
 import { tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { together } from '#conductor/kernel/db/together.ts';
+import { isFree } from '#conductor/kernel/lease.ts';
 import { tellWebhooks } from '#conductor/kernel/outbox.ts';
 import { type FlowEvent, type FlowStepPhase, stateAfter } from '#conductor/model/flow-log.ts';
 import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
@@ -277,14 +278,7 @@ export async function listDueNodes(
     .from(flows)
     .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
     .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, flows.nodeUuid))
-    .where(
-      and(
-        isNull(flows.endedAt),
-        attendedBy(worker),
-        lte(flows.nextCheckAt, sql`now()`),
-        or(isNull(nodeLeases.holder), lt(nodeLeases.expiresAt, sql`now()`)),
-      ),
-    )
+    .where(and(isNull(flows.endedAt), attendedBy(worker), lte(flows.nextCheckAt, sql`now()`), isFree(nodeLeases)))
     .orderBy(flows.nextCheckAt)
     .limit(limit);
   return rows.map((row) => row.nodeUuid);

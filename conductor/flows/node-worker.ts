@@ -6,8 +6,8 @@ import { listOpenSteps } from '#conductor/flows/flow-store.ts';
 import { readWork } from '#conductor/flows/read-work.ts';
 import { runFlow } from '#conductor/flows/run-flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
-import { claimLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
+import { moment } from '#conductor/kernel/keep-lease.ts';
+import { claimLease, keepLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 

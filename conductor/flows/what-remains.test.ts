@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { afterLook, type Deed, withDeeds } from '#conductor/cluster/deeds.ts';
+import { roundMessage } from '#conductor/cluster/round.ts';
 import { type ToldStep as Step, toldStep as step } from '#conductor/cluster/testing/told-step.ts';
 import { type ToldFlow, whatRemains } from '#conductor/flows/what-remains.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 
 const told = (deeds: readonly Deed[], sure = true) => {
   const report = withDeeds({ deeds: [], messages: [] }, deeds);
@@ -67,11 +69,12 @@ test('of a node that was decommissioned twice, each thing is put back once, as i
 
 test('what stood in the way on the last look is named; a kubelet that runs on is told, and pods that were left', () => {
   const saying = (message: string, error: boolean) => ({ deeds: [], messages: [{ message, error }] });
+  const alone = roundMessage(newRemark('pod-left-alone', { pod: 'a/b', because: 'daemon set' }));
   const { done, failed } = whatRemains('n1', [
     {
       flow: { kind: 'decommission', state: 'failed' },
       steps: [
-        step('drain', { output: saying('Pod a/b is left alone: daemon set', false) }),
+        step('drain', { output: { deeds: [], messages: [alone] } }),
         step('shutdown_kubelet', { output: saying('Kubelet of node n1 still reports', true) }),
         step('clear_labels', { state: 'failed', error: 'gave up', output: saying('Pod a/c is starting', true) }),
       ],
@@ -86,7 +89,7 @@ test('what stood in the way on the last look is named; a kubelet that runs on is
 });
 
 test('a node gets its pods back when nothing stops its kubelet again; whoever has cordoned it is not forgotten', () => {
-  const report = { deeds: [], messages: [{ message: 'Node n1 is cordoned already', error: false }] };
+  const report = { deeds: [], messages: [roundMessage(newRemark('cordoned-already', { node: 'n1' }))] };
   const again: ToldFlow = {
     flow: { kind: 'decommission', state: 'aborted' },
     steps: [step('drain', { output: report }), step('shutdown_kubelet', { state: 'failed', error: 'stopped' })],
@@ -148,8 +151,8 @@ test('a machine that was wiped gets no pods back: its node is to be deleted', ()
 });
 
 test('a node that was never in the cluster is not to be deleted from it', () => {
-  const message = 'the Kubernetes cluster at https://k has no node "n1"';
-  const drain = step('drain', { output: { deeds: [], messages: [{ message, error: false }] } });
+  const unknown = roundMessage(newRemark('unknown-in-cluster', { server: 'https://k', node: 'n1' }));
+  const drain = step('drain', { output: { deeds: [], messages: [unknown] } });
   const without: ToldFlow[] = [
     { flow: { kind: 'decommission', state: 'succeeded' }, steps: [drain] },
     ...wiped.slice(1),

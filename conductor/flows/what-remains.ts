@@ -1,9 +1,10 @@
 import { type KeptDeed, readReport } from '#conductor/cluster/deeds.ts';
-import { cordonedBefore } from '#conductor/cluster/kubernetes/cordon.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
+import type { Remark } from '#conductor/model/remark.ts';
+import type { RemarkCode } from '#conductor/model/remark-words.ts';
 import { EraseResult } from '#shared/wire/erase-result.ts';
 
 /** A flow of a teardown, as far as it is told of. */
@@ -73,9 +74,14 @@ function tellEnd(step: MainStep): string[] {
   if (obstacles.length > 0)
     return obstacles.map((message) => `${title} has not come about, which holds nothing up: ${message}`);
   const { messages } = isOfClusters(step) ? readReport(step.output) : { messages: [] };
-  const leftAlone = messages.filter(({ message }) => message.includes('is left alone')).map(({ message }) => message);
+  const leftAlone = messages.filter(isAbout('pod-left-alone')).map(({ message }) => message);
   return [`${title} is done`, ...leftAlone];
 }
+
+const isAbout =
+  (code: RemarkCode) =>
+  ({ remark }: { readonly remark?: Remark | undefined }): boolean =>
+    remark?.code === code;
 
 function lastObstacles({ output }: Pick<MainStep, 'output'>): string[] {
   const obstacles = readReport(output).messages.filter(({ error }) => error);
@@ -107,7 +113,7 @@ function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly T
   const last = new Map(deeds.map((deed) => [[deed.kind, deed.of, deed.name].join('\n'), deed]));
   const of = (kind: KeptDeed['kind']): KeptDeed[] => [...last.values()].filter((deed) => deed.kind === kind);
   const labels = of('label').map(({ name, value = '' }) => `${name}=${value}`);
-  const pods = of('pod').filter(({ message }) => message.includes('for good'));
+  const pods = of('pod').filter(isAbout('pod-lost'));
   const isRemoved = of('node').some(({ sure }) => sure);
   const isShutDown = flows.some(({ steps }) =>
     steps.some((each) => each.step === 'shutdown_kubelet' && hasBegun(each)),
@@ -148,7 +154,7 @@ function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly T
 }
 
 function hasMetCordon({ step, output }: MainStep): boolean {
-  return step === 'drain' && readReport(output).messages.some(({ message }) => message.endsWith(cordonedBefore));
+  return step === 'drain' && readReport(output).messages.some(isAbout('cordoned-already'));
 }
 
 /** Flows after whose beginning the machine does not come back as it was. */
@@ -170,7 +176,7 @@ function stillInCluster(node: string, flows: readonly ToldFlow[]): string[] {
 /** Whether the step has had the cluster's node before it. */
 function hasSeenNode({ step, state, output }: MainStep): boolean {
   const { deeds, messages } = readReport(output);
-  if (messages.some(({ message }) => message.includes(' has no node '))) return false;
+  if (messages.some(isAbout('unknown-in-cluster'))) return false;
   if (step === 'drain') return state === 'succeeded';
   return step === 'remove_node' && deeds.length + messages.length > 0;
 }

@@ -1,8 +1,9 @@
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp } from '#conductor/http/app.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { siteHands } from '#conductor/sites/actions/site-hands.ts';
 import { actionBecomes, forgetActions, hasEnded, startLife } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
@@ -274,6 +275,17 @@ test('what a runner makes of it is seen: groups, nodes, notes, logs, metrics', a
     { name: 'n2' },
   ]);
   expect(await show(id, '/nodes?working=true')).toEqual({ nodes: [] });
+  // what is told of a node is data, and in words beside it
+  const remark = newRemark('outdated', { revision: 3, differs: ['driver'] });
+  await api.context.db.update(siteActionNodes).set({ reason: remark }).where(eq(siteActionNodes.name, 'n1'));
+  // as an earlier release has stored it
+  await api.context.db.execute(sql`update site_action_nodes set reason = 'it was so' where name = 'n2'`);
+  expect(await show(id, '/nodes')).toMatchObject({
+    nodes: [
+      { remark: { ...remark, subject: 'n1' }, reason: describeRemark(remark), doing: null },
+      { remark: { code: 'text', subject: 'n2', arguments: { text: 'it was so' } }, reason: 'it was so' },
+    ],
+  });
   expect(shown).toMatchObject({ runner: null, groups: [{ member_count: 2, waiting_for: [] }] });
   expect((shown['groups'] as object[])[0]).not.toHaveProperty('members');
   expect(await show(id, '?members=true')).toMatchObject({ groups: [{ members: ['n1', 'n2'] }] });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { answerSchemas } from '#conductor/http/answer-schemas.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -78,6 +79,11 @@ describe('an upload', () => {
       'The buffer changes collection nodes already. Commit it first; or buffermode=replace puts this in its place, and ' +
         'drops what else the buffer changes: more.',
     );
+    // the same as data, which clients put into their own words
+    const { body } = await upload('nodes', nodeDocument('n3'));
+    const remark = newRemark('buffer-changes-collection', { collection: 'nodes', dropped: ['more'] });
+    expect(body).toMatchObject({ message: describeRemark(remark), details: { remark } });
+    expect(answerSchemas.Status.parse(body)).toEqual(body);
     // a reply that was lost: the same once more
     expect((await upload('more', plainStrategy, '?buffermode=append')).status).toBe(200);
     expect(await list('/configdocs')).toMatchObject([

@@ -13,6 +13,7 @@ import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
 import { bufferModes } from '#conductor/model/buffer-modes.ts';
+import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
@@ -133,10 +134,7 @@ async function readUpload(text: string, isEmpty: boolean): Promise<CollectionUpl
     throw new AppError('invalid_argument', 'empty-collection: the body has documents; leave out one or the other');
   }
   if (!isEmpty && documents.length === 0) {
-    throw new AppError(
-      'invalid_argument',
-      'body: it has no documents; to take the collection away, add empty-collection=true',
-    );
+    throw remarkError('invalid_argument', newRemark('no-documents-given', {}));
   }
   return isEmpty ? undefined : { text, documents };
 }

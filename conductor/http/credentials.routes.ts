@@ -12,8 +12,8 @@ import {
   listCredentials,
   putCredential,
 } from '#conductor/sites/credentials/credential-store.ts';
-import { findCredentialUsers } from '#conductor/sites/credentials/credential-users.ts';
 import { credentialName } from '#conductor/sites/documents/upload-faults.ts';
+import { findCredentialUsers } from '#conductor/sites/revisions/credential-users.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site credentials (Baton's own)"];

@@ -5,8 +5,10 @@ import type { RoundMessage } from '#conductor/cluster/round.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
+import { databaseFaultClass } from '#conductor/kernel/db/fault-class.ts';
 import { isWriteFault } from '#conductor/kernel/db/watch-writes.ts';
-import { countDatabaseFault, databaseFaultClass } from '#conductor/kernel/metrics/database-fault.ts';
+import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
+import { type Remark, remarkOf } from '#conductor/model/remark.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 
@@ -85,18 +87,20 @@ function tellRefusal({ status, message }: HTTPException, c: Context<ApiEnv>): st
  * What an error of a site's API tells beside its message: `details.reason`, `details.faults` of documents, and
  * `details.messages` of a teardown.
  */
-function statusDetails({ details, retryable }: AppError): {
+function statusDetails(error: AppError): {
   readonly reason: string | undefined;
   readonly faults: readonly SiteFault[] | undefined;
   readonly messages: readonly RoundMessage[] | undefined;
+  readonly remark: Remark | undefined;
   readonly retry: boolean;
 } {
-  const { reason, faults, messages } = details;
+  const { reason, faults, messages } = error.details;
   return {
     reason: typeof reason === 'string' ? reason : undefined,
     faults: Array.isArray(faults) ? (faults as readonly SiteFault[]) : undefined,
     messages: Array.isArray(messages) ? (messages as readonly RoundMessage[]) : undefined,
-    retry: retryable,
+    remark: remarkOf(error),
+    retry: error.retryable,
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { line, whole } from '#conductor/http/answer-values.ts';
 import type { StatusObject } from '#conductor/http/status-object.ts';
+import type { Remark } from '#conductor/model/remark.ts';
 
 /** The form of every error; the text inside is what operators read. */
 export const Fault = z.strictObject({
@@ -9,6 +10,13 @@ export const Fault = z.strictObject({
       'A JSON document as text: {"faultcode": "Client" or "Server", "faultstring": …, "debuginfo": null}; ' +
       '{"code", "title", "description"} when the path or the version is not served.',
   }),
+});
+
+/** What a message says, as data: the words of a code may change, its arguments do not (`model/remark-words.ts`). */
+const RemarkAnswer: z.ZodType<Remark> = z.strictObject({
+  code: z.string(),
+  subject: z.string().exactOptional(),
+  arguments: z.record(z.string(), z.any()),
 });
 
 /** The form of every error below `/api/`, and of what is answered to an upload or a commit of documents. */
@@ -31,9 +39,11 @@ export const Status: z.ZodType<StatusObject> = z.strictObject({
         documents: z
           .array(z.strictObject({ schema: z.string(), name: z.string(), collection: z.string().exactOptional() }))
           .exactOptional(),
+        remark: RemarkAnswer.exactOptional(),
         path: line.exactOptional().meta({ description: 'Within the document: data.groups[2].critical.' }),
       }),
     ),
+    remark: RemarkAnswer.exactOptional().meta({ description: 'What message says, as data.' }),
     revision: whole.exactOptional().meta({ description: "Of the site's documents." }),
   }),
   code: whole.meta({ description: 'The HTTP status.' }),

@@ -16,7 +16,7 @@ export function applicationFault(
   c: Context<ApiEnv>,
   status: ContentfulStatusCode,
   text: string,
-  more: Pick<StatusParts, 'reason' | 'faults' | 'messages' | 'retry'> = {},
+  more: Pick<StatusParts, 'reason' | 'faults' | 'messages' | 'remark' | 'retry'> = {},
 ): Response {
   if (isAirshipPath(c.req.path)) return answerStatus(c, { ...more, status: 'Failure', code: status, message: text });
   return answer(c, status, { faultcode: status < 500 ? 'Client' : 'Server', faultstring: text, debuginfo: null });

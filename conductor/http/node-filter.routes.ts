@@ -4,8 +4,8 @@ import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
+import { filterNodes, readNodeFilter } from '#conductor/sites/documents/node-filter.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
-import { filterNodes, readNodeFilter } from '#conductor/sites/strategy/node-filter.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 
 const tags = ['site groups'];

@@ -4,14 +4,14 @@ import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
-import { choosePlugins } from '#conductor/sites/plugins/choose-plugins.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { pluginFault } from '#conductor/sites/plugins/plugin-faults.ts';
 import { isFor } from '#conductor/sites/plugins/plugin-steps.ts';
 import { getPlugin, listPlugins } from '#conductor/sites/plugins/plugin-store.ts';
-import { removePlugin } from '#conductor/sites/plugins/plugin-users.ts';
 import { PluginName, PluginUpload, PluginVersion, uploadPlugin } from '#conductor/sites/plugins/upload-plugin.ts';
 import { viewOrder, viewPlugin, viewPluginDetail } from '#conductor/sites/plugins/view-plugin.ts';
+import { choosePlugins } from '#conductor/sites/revisions/choose-plugins.ts';
+import { removePlugin } from '#conductor/sites/revisions/plugin-users.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ["site plugins (Baton's own)"];

@@ -17,15 +17,15 @@ import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import type { PortgroupRow } from '#conductor/kernel/db/schema/portgroup.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode } from '#conductor/nodes/node-store.ts';
-import { changePortgroup, createPortgroup, removePortgroup } from '#conductor/nodes/portgroups/change-portgroup.ts';
+import { changePortgroup, createPortgroup, removePortgroup } from '#conductor/nodes/ports/change-portgroup.ts';
 import {
   defaultPortgroupListFields,
   type PortgroupField,
   portgroupFields,
   portgroupFieldVersions,
   viewPortgroup,
-} from '#conductor/nodes/portgroups/portgroup-fields.ts';
-import { getPortgroup, listPortgroups, type PortgroupFilter } from '#conductor/nodes/portgroups/portgroup-store.ts';
+} from '#conductor/nodes/ports/portgroup-fields.ts';
+import { getPortgroup, listPortgroups, type PortgroupFilter } from '#conductor/nodes/ports/portgroup-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 

@@ -17,7 +17,6 @@ import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
-import { getPortgroup } from '#conductor/nodes/portgroups/portgroup-store.ts';
 import { changePort, createPort, removePort } from '#conductor/nodes/ports/change-port.ts';
 import {
   defaultPortListFields,
@@ -26,6 +25,7 @@ import {
   viewPort,
 } from '#conductor/nodes/ports/port-fields.ts';
 import { getPort, listPorts } from '#conductor/nodes/ports/port-store.ts';
+import { getPortgroup } from '#conductor/nodes/ports/portgroup-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 

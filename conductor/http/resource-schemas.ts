@@ -6,8 +6,8 @@ import type { NodeField } from '#conductor/model/node-field-names.ts';
 import { powerTargets } from '#conductor/model/power-states.ts';
 import { provisionStates } from '#conductor/model/provision-states.ts';
 import type { ChassisField } from '#conductor/nodes/chassis/chassis-fields.ts';
-import type { PortgroupField } from '#conductor/nodes/portgroups/portgroup-fields.ts';
 import type { PortField } from '#conductor/nodes/ports/port-fields.ts';
+import type { PortgroupField } from '#conductor/nodes/ports/portgroup-fields.ts';
 
 /** Ironic's resources, as they are answered. */
 

@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import type { Remark } from '#conductor/model/remark.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
 /** One of the messages in a Status: of a document when `kind` is `ValidationMessage`. */
@@ -14,6 +15,8 @@ interface StatusMessage {
   readonly name?: string;
   readonly documents?: readonly { readonly schema: string; readonly name: string; readonly collection?: string }[];
   readonly path?: string | null;
+  /** What `message` says, as data. */
+  readonly remark?: Remark | undefined;
 }
 
 /** Airship's answer to what is no resource (airship.md §8): `code` is a number, `retry` is there where it helps. */
@@ -27,6 +30,8 @@ export interface StatusObject {
   readonly details: {
     readonly errorCount: number;
     readonly messageList: readonly StatusMessage[];
+    /** Ours: what `message` says, as data. */
+    readonly remark?: Remark;
     /** Ours: of a site's documents, where the answer is about one. */
     readonly revision?: number;
   };
@@ -43,6 +48,7 @@ export interface StatusParts {
   readonly faults?: readonly SiteFault[] | undefined;
   /** What a teardown did and met. */
   readonly messages?: readonly RoundMessage[] | undefined;
+  readonly remark?: Remark | undefined;
   readonly revision?: number | undefined;
   /** The same request may succeed later. */
   readonly retry?: boolean | undefined;
@@ -69,7 +75,7 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** A failure without messages of its own has one that repeats it: clients print the list. */
 function statusObject(parts: StatusParts): StatusObject {
-  const { status, code, message, reason, faults = [], revision, retry } = parts;
+  const { status, code, message, reason, faults = [], remark, revision, retry } = parts;
   const told = (parts.messages ?? []).map((each) => ({ kind: 'SimpleMessage', ...each }));
   const messages: StatusMessage[] = [...faults.map(validationMessage), ...told];
   const isBare = status === 'Failure' && faults.length === 0 && !told.some(({ error }) => error);
@@ -84,6 +90,7 @@ function statusObject(parts: StatusParts): StatusObject {
     details: {
       errorCount: messageList.filter(({ error }) => error).length,
       messageList,
+      ...(remark === undefined ? {} : { remark }),
       ...(revision === undefined ? {} : { revision }),
     },
     code,

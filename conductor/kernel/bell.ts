@@ -3,6 +3,8 @@ import type { Clock } from '#shared/clock.ts';
 /** Wakes who rests. Rung while nobody rests, it ends the next rest at once: what has changed may not have been seen. */
 export interface Bell {
   ring(): void;
+  /** The next rest ends at once. */
+  isRung(): boolean;
   /**
    * Until it is rung, or `ms` milliseconds; then, where rings come in bursts, the burst, if it fits into `ms`.
    * @throws the signal's reason when it aborts
@@ -22,6 +24,7 @@ export function createBell(clock: Pick<Clock, 'sleep'>, { burstMs = 0 }: BellOpt
       state.rung = true;
       state.sleeper?.abort(new Error('rung'));
     },
+    isRung: () => state.rung,
     rest: async (ms, signal) => {
       signal.throwIfAborted();
       if (!state.rung) {

@@ -1,5 +1,6 @@
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
+import { startWakeLoop } from '#conductor/kernel/wake-loop.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -15,34 +16,35 @@ export function startPeriodicTasks(
   tasks: readonly PeriodicTask[],
   context: { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics },
 ): { stop(): Promise<void> } {
-  const { metrics } = context;
-  const stopping = new AbortController();
-  const loops = tasks.map(async (task) => {
-    while (!stopping.signal.aborted) {
+  const { clock, log, metrics } = context;
+  const loops = tasks.map(({ name, periodMs, run }) => {
+    const measured = async (signal: AbortSignal): Promise<void> => {
       const started = performance.now();
-      const ended = (outcome: 'done' | 'failed'): void => {
-        metrics.taskSeconds.observe({ task: task.name, outcome }, (performance.now() - started) / 1000);
-        if (outcome === 'done') metrics.taskSucceededAt.setToCurrentTime({ task: task.name });
-      };
+      let outcome: 'done' | 'failed' = 'failed';
       try {
-        await task.run(stopping.signal);
-        ended('done');
-      } catch (error) {
-        ended('failed');
+        await run(signal);
+        outcome = 'done';
+        metrics.taskSucceededAt.setToCurrentTime({ task: name });
+      } finally {
+        metrics.taskSeconds.observe({ task: name, outcome }, (performance.now() - started) / 1000);
+      }
+    };
+    return startWakeLoop({
+      clock,
+      run: async ({ signal }) => {
+        await measured(signal);
+        return periodMs;
+      },
+      onError: (error) => {
         countDatabaseFault(metrics, error);
-        context.log.error({ task: task.name, err: error }, 'background task failed');
-      }
-      try {
-        await context.clock.sleep(task.periodMs, stopping.signal);
-      } catch {
-        return; // stopped while asleep
-      }
-    }
+        log.error({ task: name, err: error }, 'background task failed');
+        return periodMs;
+      },
+    });
   });
   return {
     stop: async () => {
-      stopping.abort(new Error('stopping'));
-      await Promise.all(loops);
+      await Promise.all(loops.map((loop) => loop.stop()));
     },
   };
 }

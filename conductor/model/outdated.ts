@@ -1,6 +1,6 @@
+import { type Remark, withQuoted } from '#conductor/model/remark.ts';
 import { nameSome } from '#shared/name-some.ts';
 
-const mark = 'the documents say something else by now';
 const namedNodes = 5;
 
 /** What brings such a node in line; its disks are wiped, as the action's parameters say. */
@@ -20,36 +20,35 @@ function remedyOf(what: string, all: readonly string[]): Remedy {
   return what === 'driver_info' && !all.includes('driver') ? remedies[0] : renewal;
 }
 
-/**
- * Of a node that is left as it was deployed: from which revision, what differs, and which action changes that. Pure.
- * @param differs as `nameOutdated` has it, not empty
- */
-export function tellOutdated(revisionId: number, differs: readonly string[]): string {
-  const parts = remedies.flatMap((remedy) => {
-    const changed = differs.filter((what) => remedyOf(what, differs) === remedy);
-    return changed.length > 0 ? [`${changed.join(', ')} (${remedy})`] : [];
-  });
-  return `it was deployed already, from revision ${revisionId}; ${mark}: ${parts.join('; ')}`;
+/** `properties/rack, traits`: what this action would change. `undefined` = nothing. */
+function changedBy(remedy: Remedy, differs: readonly string[]): string | undefined {
+  const changed = differs.filter((what) => remedyOf(what, differs) === remedy);
+  return changed.length === 0 ? undefined : changed.join(', ');
 }
 
-/** What a node's remark tells of one remedy: `properties/rack, traits`. `undefined` = nothing. */
-function outdatedBy(remedy: Remedy, remark: string): string | undefined {
-  const [, told] = remark.split(`${mark}: `);
-  const part = told?.split('; ').find((each) => each.endsWith(`(${remedy})`));
-  return part?.slice(0, -remedy.length - 3);
+/** What differs, each with the action that changes it. Pure. @param differs not empty */
+export function describeDifferences(differs: readonly string[]): string {
+  const parts = remedies.map((remedy) => ({ remedy, what: changedBy(remedy, differs) }));
+  return parts.flatMap(({ remedy, what }) => (what === undefined ? [] : [`${what} (${remedy})`])).join('; ');
+}
+
+function differencesIn(remark: Remark | null | undefined): readonly string[] {
+  const outdated = remark ? withQuoted(remark).find(({ code }) => code === 'outdated') : undefined;
+  const differs = outdated?.arguments['differs'];
+  return Array.isArray(differs) ? (differs as readonly string[]) : [];
 }
 
 /**
  * `2 nodes stay as they were deployed although their documents differ: n1 (driver), n2 (traits): …`, a line for each
  * action that brings them in line; nothing of none. Pure.
  */
-export function tellAllOutdated(
-  nodes: Iterable<{ readonly name: string; readonly status: string; readonly reason?: string | null | undefined }>,
+export function describeOutdated(
+  nodes: Iterable<{ readonly name: string; readonly status: string; readonly remark: Remark | null | undefined }>,
 ): string[] {
   const left = [...nodes].filter(({ status }) => status === 'success');
   return remedies.flatMap((remedy) => {
-    const named = left.flatMap(({ name, reason }) => {
-      const what = outdatedBy(remedy, reason ?? '');
+    const named = left.flatMap(({ name, remark }) => {
+      const what = changedBy(remedy, differencesIn(remark));
       return what === undefined ? [] : [`${name} (${what})`];
     });
     if (named.length === 0) return [];

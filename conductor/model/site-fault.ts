@@ -5,6 +5,8 @@ export interface SiteFault {
   readonly name: string;
   /** What is wrong, and what would be right. */
   readonly message: string;
+  /** The rule that was broken, where the message also repeats the value: faults with the same rule are the same. */
+  readonly rule?: string;
   /** The document; absent = the site as a whole. */
   readonly document?: { readonly schema: string; readonly name: string; readonly collection?: string };
   /** Within it: `data.groups[2].success_criteria.percent_successful_nodes`. */

@@ -1,3 +1,5 @@
+import type { Remark } from '#conductor/model/remark.ts';
+
 /**
  * A site's deployment as plain values (seed 000, DESIGN.md "Where the documents disagree"). What decides on them
  * (`decide`, `judge`, `report`) imports nothing that can wait; `sites/actions` keeps them in the database.
@@ -85,7 +87,7 @@ export interface NodeRun {
     readonly startedAt?: number;
     readonly cancelling?: string;
   };
-  readonly reason?: string;
+  readonly reason?: Remark;
   /** It failed in a deploy that this group had begun, which had it prepared. */
   readonly preparedFor?: string;
 }
@@ -122,3 +124,11 @@ export type Decision =
    * There may be none, when it was the group's waiting nodes that the time was too short for.
    */
   | { readonly kind: 'cancel'; readonly group: string; readonly nodes: readonly string[]; readonly reason: string };
+
+/** What a look at a node's phase comes to. */
+export type NodeOutcome =
+  /** @property doing `cleaning: deploy.erase_devices_metadata, 40 %` */
+  | { readonly state: 'working'; readonly doing: Remark }
+  /** @property remark `it was deployed already`; the documents may say something else since */
+  | { readonly state: 'done'; readonly remark?: Remark }
+  | { readonly state: 'failed'; readonly error: Remark };

@@ -6,12 +6,13 @@ import type { NodesContext } from '#conductor/nodes/context.ts';
 import { refuseLocked } from '#conductor/nodes/node-lock.ts';
 import { lockNode } from '#conductor/nodes/node-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
+import { retry } from '#shared/retry.ts';
 
 /**
  * What holds a node for moments only does not refuse an operator: two seconds, as in Ironic (ironic-api.md §3.3). Ironic
  * looks three times; a conductor amid a flow would often hold the node again at just these moments.
  */
-const tries = 21;
+const attempts = 21;
 const tryMs = 100;
 
 /**
@@ -20,27 +21,23 @@ const tryMs = 100;
  * what asks for a second connection while it holds one may wait for ever, once all do so.
  * @throws AppError `node_locked` when it still is after two seconds, `not_found`, whatever `change` throws.
  */
-export async function changeUnlocked<Result>(
+export function changeUnlocked<Result>(
   context: Pick<NodesContext, 'db' | 'clock'>,
   nodeUuid: string,
   change: (tx: Transaction, node: NodeRow) => Promise<Result>,
   /** Goes into the node's history along with it; absent for changes that write their own entry. */
   note?: ChangeNote,
 ): Promise<Result> {
-  for (let tryNumber = 1; ; tryNumber += 1) {
-    try {
-      return await context.db.transaction(async (tx) => {
-        // lease before row, the order in which conductors lock them
-        const unlocked = refuseLocked(tx, nodeUuid);
-        // a node that is gone has no lease that could be free: that is said first
-        const [node] = await together([lockNode(tx, nodeUuid), unlocked]);
-        const result = await change(tx, node);
-        if (note) await writeChangeNote(tx, nodeUuid, note);
-        return result;
-      });
-    } catch (error) {
-      if (errorCode(error) !== 'node_locked' || tryNumber === tries) throw error;
-      await context.clock.sleep(tryMs);
-    }
-  }
+  const changeOnce = (): Promise<Result> =>
+    context.db.transaction(async (tx) => {
+      // lease before row, the order in which conductors lock them
+      const unlocked = refuseLocked(tx, nodeUuid);
+      // a node that is gone has no lease that could be free: that is said first
+      const [node] = await together([lockNode(tx, nodeUuid), unlocked]);
+      const result = await change(tx, node);
+      if (note) await writeChangeNote(tx, nodeUuid, note);
+      return result;
+    });
+  const passes = (error: unknown): boolean => errorCode(error) === 'node_locked';
+  return retry(changeOnce, { clock: context.clock, attempts, passes, delayMs: () => tryMs });
 }

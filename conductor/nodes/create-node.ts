@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type NodeDescription } from '#conductor/api/node-description.ts';
+import type { NodeDescription } from '#conductor/api/node-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, refuseUnknownGroup } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { NodeInsert, NodeRow } from '#conductor/kernel/db/schema/node.ts';

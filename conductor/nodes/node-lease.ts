@@ -2,14 +2,11 @@ import { and, eq, gt, inArray, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { type Claim, expiry, type Held, isFree, leasesOn } from '#conductor/kernel/lease.ts';
 
-/** The right to act on one node for a while (`reservation` in the API). Times are the database's, never the host's. */
-export interface Lease {
+/** The right to act on one node for a while (`reservation` in the API). */
+export interface Lease extends Held {
   readonly nodeUuid: string;
-  readonly holder: string;
-  /** Fencing token: a claim by anybody else makes it stale. */
-  readonly token: number;
   /** Whose lease had run out: somebody died, or was away for too long. */
   readonly takenFrom?: string;
   /** The database's time when it was claimed; milliseconds since 1970. */
@@ -23,7 +20,14 @@ export const ofGroup = (group: string) => sql`lower(${nodes.conductorGroup}) = $
 export const attendedBy = ({ group, drivers }: { readonly group: string; readonly drivers: readonly string[] }) =>
   and(ofGroup(group), inArray(nodes.driver, [...drivers]));
 
-const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
+const leases = leasesOn<Lease>(nodeLeases, {
+  kind: 'node',
+  logKey: 'node',
+  key: nodeLeases.nodeUuid,
+  keyOf: ({ nodeUuid }) => nodeUuid,
+});
+export const { isHeld, renew: renewLease, keep: keepLease, release: releaseLease, hold: holdLease } = leases;
+export const { releaseStale: releaseStaleLeases } = leases;
 
 /**
  * Claims the node, or answers `undefined` when somebody else holds it, or when it is not one that `attendedBy` the
@@ -32,9 +36,7 @@ const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs 
 export async function claimLease(
   db: Queryable,
   nodeUuid: string,
-  options: {
-    readonly holder: string;
-    readonly leaseMs: number;
+  options: Claim & {
     /** The group in small letters. */
     readonly attends?: Parameters<typeof attendedBy>[0];
   },
@@ -50,8 +52,8 @@ export async function claimLease(
   )
     .onConflictDoUpdate({
       target: nodeLeases.nodeUuid,
-      set: { holder: options.holder, token: sql`${nodeLeases.token} + 1`, expiresAt: expiry(options.leaseMs) },
-      setWhere: sql`${nodeLeases.holder} is null or ${nodeLeases.expiresAt} < now()`,
+      set: leases.claimed(options),
+      setWhere: isFree(nodeLeases),
     })
     .returning({
       token: nodeLeases.token,
@@ -73,38 +75,9 @@ export async function touchLease(tx: Transaction, nodeUuid: string): Promise<boo
     insert into node_leases (node_uuid, holder, token, expires_at)
     select uuid, null, 1, now() from nodes where uuid = ${nodeUuid}
     on conflict (node_uuid) do update set holder = null, token = node_leases.token + 1, expires_at = now()
-    where node_leases.holder is null or node_leases.expires_at < now()
+    where ${isFree(nodeLeases)}
     returning token`);
   return (rowsOf(answer) as unknown[]).length > 0;
-}
-
-/** The lease's row, as long as it is this one. */
-export const isHeld = (lease: Lease) =>
-  and(eq(nodeLeases.nodeUuid, lease.nodeUuid), eq(nodeLeases.holder, lease.holder), eq(nodeLeases.token, lease.token));
-
-/** Prolongs the lease; `false` when it is lost. */
-export async function renewLease(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
-  const rows = await db
-    .update(nodeLeases)
-    .set({ expiresAt: expiry(leaseMs) })
-    .where(isHeld(lease))
-    .returning({ token: nodeLeases.token });
-  return rows.length > 0;
-}
-
-export async function releaseLease(db: Queryable, lease: Lease): Promise<void> {
-  await db.update(nodeLeases).set({ holder: null }).where(isHeld(lease));
-}
-
-/**
- * Locks the lease row, so that whatever the transaction records is fenced.
- * @throws AppError `lease_lost` when somebody else has claimed the node since.
- */
-export async function holdLease(tx: Transaction, lease: Lease): Promise<void> {
-  const rows = await tx.select({ token: nodeLeases.token }).from(nodeLeases).where(isHeld(lease)).for('update');
-  if (rows.length === 0) {
-    throw new AppError('lease_lost', `the lease on node ${lease.nodeUuid} was taken over by another conductor`);
-  }
 }
 
 /** Who holds an unexpired lease on the node, as the API shows it. */
@@ -114,15 +87,4 @@ export async function leaseHolder(db: Queryable, nodeUuid: string): Promise<stri
     .from(nodeLeases)
     .where(and(eq(nodeLeases.nodeUuid, nodeUuid), gt(nodeLeases.expiresAt, sql`now()`)));
   return row?.holder ?? undefined;
-}
-
-/** At start: leases that this conductor's former life (or, on an exclusive database, anybody) left behind are void. */
-export async function releaseStaleLeases(
-  db: Queryable,
-  options: { readonly holder: string; readonly exclusive: boolean },
-): Promise<void> {
-  await db
-    .update(nodeLeases)
-    .set({ holder: null })
-    .where(options.exclusive ? sql`true` : eq(nodeLeases.holder, options.holder));
 }

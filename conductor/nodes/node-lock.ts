@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { moment } from '#conductor/kernel/keep-lease.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
-import { keepLease, moment } from '#conductor/nodes/keep-lease.ts';
-import { claimLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
+import { claimLease, keepLease, leaseHolder, releaseLease, touchLease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In Ironic's words, which clients match on; they try again by themselves. */

@@ -1,10 +1,11 @@
-import { and, eq, inArray, lte, or, sql } from 'drizzle-orm';
+import { and, eq, inArray, lte, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type WebhookDeliveryRow, webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
+import { expiry, isFree } from '#conductor/kernel/lease.ts';
 
 /** A conductor that has not said within it what became of a delivery is taken for dead. */
-const claimSeconds = 60;
+const claimMs = 60_000;
 
 /** What has ended is kept for those who look for a reason. */
 const keptDays = { delivered: 1, 'given up': 7 } as const;
@@ -12,7 +13,7 @@ const keptDays = { delivered: 1, 'given up': 7 } as const;
 const isDue = and(
   eq(webhookDeliveries.state, 'pending'),
   lte(webhookDeliveries.nextAttemptAt, sql`now()`),
-  or(sql`${webhookDeliveries.claimedUntil} is null`, lte(webhookDeliveries.claimedUntil, sql`now()`)),
+  isFree({ expiresAt: webhookDeliveries.claimedUntil }),
 );
 
 /** Webhooks for which something may be delivered now. */
@@ -48,7 +49,7 @@ export function claimDeliveries(db: Queryable, webhookUuid: string, limit: numbe
   return db
     .update(webhookDeliveries)
     .set({
-      claimedUntil: sql`now() + make_interval(secs => ${claimSeconds})`,
+      claimedUntil: expiry(claimMs),
       attempts: sql`${webhookDeliveries.attempts} + 1`,
     })
     .where(inArray(webhookDeliveries.id, first))
@@ -75,9 +76,7 @@ export async function recordDelivery(
       claimedUntil: null,
       lastStatus: outcome.status,
       lastError: outcome.error ?? null,
-      ...(next.state === 'pending'
-        ? { nextAttemptAt: sql`now() + make_interval(secs => ${next.afterSeconds})` }
-        : { endedAt: sql`now()` }),
+      ...(next.state === 'pending' ? { nextAttemptAt: expiry(1000 * next.afterSeconds) } : { endedAt: sql`now()` }),
     })
     .where(
       and(

@@ -2,11 +2,13 @@ import type { WebhookDeliveryRow, WebhookRow } from '#conductor/kernel/db/schema
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
 import { outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { webhookChannel } from '#conductor/kernel/outbox.ts';
+import { startWakeLoop } from '#conductor/kernel/wake-loop.ts';
 import { claimDeliveries, listDueWebhooks, recordDelivery } from '#conductor/webhooks/claim-deliveries.ts';
 import type { WebhooksContext } from '#conductor/webhooks/context.ts';
 import { type SendContext, sendEvent } from '#conductor/webhooks/send.ts';
 import { getWebhook } from '#conductor/webhooks/webhook-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
+import { backOffMs } from '#shared/retry.ts';
 
 /** Deliveries to one webhook at the same time, of different nodes. */
 const concurrency = 8;
@@ -15,7 +17,7 @@ const periodMs = 2_000;
 
 /** 2 s, 4 s … to ten minutes, a little apart from each other. */
 export function backOffSeconds(attempts: number, random: number = Math.random()): number {
-  return Math.min(600, 2 ** Math.min(attempts, 10)) * (0.75 + random / 2);
+  return backOffMs({ firstMs: 2000, mostMs: 600_000, spread: [0.75, 1.25], random: () => random }, attempts) / 1000;
 }
 
 export interface WebhookDeliverer extends SendContext {
@@ -30,41 +32,32 @@ export async function startWebhookDeliverer(
   const rules = config.webhooks.outbound;
   const agent = outboundAgent(rules, { keepAliveTimeout: 10_000, connect: { timeout: 5_000 } });
   const sending = { secrets: context.secrets, rules, agent };
-  const stopping = new AbortController();
-  /** By webhook, as long as somebody is at it. */
+  /** By webhook, as long as it is being delivered to. */
   const busy = new Map<string, Promise<void>>();
 
-  const failed = (error: unknown): void => {
+  const onError = (error: unknown): number => {
     countDatabaseFault(metrics, error);
-    log.error({ err: error }, 'webhooks not delivered; it is tried again');
+    log.error({ err: error }, 'webhooks could not be delivered; retrying');
+    return periodMs;
   };
-  const look = async (): Promise<void> => {
-    try {
-      for (const uuid of stopping.signal.aborted ? [] : await listDueWebhooks(context.db)) {
-        if (busy.has(uuid)) continue;
-        const job = empty(context, sending, uuid, stopping.signal)
-          .catch(failed)
+  const loop = startWakeLoop({
+    run: async ({ signal }) => {
+      for (const uuid of await listDueWebhooks(context.db)) {
+        if (busy.has(uuid) || signal.aborted) continue;
+        const job = empty(context, sending, uuid, signal)
+          .catch((error: unknown) => void onError(error))
           .finally(() => busy.delete(uuid));
         busy.set(uuid, job);
       }
-    } catch (error) {
-      failed(error);
-    }
-  };
-  const looks = new Set<Promise<void>>();
-  const kick = (): void => {
-    const job: Promise<void> = look().finally(() => looks.delete(job));
-    looks.add(job);
-  };
-  const timer = setInterval(kick, periodMs);
-  await context.database.listen(webhookChannel, kick);
-  kick();
+      return periodMs;
+    },
+    onError,
+  });
+  await context.database.listen(webhookChannel, () => loop.nudge());
   return {
     ...sending,
     stop: async () => {
-      stopping.abort(new Error('stopping'));
-      clearInterval(timer);
-      await Promise.all(looks);
+      await loop.stop();
       await Promise.all(busy.values());
       await agent.close();
     },

@@ -10,7 +10,7 @@ import {
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { type DeliveryState } from '#conductor/model/delivery-states.ts';
+import type { DeliveryState } from '#conductor/model/delivery-states.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { newWebhookSecret } from '#conductor/webhooks/sign.ts';
 import type { WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { errorChain } from '#shared/errors/app-error.ts';
-import { type BenchContext, type Figure } from '#test/bench/area.ts';
+import type { BenchContext, Figure } from '#test/bench/area.ts';
 import { areas } from '#test/bench/areas/index.ts';
 
 /** `npm run --silent bench [-- area…]`: one JSON object on stdout, progress on stderr. */

@@ -1,5 +1,5 @@
-import type { Source } from './read-sources.ts';
-import { isProduct } from './read-sources.ts';
+import { graphOf, knotted } from './knots.ts';
+import { isProduct, type Source } from './read-sources.ts';
 
 /**
  * The conductor's folders from top to bottom. A file imports, types too, from its own folder and from those below; folders
@@ -52,4 +52,16 @@ export function findOffences(sources: readonly Source[]): string[] {
         .map((imported) => `${path} → ${imported}`.replaceAll('conductor/', '')),
     )
     .sort();
+}
+
+/** Folders within a floor's folder, `sites/nodes`, from which imports lead back to themselves; files beside them don't count. */
+export function findKnots(sources: readonly Source[]): string[] {
+  const roomOf = (path: string) => /^conductor\/([^/]+\/[^/]+)\//.exec(path)?.[1];
+  const arrows = sources.filter(isProduct).flatMap(({ path, imports, typeImports }) =>
+    [...imports, ...typeImports].flatMap((imported) => {
+      const [from, to] = [roomOf(path), roomOf(imported)];
+      return from !== undefined && to !== undefined ? [[from, to] as const] : [];
+    }),
+  );
+  return knotted(graphOf(arrows));
 }

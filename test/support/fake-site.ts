@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
-import type { NodePhase } from '#conductor/model/site-run.ts';
+import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
-import type { NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
 import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
-import type { NodePhase } from '#conductor/model/site-run.ts';
+import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
 import { putCredential } from '#conductor/sites/credentials/credential-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
-import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil as waitUntilWithin } from '#test/lab/wait-until.ts';
@@ -257,7 +257,7 @@ describe('a cleaning that fails', () => {
     machine.faults.slowStep = { step: 'careful', until };
     await waitUntil('the step to run', async () => {
       const outcome = await beat(node, { action, phase: 'prepare' });
-      return (outcome.state === 'working' && outcome.doing.startsWith('cleaning: deploy.careful')) || undefined;
+      return (outcome.state === 'working' && outcome.doing.arguments['step'] === 'deploy.careful') || undefined;
     });
     const cancel = 'group g took too long';
     // not in the moments in which the conductor is at the node

@@ -1,4 +1,5 @@
 import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
+import { textRemark } from '#conductor/model/remark.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
 
 /** A deploy of a site under way since the epoch, but for what the test says. */
@@ -61,7 +62,10 @@ export function groupAnswer(
 }
 
 export function nodeAnswer(name: string, more: Partial<ActionNodeAnswer> = {}): ActionNodeAnswer {
-  return { name, status: 'not_started', phase: null, group: null, doing: null, reason: null, since: null, ...more };
+  const { doing = null, reason = null } = more;
+  const words = doing ?? reason;
+  const remark = words === null ? null : textRemark(words);
+  return { name, status: 'not_started', phase: null, group: null, doing, reason, remark, since: null, ...more };
 }
 
 /** The seed's second worked run: ntp-node has failed in prepare. */

@@ -2,9 +2,6 @@ import type { Announce } from '#conductor/cluster/deeds.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/cluster.ts';
 import { type ClusterNode, nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
 
-/** Ends what is said of a node that nobody has to cordon. */
-export const cordonedBefore = 'is cordoned already';
-
 /** Marks the node as unschedulable. @returns whether it was not so already */
 export async function cordon(
   cluster: Cluster,

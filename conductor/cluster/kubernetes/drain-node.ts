@@ -1,6 +1,6 @@
 import type { Announce, Deed } from '#conductor/cluster/deeds.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
-import { cordon, cordonedBefore, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
+import { cordon, isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { evictionVersion, evictPod, named } from '#conductor/cluster/kubernetes/evict-pod.ts';
 import {
@@ -12,7 +12,8 @@ import {
   readNode,
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { type PodFate, podFate } from '#conductor/cluster/kubernetes/select-pods.ts';
-import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import { type Round, type RoundMessage, roundMessage } from '#conductor/cluster/round.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 export interface DrainOptions {
@@ -38,12 +39,16 @@ export async function drainNode(
   const node = await readNode(cluster, name, signal);
   const messages: RoundMessage[] = [];
   const isNew = await cordon(cluster, node, signal, announce);
-  messages.push({ message: `Node ${name} ${isNew ? 'is cordoned' : cordonedBefore}`, error: false });
+  messages.push(
+    isNew
+      ? { message: `Node ${name} is cordoned`, error: false }
+      : roundMessage(newRemark('cordoned-already', { node: name })),
+  );
   const pods = await listPodsOf(cluster, name, signal);
   const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
   const fates = pods.map((pod) => ({ pod, ...podFate(pod, hasDaemonSet) }));
   const leaving = fates.filter((each) => each.fate === 'evict');
-  messages.push(...fates.flatMap(remark));
+  messages.push(...fates.flatMap(describeFate));
   if (leaving.length === 0) {
     return { state: 'done', messages: [...messages, { message: `Node ${name} is drained`, error: false }] };
   }
@@ -67,19 +72,19 @@ function isGoing({ metadata }: Pod, gracePeriodSeconds: number): boolean {
   return Boolean(metadata.deletionTimestamp) && (metadata.deletionGracePeriodSeconds ?? 0) <= gracePeriodSeconds;
 }
 
-function remark({ pod, ...fate }: { readonly pod: Pod } & PodFate): RoundMessage[] {
-  if (fate.fate === 'ignore')
-    return [{ message: `Pod ${podName(pod)} is left alone: ${fate.because}`, error: false, ...named(pod) }];
-  if (fate.forced === 'local data')
-    return [{ message: `Pod ${podName(pod)} goes with its local data (emptyDir)`, error: false, ...named(pod) }];
-  if (fate.forced === 'unmanaged')
-    return [{ message: `Pod ${podName(pod)} goes for good: no controller replaces it`, error: false, ...named(pod) }];
+function describeFate({ pod, ...fate }: { readonly pod: Pod } & PodFate): RoundMessage[] {
+  const about = { pod: podName(pod) };
+  if (fate.fate === 'ignore') {
+    return [roundMessage(newRemark('pod-left-alone', { ...about, because: fate.because }), named(pod))];
+  }
+  if (fate.forced === 'local data') return [roundMessage(newRemark('pod-loses-data', about), named(pod))];
+  if (fate.forced === 'unmanaged') return [roundMessage(newRemark('pod-lost', about), named(pod))];
   return [];
 }
 
 /** What the eviction of a pod costs beyond a restart elsewhere. */
-function lossOf(each: Parameters<typeof remark>[0]): Deed[] {
-  return remark(each).map(({ message }) => ({ kind: 'pod', name: podName(each.pod), message }));
+function lossOf(each: Parameters<typeof describeFate>[0]): Deed[] {
+  return describeFate(each).map(({ message, remark }) => ({ kind: 'pod', name: podName(each.pod), message, remark }));
 }
 
 function endingMessage(pod: Pod, node: ClusterNode): RoundMessage {

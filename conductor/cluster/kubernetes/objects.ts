@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { apiPath, type Cluster, type Reply } from '#conductor/cluster/kubernetes/cluster.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
+import { remarkOf } from '#conductor/model/remark.ts';
+import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Kubernetes' objects, as far as rounds read them. */
@@ -121,13 +123,12 @@ export async function readNode(cluster: Cluster, name: string, signal?: AbortSig
 
 /** Whether it is the error of `readNode` for a node that the cluster has not. */
 export function isUnknownNode(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'not_found' && error.details['unknownNode'] === true;
+  return error instanceof AppError && error.code === 'not_found' && remarkOf(error)?.code === 'unknown-in-cluster';
 }
 
 function unknownNode(cluster: Cluster, name: string): AppError {
-  return new AppError('not_found', `the Kubernetes cluster at ${cluster.server} has no node ${JSON.stringify(name)}`, {
-    details: { unknownNode: true },
-  });
+  const remark = newRemark('unknown-in-cluster', { server: cluster.server, node: name });
+  return remarkError('not_found', remark);
 }
 
 /** All pods that are bound to the node. */

@@ -6,10 +6,11 @@ import { type OutboundRules, resolveOutbound } from '#conductor/kernel/outbound-
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { PowerState } from '#conductor/model/power-states.ts';
 import type { Clock } from '#shared/clock.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { overdueTimers } from '#shared/overdue-timers.ts';
 import type { Run } from '#shared/process/run.ts';
+import { backOffMs, retry } from '#shared/retry.ts';
 
 /** All that is known about the program `ipmitool` (1.8.18 and later): its arguments, its texts, its moods. */
 
@@ -64,18 +65,24 @@ export async function ipmitool(
   signal: AbortSignal,
 ): Promise<string> {
   const what = `ipmitool ${command.join(' ')} at ${connection.address}:${connection.port}`;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await runOnce(context, connection, command, signal);
-    } catch (cause) {
-      if (signal.aborted) throw stoppedError(signal, what);
-      const error = bmcFailure(what, cause);
-      if (attempt >= context.attempts || error.code !== 'unavailable') throw error;
-      context.log.debug({ err: cause, bmc: connection.address, attempt }, 'ipmitool failed, trying again');
-    }
-    await context.clock.sleep(context.retryMs * 2 ** (attempt - 1), signal).catch(() => {
-      throw stoppedError(signal, what);
-    });
+  const { clock, log, attempts, retryMs } = context;
+  try {
+    return await retry(
+      () =>
+        runOnce(context, connection, command, signal).catch((cause: unknown) => {
+          throw bmcFailure(what, cause);
+        }),
+      {
+        clock,
+        signal,
+        attempts,
+        passes: (error) => errorCode(error) === 'unavailable',
+        delayMs: (attempt) => backOffMs({ firstMs: retryMs }, attempt),
+        onRetry: (err, attempt) => log.debug({ err, bmc: connection.address, attempt }, 'ipmitool failed; retrying'),
+      },
+    );
+  } catch (error) {
+    throw signal.aborted ? stoppedError(signal, what) : error;
   }
 }
 

@@ -8,6 +8,7 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { overdueTimers } from '#shared/overdue-timers.ts';
+import { backOffMs, retry } from '#shared/retry.ts';
 
 export interface RedfishClientOptions {
   readonly clock: Clock;
@@ -47,20 +48,24 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
 
   /** Repeats what is safe to repeat: reads and PATCHes always, actions only when the BMC surely did not act. */
   const sendRetried = async (request: TransportRequest): Promise<RedfishAnswer> => {
-    for (let attempt = 1; ; attempt += 1) {
-      const last = attempt >= attempts;
-      const backoff = retryMs * 2 ** (attempt - 1);
-      try {
-        const answer = await sendFollowing(request);
-        if (last || !isTransient(request, answer.status)) return answer;
-        const wait = retryAfterMs(answer.headers['retry-after'], clock.now()) ?? backoff;
-        log.debug({ bmc: connection.origin, path: request.path, status: answer.status, wait }, 'BMC is busy');
-        await sleep(clock, wait, request);
-      } catch (error) {
-        if (last || !isTransientError(request, error)) throw error;
-        log.debug({ err: error, bmc: connection.origin, path: request.path }, 'BMC did not answer');
-        await sleep(clock, backoff, request);
-      }
+    const { method, path, signal } = request;
+    const send = async (attempt: number): Promise<RedfishAnswer> => {
+      const answer = await sendFollowing(request);
+      if (attempt === attempts || !isTransient(request, answer.status)) return answer;
+      const waitMs = retryAfterMs(answer.headers['retry-after'], clock.now());
+      throw new AppError('busy', `${method} ${path} was answered with ${answer.status}`, { details: { waitMs } });
+    };
+    try {
+      return await retry(send, {
+        clock,
+        signal,
+        attempts,
+        passes: (error) => isTransientError(request, error),
+        delayMs: (attempt, error) => askedToWaitMs(error) ?? backOffMs({ firstMs: retryMs }, attempt),
+        onRetry: (err, _, waitMs) => log.debug({ err, bmc: connection.origin, path, waitMs }, 'BMC failed; retrying'),
+      });
+    } catch (error) {
+      throw signal?.aborted ? stoppedError(signal, `${method} ${connection.origin}${path}`) : error;
     }
   };
 
@@ -114,15 +119,14 @@ function isTransient(request: TransportRequest, status: number): boolean {
 }
 
 function isTransientError(request: TransportRequest, error: unknown): boolean {
-  if (!(error instanceof AppError) || request.signal?.aborted) return false;
-  if (error.code !== 'unavailable') return false;
-  return request.method !== 'POST' || error.details['sent'] === false;
+  if (!(error instanceof AppError)) return false;
+  if (error.code === 'busy') return true;
+  return error.code === 'unavailable' && (request.method !== 'POST' || error.details['sent'] === false);
 }
 
-async function sleep(clock: Clock, ms: number, request: TransportRequest): Promise<void> {
-  await clock.sleep(ms, request.signal).catch((error: unknown) => {
-    throw request.signal?.aborted ? stoppedError(request.signal, `${request.method} ${request.path}`) : error;
-  });
+function askedToWaitMs(error: unknown): number | undefined {
+  const waitMs = error instanceof AppError ? error.details['waitMs'] : undefined;
+  return typeof waitMs === 'number' ? waitMs : undefined;
 }
 
 /** `Retry-After` in seconds or as a date, as milliseconds from now, at most half a minute. */

@@ -1,18 +1,25 @@
-import { and, eq, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull, lte, sql } from 'drizzle-orm';
 import { prolongRun } from '#conductor/flows/actions/run-store.ts';
 import { workKnown } from '#conductor/kernel/conductors/work-known.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type SiteActionRow, siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { type Claim, type Held, isFree, leasesOn } from '#conductor/kernel/lease.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** The right to run one site action for a while; times are the database's. */
-export interface ActionLease {
+/** The right to run one site action for a while. */
+export interface ActionLease extends Held {
   readonly actionId: string;
-  readonly holder: string;
-  /** Fencing token: a claim by anybody else makes it stale, and so all that would be recorded under it. */
-  readonly token: number;
 }
+
+const leases = leasesOn<ActionLease>(siteActions, {
+  kind: 'site action',
+  logKey: 'action',
+  key: siteActions.id,
+  keyOf: ({ actionId }) => actionId,
+});
+/** The expiry of what nobody holds says since when. */
+export const { keep: keepAction, release: releaseAction, releaseStale: releaseStaleActions } = leases;
 
 export interface ClaimedAction {
   readonly lease: ActionLease;
@@ -26,29 +33,18 @@ export interface ClaimedAction {
 /** What the operator wants of an action, and how far it has gone, as the row has it now. */
 export type ActionWish = Pick<SiteActionRow, 'wanted' | 'state'>;
 
-const expiry = (leaseMs: number) => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
-
-/** The action's row, as long as the lease is this one. */
-const isHeld = ({ actionId, holder, token }: ActionLease) =>
-  and(eq(siteActions.id, actionId), eq(siteActions.holder, holder), eq(siteActions.token, token));
-
 /**
  * Claims the open action, if there is one that nobody runs and that this release knows. A release that does not look at
  * `needs` writes no `fit_token`, and the database refuses its claim (`claimed_by_who_knows`). The time that nobody ran it counts for no limit.
  */
-export function claimAction(
-  db: Queryable,
-  claim: { readonly holder: string; readonly leaseMs: number },
-): Promise<ClaimedAction | undefined> {
+export function claimAction(db: Queryable, claim: Claim): Promise<ClaimedAction | undefined> {
   return db.transaction((tx) => claimIn(tx, claim));
 }
 
-async function claimIn(
-  db: Transaction,
-  { holder, leaseMs }: { readonly holder: string; readonly leaseMs: number },
-): Promise<ClaimedAction | undefined> {
-  const isFree = and(
-    or(isNull(siteActions.holder), sql`${siteActions.expiresAt} < now()`),
+async function claimIn(db: Transaction, claim: Claim): Promise<ClaimedAction | undefined> {
+  const isOpen = and(
+    isNull(siteActions.endedAt),
+    isFree(siteActions),
     // what is not known here is left to conductors of a newer release
     lte(siteActions.needs, workKnown),
   );
@@ -60,44 +56,28 @@ async function claimIn(
       idleMs: sql<number>`coalesce(extract(epoch from now() - ${siteActions.expiresAt}) * 1000, 0)::float8`,
     })
     .from(siteActions)
-    .where(and(isNull(siteActions.endedAt), isFree));
+    .where(isOpen);
   if (!found) return undefined;
   const claimed = await db
     .update(siteActions)
     .set({
-      holder,
-      token: sql`${siteActions.token} + 1`,
+      ...leases.claimed(claim),
       fitToken: sql`${siteActions.token} + 1`,
-      expiresAt: expiry(leaseMs),
       startedAt: sql`coalesce(${siteActions.startedAt}, now())`,
     })
     // as it was found: of two that come at once one gets it
-    .where(and(eq(siteActions.id, found.id), eq(siteActions.token, found.token), isNull(siteActions.endedAt), isFree))
+    .where(and(eq(siteActions.id, found.id), eq(siteActions.token, found.token), isOpen))
     .returning();
   const [action] = claimed;
   if (!action?.expiresAt) return undefined;
   // a pause counts for no limit either, once it ends: not twice
   if (action.pausedAt === null && found.idleMs > 0) await prolongRun(db, action.id, found.idleMs);
   return {
-    lease: { actionId: action.id, holder, token: action.token },
+    lease: { actionId: action.id, holder: claim.holder, token: action.token },
     action,
-    claimedAtMs: action.expiresAt.getTime() - leaseMs,
+    claimedAtMs: action.expiresAt.getTime() - claim.leaseMs,
     ...(found.holder === null ? {} : { takenFrom: found.holder }),
   };
-}
-
-/** Prolongs the lease; `false` when it is lost. */
-export async function renewAction(db: Queryable, lease: ActionLease, leaseMs: number): Promise<boolean> {
-  const rows = await db
-    .update(siteActions)
-    .set({ expiresAt: expiry(leaseMs) })
-    .where(isHeld(lease))
-    .returning({ token: siteActions.token });
-  return rows.length > 0;
-}
-
-export async function releaseAction(db: Queryable, lease: ActionLease): Promise<void> {
-  await db.update(siteActions).set({ holder: null, expiresAt: sql`now()` }).where(isHeld(lease));
 }
 
 /** @throws AppError `lease_lost` when another conductor has claimed the action since. */
@@ -105,8 +85,8 @@ export async function readWish(db: Queryable, lease: ActionLease): Promise<Actio
   const [row] = await db
     .select({ wanted: siteActions.wanted, state: siteActions.state })
     .from(siteActions)
-    .where(isHeld(lease));
-  return row ?? lost(lease);
+    .where(leases.isHeld(lease));
+  return row ?? leases.lost(lease);
 }
 
 /**
@@ -117,9 +97,9 @@ export async function holdAction(tx: Transaction, lease: ActionLease): Promise<A
   const [row] = await tx
     .select({ wanted: siteActions.wanted, state: siteActions.state })
     .from(siteActions)
-    .where(isHeld(lease))
+    .where(leases.isHeld(lease))
     .for('update');
-  return row ?? lost(lease);
+  return row ?? leases.lost(lease);
 }
 
 /**
@@ -171,19 +151,4 @@ export async function whyNotToWipe(
 /** What this release does not know may be one. */
 function isTeardownAction(name: SiteActionRow['name']): boolean {
   return !Object.hasOwn(actionTable, name) || actionTable[name].teardown !== undefined;
-}
-
-function lost({ actionId }: ActionLease): never {
-  throw new AppError('lease_lost', `the lease on site action ${actionId} was taken over by another conductor`);
-}
-
-/** At start: leases that this conductor's former life (or, on an exclusive database, anybody) left behind are void. */
-export async function releaseStaleActions(
-  db: Queryable,
-  { holder, exclusive }: { readonly holder: string; readonly exclusive: boolean },
-): Promise<void> {
-  await db
-    .update(siteActions)
-    .set({ holder: null })
-    .where(and(isNull(siteActions.endedAt), exclusive ? sql`true` : eq(siteActions.holder, holder)));
 }

@@ -1,5 +1,6 @@
 import { asc, eq, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { storeRemark } from '#conductor/kernel/db/remark-column.ts';
 import {
   type SiteActionGroupRow,
   type SiteActionNodeRow,
@@ -9,6 +10,7 @@ import {
 } from '#conductor/kernel/db/schema/site-action.ts';
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
+import type { Remark } from '#conductor/model/remark.ts';
 import type { GroupRun, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
 
 const instant = (milliseconds: number | undefined) =>
@@ -148,7 +150,7 @@ async function recordNodes(
     cancelling: work?.cancelling,
     phase_started_at: instant(work?.startedAt),
     was_prepared: preparedFor !== undefined,
-    reason,
+    reason: reason && storeRemark(reason),
   }));
   await tx.execute(sql`
     update site_action_nodes as kept
@@ -178,16 +180,17 @@ export async function prolongRun(tx: Transaction, actionId: string, ms: number):
     where action_id = ${actionId} and phase is not null`);
 }
 
-/** What nodes at work are doing, for people. */
+/** What nodes at work are doing. */
 export async function recordDoing(
   tx: Transaction,
   actionId: string,
-  doing: readonly { readonly name: string; readonly doing: string }[],
+  doing: readonly { readonly name: string; readonly doing: Remark }[],
 ): Promise<void> {
   if (doing.length === 0) return;
+  const rows = doing.map((each) => ({ name: each.name, doing: storeRemark(each.doing) }));
   await tx.execute(sql`
     update site_action_nodes as kept set doing = now_is.doing
-    from jsonb_to_recordset(${recordset(doing)}) as now_is(name text, doing text)
+    from jsonb_to_recordset(${recordset(rows)}) as now_is(name text, doing text)
     where kept.action_id = ${actionId} and kept.name = now_is.name and kept.phase is not null`);
 }
 
@@ -195,14 +198,15 @@ export async function recordDoing(
 export interface NodeLook {
   readonly name: string;
   readonly status: 'success' | 'failure';
-  readonly reason: string | undefined;
+  readonly reason: Remark | undefined;
 }
 
 /** Of an action that deploys nothing; who looks again records it again. */
 export async function recordLooks(tx: Transaction, actionId: string, looks: readonly NodeLook[]): Promise<void> {
+  const rows = looks.map(({ reason, ...look }) => ({ ...look, reason: reason && storeRemark(reason) }));
   await tx.execute(sql`
     insert into site_action_nodes (action_id, name, status, reason, ended_at)
-    select ${actionId}::text, name, status, reason, now() from jsonb_to_recordset(${recordset(looks)})
+    select ${actionId}::text, name, status, reason, now() from jsonb_to_recordset(${recordset(rows)})
       as seen(name text, status text, reason text)
     on conflict (action_id, name)
       do update set status = excluded.status, reason = excluded.reason, ended_at = excluded.ended_at`);

@@ -13,8 +13,9 @@ import type { SessionLock } from '#conductor/kernel/db/session-lock.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { startPeriodicTasks } from '#conductor/kernel/periodic.ts';
 import type { Clock } from '#shared/clock.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { retry } from '#shared/retry.ts';
 
 /** This conductor's place among all on its database, and what it knows of the others. */
 export interface Register {
@@ -117,18 +118,18 @@ export async function joinRegister(options: RegisterOptions): Promise<Register> 
  * A name is taken while its process holds the lock and gives signs of life. One of both is not enough: a computer that
  * is gone keeps its lock for a while, and a process that was killed seems alive for a while.
  */
-async function takeName({ config, database, clock }: RegisterOptions, name: SessionLock): Promise<void> {
+function takeName({ config, database, clock }: RegisterOptions, name: SessionLock): Promise<void> {
   const { conductorName, conductorTimeoutMs } = config;
-  for (let tryNumber = 1; !(await name.take()); tryNumber += 1) {
+  const take = async (): Promise<void> => {
+    if (await name.take()) return;
     const known = await findConductor(database.db, conductorName, conductorTimeoutMs);
     if (known && !known.alive && known.stoppedAt === null) return;
-    if (tryNumber === nameTries) {
-      throw new AppError(
-        'conflict',
-        `BATON_CONDUCTOR_NAME: a conductor named ${conductorName} runs on this database already` +
-          `${known ? ` (${known.publicUrl})` : ''}: give each one a name of its own`,
-      );
-    }
-    await clock.sleep(nameTryMs);
-  }
+    throw new AppError(
+      'conflict',
+      `BATON_CONDUCTOR_NAME: a conductor named ${conductorName} runs on this database already` +
+        `${known ? ` (${known.publicUrl})` : ''}: give each one a name of its own`,
+    );
+  };
+  const passes = (error: unknown): boolean => errorCode(error) === 'conflict';
+  return retry(take, { clock, attempts: nameTries, passes, delayMs: () => nameTryMs });
 }

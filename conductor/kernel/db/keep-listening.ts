@@ -1,6 +1,6 @@
 import { escapeIdentifier } from 'pg';
 import { openSession } from '#conductor/kernel/db/session.ts';
-import { systemClock } from '#shared/clock.ts';
+import { retry } from '#shared/retry.ts';
 
 const retryEveryMs = 1_000;
 
@@ -26,15 +26,8 @@ export function keepListening(url: string): Listener {
     },
   });
   const listenAgain = async (): Promise<void> => {
-    while (!closing.signal.aborted) {
-      try {
-        await session.client();
-        return;
-      } catch {
-        // what is wrong with the database, every other query says
-        await systemClock.sleep(retryEveryMs, closing.signal).catch(() => undefined);
-      }
-    }
+    // what is wrong with the database, every other query says
+    await retry(() => session.client(), { signal: closing.signal, delayMs: () => retryEveryMs }).catch(() => undefined);
   };
   return {
     listen: async (channel, onPayload) => {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
+import { databaseFaultClass } from '#conductor/kernel/db/fault-class.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { databaseFaultClass } from '#conductor/kernel/metrics/database-fault.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type PortDescription } from '#conductor/api/port-description.ts';
+import type { PortDescription } from '#conductor/api/port-description.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { accessDenied } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -9,7 +9,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
-import { checkMembership } from '#conductor/nodes/portgroups/check-membership.ts';
+import { checkMembership } from '#conductor/nodes/ports/check-membership.ts';
 import { planPortPatch } from '#conductor/nodes/ports/plan-port-patch.ts';
 import { portColumns } from '#conductor/nodes/ports/port-fields.ts';
 import {

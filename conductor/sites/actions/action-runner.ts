@@ -1,15 +1,16 @@
 import {
   type ClaimedAction,
   claimAction,
+  keepAction,
   releaseAction,
   releaseStaleActions,
-  renewAction,
 } from '#conductor/flows/actions/action-lease.ts';
 import { siteActionChannel, tellRunners } from '#conductor/flows/actions/action-store.ts';
 import { fence } from '#conductor/flows/fence.ts';
-import { type Bell, createBell } from '#conductor/kernel/bell.ts';
+import type { Bell } from '#conductor/kernel/bell.ts';
+import { moment } from '#conductor/kernel/keep-lease.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
-import { keepRenewed, moment } from '#conductor/nodes/keep-lease.ts';
+import { startWakeLoop } from '#conductor/kernel/wake-loop.ts';
 import { type ActionWork, record, siteReader } from '#conductor/sites/actions/action-work.ts';
 import { endStopped } from '#conductor/sites/actions/end-stopped.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
@@ -18,6 +19,7 @@ import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { backOffMs } from '#shared/retry.ts';
 
 /**
  * Runs the open site action, if no other conductor does, from wherever it is. The database is all that it knows of it:
@@ -53,31 +55,19 @@ export async function openActionRunner(options: RunnerOptions): Promise<ActionRu
 export function startActionRunner(options: RunnerOptions): ActionRunner {
   const { context, clock, hands } = options;
   const { config } = context;
-  const bell = createBell(clock);
-  const stopping = new AbortController();
-  const signal = AbortSignal.any([stopping.signal, context.stopping]);
-  const loop = async (): Promise<void> => {
-    const errors = createErrorCount();
-    while (!signal.aborted) {
-      try {
-        const claimed = await claimNext(context, { hands, bell, clock, stopping: signal });
-        if (!claimed) await bell.rest(config.reconcileIntervalMs, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        countDatabaseFault(context.metrics, error);
-        context.log.error({ err: error }, 'site actions not looked at; it is tried again');
-        await clock.sleep(errors.pauseMs(config.siteBeatMs), signal).catch(() => undefined);
-      }
-    }
-  };
-  const running = loop();
-  return {
-    nudge: () => bell.ring(),
-    stop: async () => {
-      stopping.abort(new Error('the conductor is stopping'));
-      await running;
+  return startWakeLoop({
+    clock,
+    until: context.stopping,
+    run: async ({ signal, bell }) => {
+      const claimed = await claimNext(context, { hands, bell, clock, stopping: signal });
+      return claimed ? 0 : config.reconcileIntervalMs;
     },
-  };
+    onError: (error, failures) => {
+      countDatabaseFault(context.metrics, error);
+      context.log.error({ err: error }, 'site actions could not be read; retrying');
+      return backOffMs({ firstMs: config.siteBeatMs, mostMs: longestPauseMs }, failures);
+    },
+  });
 }
 
 interface RunnerParts {
@@ -98,15 +88,7 @@ async function claimNext(context: SitesContext, parts: RunnerParts): Promise<boo
   const about = { action: action.id, name: action.name };
   if (takenFrom === undefined) log.info(about, 'site action claimed');
   else log.warn({ ...about, from: takenFrom }, 'site action taken over');
-  const kept = keepRenewed(
-    context,
-    {
-      what: `site action ${action.id}`,
-      about: { action: action.id },
-      renew: () => renewAction(db, lease, config.leaseMs),
-    },
-    claimedAt,
-  );
+  const kept = keepAction(context, lease, claimedAt);
   const fenced = { ...fence(context, kept.requireHeld), clock };
   const work: ActionWork = {
     context: fenced,
@@ -196,10 +178,9 @@ function createErrorCount(): { pauseMs(firstMs: number): number; count(): number
     pauseMs: (firstMs) => {
       const now = performance.now();
       state.count = now - state.lastAt > forgetErrorsMs ? 0 : state.count;
-      const pause = Math.min(longestPauseMs, firstMs * 2 ** state.count);
       state.count += 1;
       state.lastAt = now;
-      return pause;
+      return backOffMs({ firstMs, mostMs: longestPauseMs }, state.count);
     },
   };
 }

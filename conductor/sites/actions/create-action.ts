@@ -12,7 +12,8 @@ import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts'
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
 import { actionTable, readActionName, readActionParameters } from '#conductor/model/action-table.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { type ActionName } from '#conductor/model/site-actions.ts';
+import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
@@ -134,21 +135,14 @@ async function checkRequest(
 }
 
 function anotherIsOpen(name: ActionName, open: Pick<SiteActionRow, 'id' | 'name' | 'state'>): AppError {
-  return new AppError(
-    'conflict',
-    `${name} not started: ${open.name} ${open.id} is under way (${open.state}), and one site action runs at a time`,
-    { details: { reason: 'ActionUnderWay', action: open.id } },
-  );
+  const { id, state } = open;
+  const remark = newRemark('action-under-way', { name, open: open.name, id, state });
+  return remarkError('conflict', remark, { reason: 'ActionUnderWay', action: id });
 }
 
-function commitsBetween(between: readonly number[], current: number): AppError {
-  const which = between.length === 1 ? `revision ${between[0]}` : `revisions ${between.join(', ')}`;
-  return new AppError(
-    'conflict',
-    `Intermediate commit detected: ${which} between the last site action and revision ${current}; look at what would ` +
-      'change (diff of last-site-action and committed), then give allow-intermediate-commits=true',
-    { details: { reason: 'IntermediateCommits', revisions: between } },
-  );
+function commitsBetween(between: readonly number[], revision: number): AppError {
+  const remark = newRemark('intermediate-commits', { between, revision });
+  return remarkError('conflict', remark, { reason: 'IntermediateCommits', revisions: between });
 }
 
 function refuseUnknownNodes(site: Site, { target_nodes: names = [] }: ActionParameters, revisionId: number): void {

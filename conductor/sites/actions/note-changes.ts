@@ -1,6 +1,7 @@
-import type { Decision, GroupRun, SiteRun } from '#conductor/model/site-run.ts';
+import { describeRemark } from '#conductor/model/remark-words.ts';
+import type { Decision, GroupRun, NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
-import type { NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { nameSome } from '#shared/name-some.ts';
 
 const step = 'baremetal_nodes';
@@ -31,7 +32,7 @@ export function noteOutcomes(
     if (phase === undefined || outcome.state === 'working') return [];
     if (outcome.state === 'failed') {
       const what = afterwards === 'deploy' ? phase : 'teardown';
-      return [{ step, subject, verbosity: 1, text: `${what} failed: ${outcome.error}` }];
+      return [{ step, subject, verbosity: 1, text: `${what} failed: ${describeRemark(outcome.error)}` }];
     }
     // of a node that is not deployed again the second phase is empty
     if (afterwards !== 'deploy' && phase === 'deploy') return [];
@@ -40,7 +41,7 @@ export function noteOutcomes(
     return [
       remark === undefined
         ? { step, subject, verbosity: 4, text }
-        : { step, subject, verbosity: 3, text: `${text}: ${remark}` },
+        : { step, subject, verbosity: 3, text: `${text}: ${describeRemark(remark)}` },
     ];
   });
 }

@@ -4,6 +4,7 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import type { WipeWish } from '#conductor/model/flow-states.ts';
+import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
@@ -62,8 +63,9 @@ export async function findObstacles(
     const allocation = allocations.get(node.uuid);
     const before = deployed.get(each);
     const facts = { node, ...(allocation ? { allocation } : {}), ...(before ? { deployed: before } : {}) };
+    const foreign = whoseElse({ facts }, node);
     const why =
-      whoseElse({ facts }, node) ??
+      (foreign && describeRemark(foreign)) ??
       whyProtected(known.get(node.uuid)) ??
       (preserves ? whyNotPreserved(known.get(node.uuid)) : undefined) ??
       whyNotProved(known.get(node.uuid)) ??

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { textRemark } from '#conductor/model/remark.ts';
 import { actionBecomes, commitRevision, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite } from '#conductor/sites/actions/testing/site-world.ts';
 import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
@@ -42,7 +43,7 @@ describe('actions without groups', () => {
       name: 'verify_site',
       verify: (node) =>
         node === 'ntp01'
-          ? { state: 'failed', error: 'its BMC does not answer', findings: ['BMC 10.0.0.1'] }
+          ? { state: 'failed', error: textRemark('its BMC does not answer'), findings: ['BMC 10.0.0.1'] }
           : { state: 'done', findings: [] },
     });
     const action = await actions.ended(id);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { textRemark } from '#conductor/model/remark.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import { prolongPhases, settleRun, stopReason, workingNodes } from '#conductor/sites/actions/settle-run.ts';
@@ -49,10 +50,13 @@ describe('settling', () => {
     const broken = settle(settle(start, 'run').run, 'stop');
     expect(broken.decisions).toEqual([{ kind: 'cancel', group: 'of-n1', nodes: ['n1'], reason: stopReason }]);
     expect(settle(broken.run, 'stop')).toMatchObject({ decisions: [], isOver: false });
-    const ended = settle(applyOutcomes(broken.run, new Map([['n1', { state: 'failed', error: 'x' }]])), 'stop');
+    const ended = settle(
+      applyOutcomes(broken.run, new Map([['n1', { state: 'failed', error: textRemark('x') }]])),
+      'stop',
+    );
     expect(ended.isOver).toBe(true);
     expect(stages(ended.run)).toEqual(['failure', 'not_started']);
-    expect(ended.run.nodes.get('n1')).toEqual({ status: 'failure', reason: 'x' });
+    expect(ended.run.nodes.get('n1')).toEqual({ status: 'failure', reason: textRemark('x') });
     expect(settle(start, 'stop')).toEqual({ run: start, decisions: [], isOver: true });
   });
 

@@ -1,4 +1,5 @@
 import type { SiteActionRow } from '#conductor/kernel/db/schema/site-action.ts';
+import { textRemark } from '#conductor/model/remark.ts';
 import type { Decision, GroupRun, NodeRun, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
@@ -72,7 +73,7 @@ function stopRun(run: SiteRun, now: number): Settled {
 
 /** A stopped run of whose nodes nothing is heard any more: those at work count as failed, and groups end. Pure. */
 export function abandonRun(run: SiteRun, reason: string, now: number): SiteRun {
-  const failed = workingNodes(run).map(([name]) => [name, { state: 'failed', error: reason }] as const);
+  const failed = workingNodes(run).map(([name]) => [name, { state: 'failed', error: textRemark(reason) }] as const);
   const atRest = applyOutcomes(run, new Map(failed));
   return applyDecisions(atRest, endGroups(atRest), now);
 }

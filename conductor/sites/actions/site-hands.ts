@@ -1,8 +1,8 @@
-import { readRevision } from '#conductor/sites/actions/read-revision.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { relabelNodes } from '#conductor/sites/nodes/relabel-nodes.ts';
 import { verifyNodes } from '#conductor/sites/nodes/verify-nodes.ts';
 import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
+import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 
 /** What an action does to the world, and how it reads its documents: tests of the runner give it other hands. */
 export interface SiteHands {

@@ -1,6 +1,10 @@
 import { eq, sql } from 'drizzle-orm';
-import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/api/action-answer.ts';
-import { type ValidationAnswer } from '#conductor/api/action-answer.ts';
+import type {
+  ActionAnswer,
+  ActionNoteAnswer,
+  ActionStepAnswer,
+  ValidationAnswer,
+} from '#conductor/api/action-answer.ts';
 import { listActionCommands, listActionSteps } from '#conductor/flows/actions/action-store.ts';
 import {
   type SiteActionNoteRow,

@@ -4,6 +4,7 @@ import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conduct
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type SiteActionRow, siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
 import { waitingFor } from '#conductor/sites/actions/waiting-for.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
@@ -111,15 +112,20 @@ export async function viewActionNodes(
     .from(siteActionNodes)
     .where(and(eq(siteActionNodes.actionId, actionId), ...wishes))
     .orderBy(asc(name));
-  return rows.map((row) => ({
-    name: row.name,
-    status: row.status,
-    phase: row.phase,
-    group: row.groupName,
-    doing: row.cancelling === null ? row.doing : `being broken off: ${row.cancelling}`,
-    reason: row.reason,
-    since: iso(row.endedAt ?? row.phaseStartedAt),
-  }));
+  return rows.map((row) => {
+    const now = row.cancelling === null ? row.doing : newRemark('cancelling', { reason: row.cancelling });
+    const remark = now ?? row.reason;
+    return {
+      name: row.name,
+      status: row.status,
+      phase: row.phase,
+      group: row.groupName,
+      doing: now && describeRemark(now),
+      reason: row.reason && describeRemark(row.reason),
+      remark: remark && { ...remark, subject: row.name },
+      since: iso(row.endedAt ?? row.phaseStartedAt),
+    };
+  });
 }
 
 function isMember(actionId: string, group: string): SQL {

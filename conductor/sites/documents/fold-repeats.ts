@@ -1,5 +1,4 @@
 import type { SiteFault } from '#conductor/model/site-fault.ts';
-import { withoutGiven } from '#conductor/sites/documents/schema-faults.ts';
 
 /** So many documents are named for the same fault. */
 const told = 5;
@@ -10,8 +9,8 @@ const told = 5;
  */
 export function foldRepeats(faults: readonly SiteFault[]): SiteFault[] {
   const counts = new Map<string, number>();
-  const keyOf = ({ level, name, message, path, document }: SiteFault): string =>
-    `${level}\n${name}\n${withoutGiven(message)}\n${path ?? ''}\n${document?.schema ?? ''}`;
+  const keyOf = ({ level, name, message, rule = message, path, document }: SiteFault): string =>
+    `${level}\n${name}\n${rule}\n${path ?? ''}\n${document?.schema ?? ''}`;
   for (const fault of faults) counts.set(keyOf(fault), (counts.get(keyOf(fault)) ?? 0) + 1);
   const seen = new Map<string, number>();
   return faults.flatMap((fault) => {

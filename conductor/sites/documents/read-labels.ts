@@ -4,6 +4,8 @@ interface LabelFault {
   readonly path: readonly (string | number)[];
   /** `must be …` */
   readonly message: string;
+  /** The message repeats the value. */
+  readonly quotesValue?: true;
 }
 
 /**
@@ -43,7 +45,7 @@ export function readLabels(value: unknown): {
       if (parts.length === 2) add(parts[0] ?? '', parts[1] ?? '', [index]);
       else {
         const message = `is ${JSON.stringify(item)}, which has ${parts.length - 1} colons; it must have exactly one: "key: value"`;
-        faults.push({ path: [index], message });
+        faults.push({ path: [index], message, quotesValue: true });
       }
     }
   }

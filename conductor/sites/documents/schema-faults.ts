@@ -36,8 +36,8 @@ function schemaFaults(document: SiteDocument, error: z.ZodError): SiteFault[] {
         fieldFault(document, ['data', ...issue.path, key], messages[index] ?? issue.message, 'UnknownField'),
       );
     }
-    const message = `${issue.message}${tellGiven(document.data, issue)}`;
-    return [fieldFault(document, ['data', ...issue.path], message, 'InvalidValue')];
+    const message = `${issue.message}${describeGiven(document.data, issue)}`;
+    return [{ ...fieldFault(document, ['data', ...issue.path], message, 'InvalidValue'), rule: issue.message }];
   });
 }
 
@@ -46,8 +46,10 @@ const longestGiven = 40;
 const secretField = /pass|secret|token|credential|key|config_drive|bios_settings|kernel_params/i;
 
 /** ` (given: 190)` of a rule that a number or a short text has broken; empty for all others. */
-function tellGiven(data: unknown, { path, message }: z.core.$ZodIssue): string {
-  if (!message.startsWith('must ') || path.some((part) => secretField.test(String(part)))) return '';
+function describeGiven(data: unknown, issue: z.core.$ZodIssue): string {
+  const { path } = issue;
+  if (issue.code === 'custom' && issue.params?.['quotesValue'] === true) return '';
+  if (path.some((part) => secretField.test(String(part)))) return '';
   const value = path.reduce<unknown>(
     (at, part) => (typeof at === 'object' && at !== null ? (Reflect.get(at, part) as unknown) : undefined),
     data,
@@ -56,11 +58,6 @@ function tellGiven(data: unknown, { path, message }: z.core.$ZodIssue): string {
   const isShown = typeof value === 'string' && value !== '' && value.length <= longestGiven;
   // user:password@host
   return isShown && !/\p{Cc}|@/u.test(value) ? ` (given: ${JSON.stringify(value)})` : '';
-}
-
-/** What two faults have in common that differ in the value alone. */
-export function withoutGiven(message: string): string {
-  return message.replace(/ \(given: .*\)$/, '');
 }
 
 /** What is wrong within the mapping that a union offers is told, rather than that it is none of its choices. */

@@ -17,7 +17,9 @@ const seconds = atLeastOne('a whole number of seconds, 1 or more').exactOptional
 
 const NodeLabels = z.unknown().transform((value, context) => {
   const { labels, faults } = readLabels(value);
-  for (const { path, message } of faults) context.addIssue({ code: 'custom', path: [...path], message });
+  for (const { path, message, ...params } of faults) {
+    context.addIssue({ code: 'custom', path: [...path], message, params });
+  }
   return labels;
 });
 

@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { inWords } from '#conductor/model/testing/in-words.ts';
 import { type FakeSite, newAction, newSiteNode, startFakeSite } from '#test/support/fake-site.ts';
 
 let site: FakeSite;
@@ -48,8 +49,11 @@ describe('a node that is not what it should be', () => {
     const { db } = site.context();
     await db.insert(nodes).values(rows);
     const outcomes = await site.beat([node, owned], { action: newAction(), phase: 'prepare' });
-    expect(outcomes.get(node.name)).toMatchObject({ state: 'failed', error: expect.stringContaining('instance') });
-    expect(outcomes.get(owned.name)).toEqual({ state: 'failed', error: 'it belongs to team-a' });
+    expect(inWords(outcomes.get(node.name))).toMatchObject({
+      state: 'failed',
+      error: expect.stringContaining('instance'),
+    });
+    expect(inWords(outcomes.get(owned.name))).toEqual({ state: 'failed', error: 'it belongs to team-a' });
     for (const { uuid } of rows) {
       expect(await db.select().from(nodes).where(eq(nodes.uuid, uuid))).toMatchObject([{ updatedAt: null, extra: {} }]);
     }
@@ -61,13 +65,13 @@ describe('a node that is not what it should be', () => {
     const twin = newSiteNode({ ports: node.ports });
     const [outcome] = (await site.run([twin], { action: newAction(), phase: 'prepare' })).values();
     const error = `port ${node.ports[0]?.address} of its document belongs to node ${node.name}`;
-    expect(outcome).toEqual({ state: 'failed', error });
+    expect(inWords(outcome)).toEqual({ state: 'failed', error });
   });
 
   test('whose credential nobody has stored fails by name', async () => {
     const node = newSiteNode({ credential: 'nobody' });
     const [outcome] = (await site.run([node], { action: newAction(), phase: 'prepare' })).values();
-    expect(outcome).toMatchObject({ state: 'failed', error: expect.stringContaining("credential 'nobody'") });
+    expect(inWords(outcome)).toMatchObject({ state: 'failed', error: expect.stringContaining("credential 'nobody'") });
   });
 
   test('is the site’s or not whatever its allocation’s extra says, which clients write', async () => {
@@ -76,7 +80,7 @@ describe('a node that is not what it should be', () => {
     await site.run([ours], { action: newAction(), phase: 'prepare' });
     await db.update(allocations).set({ extra: {} }).where(eq(allocations.name, ours.name));
     const [kept] = (await site.run([ours], { action: newAction(), phase: 'prepare' })).values();
-    expect(kept).toEqual({ state: 'done', remark: 'it was prepared already' });
+    expect(inWords(kept)).toEqual({ state: 'done', remark: 'it was prepared already' });
 
     const uuid = crypto.randomUUID();
     const feigned = { name: theirs.name, resourceClass: 'big', extra: { site_action: 'action-1' } };
@@ -90,7 +94,7 @@ describe('a node that is not what it should be', () => {
     });
     await db.insert(allocations).values({ ...feigned, uuid, state: 'active' });
     const [foreign] = (await site.run([theirs], { action: newAction(), phase: 'prepare' })).values();
-    expect(foreign).toMatchObject({ state: 'failed', error: expect.stringContaining('is not the site') });
+    expect(inWords(foreign)).toMatchObject({ state: 'failed', error: expect.stringContaining('is not the site') });
   });
 
   test('is reserved though a stranger’s allocation has its name', async () => {
@@ -111,7 +115,7 @@ describe('a node that is not what it should be', () => {
     await site.run([node], { action: newAction(), phase: 'prepare' });
     const moved = { ...node, rack: 'r2', traits: ['CUSTOM_OTHER'] };
     const [outcome] = (await site.run([moved], { action: newAction(), phase: 'prepare' })).values();
-    expect(outcome).toEqual({ state: 'done', remark: 'it was prepared already' });
+    expect(inWords(outcome)).toEqual({ state: 'done', remark: 'it was prepared already' });
     expect(await site.operator.node(node.name)).toMatchObject({ properties: { rack: 'r2' }, traits: ['CUSTOM_OTHER'] });
     expect(await site.flowsOf(node.name)).toEqual(['clean succeeded', 'verify succeeded']);
   });

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { actOnNode, type BeatWork, type NodeTask } from '#conductor/sites/nodes/act-on-node.ts';
@@ -7,8 +9,8 @@ import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { isBusy, type NodeDecision } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder, NodeOutcome, SiteWork } from '#conductor/sites/nodes/node-order.ts';
-import { tellInItsName } from '#conductor/sites/nodes/own-name.ts';
+import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import { aboutNode } from '#conductor/sites/nodes/own-name.ts';
 import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { readCancelled } from '#conductor/sites/nodes/read-standing.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
@@ -68,7 +70,7 @@ export async function advanceNodes(
   return new Map(
     [...outcomes].map(([name, outcome]) => [
       name,
-      tellInItsName(outcome, { name, uuid: read.get(name)?.facts.node?.uuid }),
+      aboutNode(outcome, { name, uuid: read.get(name)?.facts.node?.uuid }),
     ]),
   );
 }
@@ -87,14 +89,14 @@ async function actOnce(
     // the second: whoever has the action now does it
     if (errorCode(error) === 'database_error' || errorCode(error) === 'lease_lost') throw error;
     const reason = errorChain(error);
-    if (isRetryable(error)) return { state: 'working', doing: `${doing}: another try after: ${reason}` };
+    if (isRetryable(error)) return { state: 'working', doing: newRemark('trying-again', { doing, error: reason }) };
     const read = await readFacts(context, work.action.id, [task.order]);
     const now = read.get(task.order.node.name)?.facts ?? {};
     // what this action has begun is never left alone, whatever was refused
     const goesOn = isBusy(now, work.action.id);
     if (goesOn || hasMoved(task.facts, now)) return { state: 'working', doing };
     context.log.error({ node: task.order.node.name, action: work.action.id, err: error }, `${act.kind} failed`);
-    return { state: 'failed', error: `${doing}: ${reason}` };
+    return { state: 'failed', error: newRemark('refused', { doing, error: reason }) };
   }
 }
 

@@ -6,6 +6,7 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { inWords } from '#conductor/model/testing/in-words.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
@@ -62,19 +63,23 @@ test('a node whose abort hangs is in maintenance after ten minutes, and stays as
   const row = async () => (await db.select().from(nodes).where(eq(nodes.uuid, nodeUuid)))[0];
   const version = () => db.select({ xmin: sql<string>`xmin::text` }).from(siteActionNodes);
 
-  expect(await beat()).toMatchObject({ state: 'working', doing: expect.stringContaining('breaking off') });
+  expect(inWords(await beat())).toMatchObject({ state: 'working', doing: expect.stringContaining('breaking off') });
   expect(await findOpenFlow(db, nodeUuid)).toMatchObject({ state: 'aborting' });
   const written = await version();
-  expect(await beat()).toMatchObject({ state: 'working', doing: expect.stringContaining('breaking off') });
+  expect(inWords(await beat())).toMatchObject({ state: 'working', doing: expect.stringContaining('breaking off') });
   // one row for each node, at each beat, would be much for nothing
   expect(await version()).toEqual(written);
   expect(await row()).toMatchObject({ maintenance: false });
 
   await db.update(siteActionNodes).set({ cancelledAt: sql`now() - interval '11 minutes'` });
   const error = expect.stringMatching(/^group g took too long; it did not come to rest within 10 minutes/);
-  expect(await beat()).toEqual({ state: 'failed', error });
-  expect(await row()).toMatchObject({ maintenance: true, maintenanceReason: error, provisionState: 'clean wait' });
-  expect(await beat()).toEqual({ state: 'failed', error });
+  expect(inWords(await beat())).toEqual({ state: 'failed', error });
+  expect(await row()).toMatchObject({
+    maintenance: true,
+    maintenanceReason: error,
+    provisionState: 'clean wait',
+  });
+  expect(inWords(await beat())).toEqual({ state: 'failed', error });
 });
 
 test('a node whose abort is refused for a moment has not failed while its flow goes on', async () => {

@@ -1,5 +1,11 @@
 import { transientStates } from '#conductor/model/provision-states.ts';
-import { alreadyThere, notDeployedByUs, rebuildFailed } from '#conductor/sites/nodes/decide-prepare.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
+import {
+  alreadyThere,
+  deployedElsewhere,
+  notDeployedByUs,
+  rebuildFailed,
+} from '#conductor/sites/nodes/decide-prepare.ts';
 import {
   act,
   done,
@@ -17,16 +23,16 @@ export function decideDeploy(given: NodeCase, node: NodeStanding): NodeDecision 
   const { provisionState: state } = node;
   const sites = isSites(given);
   if (state === 'active') {
-    if (isActionsDeploy(given, node)) return act({ kind: 'record' }, 'recording its deploy', { state: 'done' });
+    if (isActionsDeploy(given, node)) return act({ kind: 'record' }, newRemark('recording-deploy'), { state: 'done' });
     return sites === 'deployed' ? done(alreadyThere(given)) : failed(notDeployedByUs(node));
   }
   // the facts are of a moment between two writes
-  if (transientStates.has(state)) return working(`in '${state}'`);
-  if (state === 'rescue' && sites === 'deployed') return done(`${alreadyThere(given)}; it is in 'rescue'`);
+  if (transientStates.has(state)) return working(newRemark('in-state', { state }));
+  if (state === 'rescue' && sites === 'deployed') return done(deployedElsewhere(given, node));
   if (state !== 'available' && state !== 'deploy failed') {
-    return failed(`it is no longer prepared: it is in '${state}'${node.lastError ? `: ${node.lastError}` : ''}`);
+    return failed(newRemark('no-longer-prepared', { state, reason: node.lastError }));
   }
   if (state === 'deploy failed' && sites === 'deployed') return failed(rebuildFailed);
-  if (sites === undefined) return failed('it is no longer prepared: its reservation is gone');
-  return act({ kind: 'deploy' }, 'beginning its deploy');
+  if (sites === undefined) return failed(newRemark('reservation-gone'));
+  return act({ kind: 'deploy' }, newRemark('beginning-deploy'));
 }

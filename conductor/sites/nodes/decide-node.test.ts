@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { legalVerbs, provisionStates, transientStates } from '#conductor/model/provision-states.ts';
+import { inWords } from '#conductor/model/testing/in-words.ts';
 import { decideNode, patienceMs } from '#conductor/sites/nodes/decide-node.ts';
 import {
   allocationStanding,
@@ -16,6 +17,8 @@ import {
   standings,
   thisAction,
 } from '#conductor/sites/nodes/testing/node-cases.ts';
+
+const decided = (given: Parameters<typeof decideNode>[0]) => inWords(decideNode(given));
 
 const phases = ['prepare', 'deploy'] as const;
 const names = Object.keys(standings) as StandingName[];
@@ -39,7 +42,7 @@ describe('in every state, whosever the node is', () => {
   test.each(all.filter(({ name }) => name === "somebody's instance"))(
     '$state, $phase: nothing is done to somebody else’s',
     ({ state, name, phase }) => {
-      expect(decideNode(nodeCase(factsOf(state, name), { phase }))).toMatchObject({
+      expect(decided(nodeCase(factsOf(state, name), { phase }))).toMatchObject({
         outcome: { state: 'failed', error: expect.stringContaining('instance-2') },
       });
     },
@@ -82,7 +85,7 @@ describe('a failure', () => {
   test.each(failures)('of this action in $state ends the $phase, with its reason', ({ state, kind, phase }) => {
     const flow = flowStanding({ kind, state: 'failed', isOpen: false, error: 'disk on fire\nat line 2' });
     const facts = factsOf(state, 'reserved by the site', { flow });
-    expect(decideNode(nodeCase(facts, { phase }))).toEqual({
+    expect(decided(nodeCase(facts, { phase }))).toEqual({
       kind: 'outcome',
       outcome: { state: 'failed', error: 'disk on fire (baton watch n1)' },
     });
@@ -163,19 +166,19 @@ describe('prepare', () => {
 
   test('names the node that its reservation has in its place', () => {
     const allocation = allocationStanding({ nodeUuid: 'node-2', nodeName: 'n2' });
-    expect(decideNode(nodeCase(restingFacts({ provisionState: 'available' }, { allocation })))).toMatchObject({
+    expect(decided(nodeCase(restingFacts({ provisionState: 'available' }, { allocation })))).toMatchObject({
       outcome: { error: expect.stringMatching(/ has node n2$/) },
     });
   });
 
   test('tells what was there already from what it has done', () => {
     const reserved = factsOf('available', 'reserved by the site');
-    expect(decideNode(nodeCase(reserved))).toEqual({ kind: 'outcome', outcome: { state: 'done' } });
+    expect(decided(nodeCase(reserved))).toEqual({ kind: 'outcome', outcome: { state: 'done' } });
     const before = { ...reserved, allocation: allocationStanding({ actionId: earlierAction }) };
-    expect(decideNode(nodeCase(before))).toMatchObject({ outcome: { remark: 'it was prepared already' } });
+    expect(decided(nodeCase(before))).toMatchObject({ outcome: { remark: 'it was prepared already' } });
     const deployed = factsOf('active', 'deployed by the site');
-    expect(decideNode(nodeCase(deployed))).toMatchObject({ outcome: { remark: 'it was deployed already' } });
-    expect(decideNode(nodeCase(deployed, { designHash: () => 'other' }))).toMatchObject({
+    expect(decided(nodeCase(deployed))).toMatchObject({ outcome: { remark: 'it was deployed already' } });
+    expect(decided(nodeCase(deployed, { designHash: () => 'other' }))).toMatchObject({
       outcome: { remark: expect.stringContaining('from revision 3; the documents say something else') },
     });
   });
@@ -183,7 +186,7 @@ describe('prepare', () => {
   test.each(['prepare', 'deploy'] as const)('of what is deployed already %s names what alone differs', (phase) => {
     const differs = ['driver', 'port 52:54:00:00:00:01', 'resource_class'];
     const deployed = factsOf('active', 'deployed by the site', { rest: { ...inLine, differs } });
-    expect(decideNode(nodeCase(deployed, { phase }))).toMatchObject({
+    expect(decided(nodeCase(deployed, { phase }))).toMatchObject({
       outcome: { state: 'done', remark: expect.stringContaining(`by now: ${differs.join(', ')} (redeploy_server`) },
     });
   });
@@ -201,7 +204,7 @@ describe('a node that the site has deployed', () => {
     const flow = flowStanding({ kind: 'deploy', state: 'failed', isOpen: false, actionId: null });
     for (const rest of [inLine, { ...inLine, needsHardware: true, differs: ['driver_info', 'driver'] }]) {
       const facts = factsOf('deploy failed', 'deployed by the site', { flow, rest });
-      expect(decideNode(nodeCase(facts, { phase }))).toEqual({
+      expect(decided(nodeCase(facts, { phase }))).toEqual({
         kind: 'outcome',
         outcome: {
           state: 'failed',
@@ -226,7 +229,7 @@ describe('a flow under way', () => {
   test('of this action is told of, with its progress', () => {
     const step = { name: 'deploy.erase_devices_metadata', plugin: null, waitingFor: 'the agent', percent: 40 };
     const facts = factsOf('clean wait', 'no instance', { flow: flowStanding({ step }) });
-    expect(decideNode(nodeCase(facts))).toEqual({
+    expect(decided(nodeCase(facts))).toEqual({
       kind: 'outcome',
       outcome: { state: 'working', doing: 'cleaning: deploy.erase_devices_metadata, 40 %' },
     });
@@ -234,7 +237,7 @@ describe('a flow under way', () => {
 
   test('of somebody else is waited for, unless it is a deploy', () => {
     const others = flowStanding({ actionId: null, requestedBy: 'bob' });
-    expect(decideNode(nodeCase(factsOf('clean wait', 'no instance', { flow: others })))).toMatchObject({
+    expect(decided(nodeCase(factsOf('clean wait', 'no instance', { flow: others })))).toMatchObject({
       outcome: { state: 'working', doing: expect.stringContaining('bob') },
     });
     const deploy = { ...others, kind: 'deploy' } as const;
@@ -260,7 +263,7 @@ describe('an order to break off', () => {
 
   test('whose abort hangs leaves the node in maintenance after a while', () => {
     const hangs = cancelled('clean wait', flowStanding({ abortRequested: 'x' }), patienceMs + 1);
-    expect(decideNode(hangs)).toMatchObject({
+    expect(decided(hangs)).toMatchObject({
       act: { kind: 'put into maintenance' },
       ends: { state: 'failed', error: expect.stringMatching(/too late; .* 10 minutes .* in 'clean wait'/) },
     });
@@ -272,7 +275,7 @@ describe('an order to break off', () => {
   test('withdraws a reservation that is still to come', () => {
     const allocation = allocationStanding({ state: 'allocating', nodeUuid: null });
     const given = nodeCase(restingFacts({ provisionState: 'available' }, { allocation }));
-    expect(decideNode({ ...given, order: { ...given.order, cancel: 'too late' } })).toMatchObject({
+    expect(decided({ ...given, order: { ...given.order, cancel: 'too late' } })).toMatchObject({
       act: { kind: 'forget reservation' },
       ends: { state: 'failed', error: 'too late' },
     });
@@ -281,7 +284,7 @@ describe('an order to break off', () => {
   test('that comes after the deploy has ended says so, and what is there is recorded', () => {
     const flow = flowStanding({ kind: 'deploy', state: 'succeeded', isOpen: false });
     const given = nodeCase(factsOf('active', 'reserved by the site', { flow }), { phase: 'deploy' });
-    expect(decideNode({ ...given, order: { ...given.order, cancel: 'too late' } })).toMatchObject({
+    expect(decided({ ...given, order: { ...given.order, cancel: 'too late' } })).toMatchObject({
       act: { kind: 'record' },
       ends: { state: 'failed', error: expect.stringContaining('it is active') },
     });
@@ -293,7 +296,7 @@ describe('deploy', () => {
     for (const actionId of [thisAction, earlierAction]) {
       const flow = flowStanding({ kind: 'deploy', state: 'succeeded', isOpen: false, actionId });
       const facts = factsOf('active', 'reserved by the site', { flow });
-      expect(decideNode(nodeCase(facts, { phase: 'deploy' }))).toMatchObject({
+      expect(decided(nodeCase(facts, { phase: 'deploy' }))).toMatchObject({
         act: { kind: 'record' },
         ends: { state: 'done' },
       });

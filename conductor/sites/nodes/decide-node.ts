@@ -1,9 +1,11 @@
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { legalVerbs } from '#conductor/model/provision-states.ts';
+import { type Remark, textRemark } from '#conductor/model/remark.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { decideDeploy } from '#conductor/sites/nodes/decide-deploy.ts';
 import { decidePrepare } from '#conductor/sites/nodes/decide-prepare.ts';
 import { decideTeardown, leaveStill } from '#conductor/sites/nodes/decide-teardown.ts';
-import { describeFailure, describeFlow } from '#conductor/sites/nodes/describe-work.ts';
+import { remarkOnFailure, remarkOnFlow } from '#conductor/sites/nodes/flow-remarks.ts';
 import {
   act,
   done,
@@ -34,16 +36,15 @@ export function decideNode(given: NodeCase): NodeDecision {
   const teardown = order.phase === 'prepare' ? order.teardown : undefined;
   if (order.phase === 'deploy' && order.teardown !== undefined && order.teardown.afterwards !== 'deploy') return done();
   if (!node) return decideUnknown(order);
-  if (flow?.isOpen && flow.actionId === given.actionId) return working(describeFlow(flow));
+  if (flow?.isOpen && flow.actionId === given.actionId) return working(remarkOnFlow(flow));
   const foreign = whyForeign(given, node);
   if (foreign !== undefined) return leaveStill(given, node) ?? failed(foreign);
   if (flow?.isOpen) return beside(given, flow);
   const failure = ownFailure(given, node);
-  if (failure) return failed(describeFailure(order.node.name, failure));
+  if (failure) return failed(remarkOnFailure(order.node.name, failure));
   // the conductor's own doing, which this action may try to mend once
   if (node.maintenance && node.fault === 'clean failure' && node.provisionState === 'clean failed') {
-    if (order.phase === 'prepare')
-      return act({ kind: 'end maintenance' }, 'ending the maintenance of a failed cleaning');
+    if (order.phase === 'prepare') return act({ kind: 'end maintenance' }, newRemark('ending-maintenance'));
   }
   // a person, or a dead BMC, keeps it from being taken apart; what is deployed already may stay as it is
   if (node.maintenance && (node.provisionState !== 'active' || teardown)) return failed(whyMaintained(node));
@@ -52,25 +53,25 @@ export function decideNode(given: NodeCase): NodeDecision {
 }
 
 function decideUnknown({ phase, teardown, node: { name } }: NodeOrder): NodeDecision {
-  if (phase === 'deploy') return failed(`${name} is no longer enrolled`);
-  if (teardown === undefined || teardown.afterwards === 'deploy') return act({ kind: 'enrol' }, 'enrolling');
-  if (teardown.afterwards === 'remove') return done('it is not enrolled');
-  return failed('it is not enrolled: there is nothing to tear down');
+  if (phase === 'deploy') return failed(newRemark('no-longer-enrolled', { node: name }));
+  if (teardown === undefined || teardown.afterwards === 'deploy') return act({ kind: 'enrol' }, newRemark('enrolling'));
+  if (teardown.afterwards === 'remove') return done(newRemark('not-enrolled'));
+  return failed(newRemark('nothing-to-tear-down'));
 }
 
-function whyMaintained({ maintenanceReason }: NodeStanding): string {
-  return `it is in maintenance${maintenanceReason ? `: ${maintenanceReason}` : ''}`;
+function whyMaintained({ maintenanceReason }: NodeStanding): Remark {
+  return newRemark('in-maintenance', { reason: maintenanceReason });
 }
 
 /** Somebody else's flow: what makes the node ready is waited for, what belongs to an instance is theirs. */
 function beside(given: NodeCase, flow: FlowStanding): NodeDecision {
   const whose = flow.actionId === null ? (flow.requestedBy ?? 'somebody') : `site action ${flow.actionId}`;
-  const what = `${describeFlow(flow)} (${whose})`;
+  const doing = remarkOnFlow(flow);
   const isTornDown = given.order.teardown !== undefined && given.order.phase === 'prepare';
-  if (isSites(given) === 'deployed' && !isTornDown) return done(`it was deployed already; now: ${what}`);
+  if (isSites(given) === 'deployed' && !isTornDown) return done(newRemark('deployed-already-now', { doing, whose }));
   // another action's deploy of the same site is on its way out, or done in a moment
-  if (flow.kind === 'deploy' && flow.actionId === null) return failed(`${whose} deploys it`);
-  return working(`waiting for what is under way: ${what}`);
+  if (flow.kind === 'deploy' && flow.actionId === null) return failed(newRemark('deployed-by-other', { whose }));
+  return working(newRemark('waiting-for-flow', { doing, whose }));
 }
 
 function breakOff(given: NodeCase, reason: string): NodeDecision {
@@ -78,31 +79,33 @@ function breakOff(given: NodeCase, reason: string): NodeDecision {
   const { node, flow, allocation } = facts;
   if (node && flow?.isOpen && flow.actionId === actionId) {
     if (cancelledMs > patienceMs) return giveUp(node, flow, reason);
-    const doing = describeFlow(flow);
-    if (isCleaningUp(flow.state)) return working(`breaking off: ${doing}`);
-    if (flow.abortRequested !== null) return working(`breaking off when it has ended: ${doing}`);
+    const doing = remarkOnFlow(flow);
+    if (isCleaningUp(flow.state)) return working(newRemark('breaking-off', { doing }));
+    if (flow.abortRequested !== null) return working(newRemark('breaking-off-later', { doing }));
     if (staysWhereItIs(flow) || legalVerbs(node.provisionState).includes('abort')) {
-      return act({ kind: 'verb', verb: 'abort' }, `breaking off: ${doing}`);
+      return act({ kind: 'verb', verb: 'abort' }, newRemark('breaking-off', { doing }));
     }
-    return working(`breaking off when it has ended: ${doing}`);
+    return working(newRemark('breaking-off-later', { doing }));
   }
   if (node && isActionsDeploy(given, node)) {
-    const late = `${reason}; its deploy had ended by then: it is active`;
-    return act({ kind: 'record' }, 'recording its deploy', { state: 'failed', error: late });
+    const late = newRemark('deployed-before-stop', { reason });
+    return act({ kind: 'record' }, newRemark('recording-deploy'), { state: 'failed', error: late });
   }
   if (allocation?.state === 'allocating' && allocation.actionId === actionId) {
-    return act({ kind: 'forget reservation' }, 'withdrawing its reservation', { state: 'failed', error: reason });
+    return act({ kind: 'forget reservation' }, newRemark('withdrawing-reservation'), {
+      state: 'failed',
+      error: textRemark(reason),
+    });
   }
-  return failed(reason);
+  return failed(textRemark(reason));
 }
 
 function giveUp(node: NodeStanding, flow: FlowStanding, reason: string): NodeDecision {
   const minutes = patienceMs / 60_000;
-  const error =
-    `${reason}; it did not come to rest within ${minutes} minutes (${describeFlow({ ...flow, held: null })}): ` +
-    `it is in maintenance, in '${node.provisionState}'`;
+  const doing = remarkOnFlow({ ...flow, held: null });
+  const error = newRemark('gave-up-stopping', { reason, minutes, doing, state: node.provisionState });
   if (node.maintenance) return failed(error);
-  return act({ kind: 'put into maintenance', reason: error }, 'putting it into maintenance', {
+  return act({ kind: 'put into maintenance', reason: describeRemark(error) }, newRemark('putting-into-maintenance'), {
     state: 'failed',
     error,
   });

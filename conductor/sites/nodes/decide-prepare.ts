@@ -1,5 +1,7 @@
-import { renewal, tellOutdated } from '#conductor/model/outdated.ts';
+import { renewal } from '#conductor/model/outdated.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import type { Remark } from '#conductor/model/remark.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 import {
   act,
   done,
@@ -15,21 +17,21 @@ import { nameOutdated } from '#conductor/sites/nodes/outdated.ts';
 
 type Rule = (given: NodeCase, node: NodeStanding) => NodeDecision;
 
-const wait: Rule = (_given, { provisionState }) => working(`in '${provisionState}'`);
+const wait: Rule = (_given, { provisionState }) => working(newRemark('in-state', { state: provisionState }));
 
 /** From each state in which nobody works on the node; `wait` where somebody does, or is about to. */
 const rules: Readonly<Record<ProvisionState, Rule>> = {
-  enroll: (given) => align(given) ?? act({ kind: 'verb', verb: 'manage' }, 'verifying'),
+  enroll: (given) => align(given) ?? act({ kind: 'verb', verb: 'manage' }, newRemark('verifying')),
   verifying: wait,
   manageable: makeAvailable,
   inspecting: wait,
   'inspect wait': wait,
   // of an earlier action: tried once more; not everything may be changed here, and in `manageable` it may
-  'inspect failed': () => act({ kind: 'verb', verb: 'manage' }, 'leaving a failed inspection'),
+  'inspect failed': () => act({ kind: 'verb', verb: 'manage' }, newRemark('leaving-failed-inspection')),
   cleaning: wait,
   'clean wait': wait,
   'clean hold': wait,
-  'clean failed': () => act({ kind: 'verb', verb: 'manage' }, 'leaving a failed cleaning'),
+  'clean failed': () => act({ kind: 'verb', verb: 'manage' }, newRemark('leaving-failed-cleaning')),
   available: reserve,
   deploying: wait,
   'wait call-back': wait,
@@ -37,9 +39,9 @@ const rules: Readonly<Record<ProvisionState, Rule>> = {
   'deploy failed': mendDeploy,
   active: alreadyActive,
   deleting: wait,
-  error: () => act({ kind: 'verb', verb: 'deleted' }, 'tearing down once more'),
+  error: () => act({ kind: 'verb', verb: 'deleted' }, newRemark('tearing-down-again')),
   adopting: wait,
-  'adopt failed': (_given, node) => failed(`its adoption failed: ${node.lastError ?? 'without a reason'}`),
+  'adopt failed': (_given, node) => failed(newRemark('adoption-failed', { reason: node.lastError })),
   rescuing: wait,
   'rescue wait': wait,
   rescue: instanceElsewhere,
@@ -59,12 +61,12 @@ export function decidePrepare(given: NodeCase, node: NodeStanding): NodeDecision
 
 function align({ facts }: NodeCase): NodeDecision | undefined {
   const differs = facts.rest?.differs ?? [];
-  return differs.length > 0 ? act({ kind: 'align' }, `bringing in line: ${differs.join(', ')}`) : undefined;
+  return differs.length > 0 ? act({ kind: 'align' }, newRemark('aligning', { differs })) : undefined;
 }
 
 /** Pure. */
-export function whyRetired({ retiredReason }: NodeStanding): string {
-  return `it is retired${retiredReason ? `: ${retiredReason}` : ''}`;
+export function whyRetired({ retiredReason }: NodeStanding): Remark {
+  return newRemark('retired', { reason: retiredReason });
 }
 
 function makeAvailable(given: NodeCase, node: NodeStanding): NodeDecision {
@@ -73,13 +75,13 @@ function makeAvailable(given: NodeCase, node: NodeStanding): NodeDecision {
   const differing = align(given);
   if (differing) return differing;
   if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
-    return refuseRaid(given) ?? act({ kind: 'verb', verb: 'clean' }, 'setting up RAID and BIOS');
+    return refuseRaid(given) ?? act({ kind: 'verb', verb: 'clean' }, newRemark('setting-up-hardware'));
   }
   if (rest?.needsInspection && !rest.succeeded.has('inspect')) {
-    return act({ kind: 'verb', verb: 'inspect' }, 'inspecting');
+    return act({ kind: 'verb', verb: 'inspect' }, newRemark('inspecting'));
   }
-  if (isJustWiped(given)) return act({ kind: 'make available', reserves: true }, 'reserving it');
-  return act({ kind: 'verb', verb: 'provide' }, 'cleaning');
+  if (isJustWiped(given)) return act({ kind: 'make available', reserves: true }, newRemark('reserving'));
+  return act({ kind: 'verb', verb: 'provide' }, newRemark('cleaning'));
 }
 
 /** By this action, and nothing has written to its disks since: another cleaning would have nothing to do. Pure. */
@@ -93,11 +95,7 @@ export function isJustWiped({ facts, actionId }: Pick<NodeCase, 'facts' | 'actio
 function refuseRaid({ order, facts }: NodeCase): NodeDecision | undefined {
   const { rebuildsRaid, sparesDisks } = facts.rest ?? {};
   if (!rebuildsRaid || !(sparesDisks || order.teardown?.preserveLocalStorage)) return undefined;
-  return failed(
-    'its RAID is to be built anew, which begins with deleting all arrays, and a wipe has kept disks of it, which stay ' +
-      'as they are: take the RAID out of its document and start update_site; or give the kept disks up: redeploy_server ' +
-      'without preserve-local-storage wipes them all and builds it',
-  );
+  return failed(newRemark('raid-over-kept-disks'));
 }
 
 function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
@@ -106,26 +104,29 @@ function reserve(given: NodeCase, node: NodeStanding): NodeDecision {
   const differing = align(given);
   if (differing) return differing;
   if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
-    return refuseRaid(given) ?? act({ kind: 'verb', verb: 'manage' }, 'leaving the pool for RAID and BIOS');
+    return refuseRaid(given) ?? act({ kind: 'verb', verb: 'manage' }, newRemark('leaving-pool-for-hardware'));
   }
   if (isSites(given) !== undefined) {
     const isNew = allocation?.actionId === actionId || (rest?.succeeded.size ?? 0) > 0;
-    return isNew ? done() : done('it was prepared already');
+    return isNew ? done() : done(newRemark('prepared-already'));
   }
   if (node.retired) return failed(whyRetired(node));
-  if (!allocation) return act({ kind: 'reserve' }, 'reserving it');
+  if (!allocation) return act({ kind: 'reserve' }, newRemark('reserving'));
   if (allocation.state === 'allocating') {
-    const why = allocation.waitingFor === null ? '' : `: ${allocation.waitingFor}`;
-    return working(`waiting for its reservation${why}`);
+    return working(newRemark('waiting-for-reservation', { reason: allocation.waitingFor }));
   }
   if (allocation.state === 'error' && allocation.actionId === actionId) {
-    return failed(`it could not be reserved: ${allocation.lastError ?? 'without a reason'}`);
+    return failed(newRemark('reservation-failed', { reason: allocation.lastError }));
   }
   // of an earlier action that came to nothing
-  if (allocation.nodeUuid === null) return act({ kind: 'forget reservation' }, 'withdrawing an old reservation');
-  if (allocation.nodeUuid === node.uuid) return working('waiting for its reservation');
+  if (allocation.nodeUuid === null)
+    return act({ kind: 'forget reservation' }, newRemark('withdrawing-old-reservation'));
+  if (allocation.nodeUuid === node.uuid) return working(newRemark('waiting-for-reservation', { reason: null }));
   return failed(
-    `allocation ${allocation.uuid}, which was made for it, has node ${allocation.nodeName ?? allocation.nodeUuid}`,
+    newRemark('reservation-elsewhere', {
+      allocation: allocation.uuid,
+      node: allocation.nodeName ?? allocation.nodeUuid,
+    }),
   );
 }
 
@@ -138,15 +139,15 @@ function mendDeploy(given: NodeCase): NodeDecision {
   // it was in service: nobody but its operator says that what is on it may go
   if (isSites(given) === 'deployed') return failed(rebuildFailed);
   const isKept = isSites(given) !== undefined && !rest?.needsHardware && !rest?.differs.some(isFixed);
-  if (!isKept) return act({ kind: 'verb', verb: 'deleted' }, 'tearing down a failed deploy');
-  return align(given) ?? done('its last deploy failed; it is reserved still');
+  if (!isKept) return act({ kind: 'verb', verb: 'deleted' }, newRemark('tearing-down-failed-deploy'));
+  return align(given) ?? done(newRemark('reserved-after-failure'));
 }
 
 /** Of a node that the site has deployed, and somebody else wanted deployed anew. */
-export const rebuildFailed = `its rebuild failed; rebuild it, or: ${renewal}`;
+export const rebuildFailed = newRemark('rebuild-failed', { remedy: renewal });
 
 function alreadyActive(given: NodeCase, node: NodeStanding): NodeDecision {
-  if (isActionsDeploy(given, node)) return act({ kind: 'record' }, 'recording its deploy');
+  if (isActionsDeploy(given, node)) return act({ kind: 'record' }, newRemark('recording-deploy'));
   if (isSites(given) !== 'deployed') return failed(notDeployedByUs(node));
   return renewAccess(given) ?? done(alreadyThere(given));
 }
@@ -155,29 +156,35 @@ function alreadyActive(given: NodeCase, node: NodeStanding): NodeDecision {
 export function renewAccess({ facts }: Pick<NodeCase, 'facts'>): NodeDecision | undefined {
   const differs = facts.rest?.differs ?? [];
   if (!differs.includes('driver_info') || differs.includes('driver')) return undefined;
-  return act({ kind: 'renew access' }, 'bringing in line: driver_info');
+  return act({ kind: 'renew access' }, newRemark('aligning', { differs: ['driver_info'] }));
 }
 
 /** Why an `active` node is none of the site's. Pure. */
-export function notDeployedByUs({ instanceUuid }: NodeStanding): string {
-  return instanceUuid === null
-    ? 'it is active, and the site has not deployed it'
-    : `it is active with instance ${instanceUuid}, which the site has not deployed`;
+export function notDeployedByUs({ instanceUuid }: NodeStanding): Remark {
+  return newRemark('not-deployed-by-site', { instance: instanceUuid });
 }
 
 /** `it was deployed already`, and what the documents say otherwise by now. Pure. */
-export function alreadyThere(given: Pick<NodeCase, 'facts' | 'designHash'>): string {
+export function alreadyThere(given: Pick<NodeCase, 'facts' | 'designHash'>): Remark {
   const { deployed } = given.facts;
   const differs = deployed ? nameOutdated(given) : [];
-  return deployed && differs.length > 0 ? tellOutdated(deployed.revisionId, differs) : 'it was deployed already';
+  return deployed && differs.length > 0
+    ? newRemark('outdated', { revision: deployed.revisionId, differs })
+    : newRemark('deployed-already');
+}
+
+/** Pure. */
+export function deployedElsewhere(given: NodeCase, { provisionState: state }: NodeStanding): Remark {
+  return newRemark('deployed-elsewhere', { deployed: alreadyThere(given), state });
 }
 
 function instanceElsewhere(given: NodeCase, node: NodeStanding): NodeDecision {
-  if (isSites(given) !== 'deployed') return failed(`it is in '${node.provisionState}'`);
-  return renewAccess(given) ?? done(`${alreadyThere(given)}; it is in '${node.provisionState}'`);
+  if (isSites(given) !== 'deployed') return failed(newRemark('is-in-state', { state: node.provisionState }));
+  return renewAccess(given) ?? done(deployedElsewhere(given, node));
 }
 
 function instanceBroken(given: NodeCase, node: NodeStanding): NodeDecision {
-  const why = node.lastError ?? 'without a reason';
-  return failed(`it is in '${node.provisionState}': ${why} (baton watch ${given.order.node.name})`);
+  return failed(
+    newRemark('state-broken', { state: node.provisionState, reason: node.lastError, node: given.order.node.name }),
+  );
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { legalVerbs, provisionStates, transientStates } from '#conductor/model/provision-states.ts';
+import { inWords } from '#conductor/model/testing/in-words.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
-import { working } from '#conductor/sites/nodes/node-decision.ts';
+
 import type { FlowStanding, NodeFacts, RestingFacts } from '#conductor/sites/nodes/node-facts.ts';
 import {
   allocationStanding,
@@ -17,6 +18,8 @@ import {
   teardownCase,
   teardownOrder,
 } from '#conductor/sites/nodes/testing/node-cases.ts';
+
+const decided = (given: Parameters<typeof decideNode>[0]) => inWords(decideNode(given));
 
 const names = Object.keys(standings) as StandingName[];
 const wiped: FlowKindName[] = ['decommission', 'teardown', 'wipe'];
@@ -180,7 +183,7 @@ test('what a wipe has preserved is not lost to what prepares the node, by this a
     expect(told(state, raid, false)).not.toBe('failed');
     const later = nodeCase({ ...factsOf(state, 'no instance'), rest: { ...inLine, ...raid, sparesDisks: true } });
     expect(nameDecision(later)).toBe('failed');
-    expect(decideNode(later)).toMatchObject({ outcome: { error: expect.stringContaining('kept disks') } });
+    expect(decided(later)).toMatchObject({ outcome: { error: expect.stringContaining('kept disks') } });
   }
 });
 
@@ -214,9 +217,10 @@ describe('paused', () => {
     const { order, ...given } = teardownCase(factsOf('active', 'deployed by the site'), {
       succeeded: ['decommission'],
     });
-    expect(decideNode({ ...given, order: { ...order, paused: true } })).toEqual(
-      working('paused before releasing its instance, then wiping it'),
-    );
+    expect(decided({ ...given, order: { ...order, paused: true } })).toEqual({
+      kind: 'outcome',
+      outcome: { state: 'working', doing: 'paused before releasing its instance, then wiping it' },
+    });
   });
 
   test('released by then, it waits to be wiped, and is wiped when the action goes on, retired or not', () => {
@@ -227,7 +231,10 @@ describe('paused', () => {
         succeeded: ['decommission', 'teardown'],
         teardown: { afterwards: each },
       });
-      expect(decideNode({ ...given, order: { ...order, paused: true } })).toEqual(working('paused before wiping it'));
+      expect(decided({ ...given, order: { ...order, paused: true } })).toEqual({
+        kind: 'outcome',
+        outcome: { state: 'working', doing: 'paused before wiping it' },
+      });
       expect(nameDecision({ ...given, order })).toBe('provide, wiping');
     }
   });
@@ -258,7 +265,7 @@ describe('a node that may have come back since this action took it out of its cl
 test('a conductor that has not what the action’s clusters need waits, and says so', () => {
   const lacks = 'conductor c2 has no BATON_KUBECONFIG';
   const active = factsOf('active', 'deployed by the site');
-  expect(decideNode(teardownCase(active, { teardown: { lacks } }))).toMatchObject({
+  expect(decided(teardownCase(active, { teardown: { lacks } }))).toMatchObject({
     outcome: { state: 'working', doing: expect.stringContaining(lacks) },
   });
   expect(
@@ -283,7 +290,7 @@ describe('a flow', () => {
     (kind) => {
       const flow = flowStanding({ kind, state: 'failed', isOpen: false, error: 'a budget is in the way' });
       const facts = { ...factsOf('active', 'deployed by the site'), flow };
-      expect(decideNode(teardownCase(facts))).toMatchObject({
+      expect(decided(teardownCase(facts))).toMatchObject({
         outcome: { state: 'failed', error: 'a budget is in the way (baton watch n1)' },
       });
       const earlier = { ...facts, flow: { ...flow, actionId: earlierAction } };

@@ -1,6 +1,7 @@
 import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { type ProvisionState, transientStates } from '#conductor/model/provision-states.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 import {
   decidePrepare,
   isJustWiped,
@@ -49,10 +50,10 @@ export function decideTeardown(given: NodeCase, node: NodeStanding, teardown: Te
  */
 function holdBack({ paused, teardown }: NodeCase['order'], next: NodeDecision): NodeDecision {
   if (next.kind === 'outcome' || next.act.kind === 'record') return next;
-  if (paused) return working(`paused before ${next.doing}`);
+  if (paused) return working(newRemark('paused-before', { doing: next.doing }));
   const isOfClusters = next.act.kind === 'decommission' || next.act.kind === 'leave cluster';
   return isOfClusters && teardown?.lacks !== undefined
-    ? working(`waiting before ${next.doing}: ${teardown.lacks}`)
+    ? working(newRemark('lacking-before', { doing: next.doing, lacks: teardown.lacks }))
     : next;
 }
 
@@ -60,21 +61,21 @@ function decideNext(given: NodeCase, node: NodeStanding, teardown: TeardownOrder
   const { provisionState: state } = node;
   const has = (kind: FlowKindName): boolean => given.facts.rest?.succeeded.has(kind) === true;
   // the facts are of a moment between two writes
-  if (transientStates.has(state)) return working(`in '${state}'`);
+  if (transientStates.has(state)) return working(newRemark('in-state', { state }));
   if (has('wipe')) return afterWipe(given, node, teardown);
-  if (state === 'adopt failed') return failed(`its adoption failed: ${node.lastError ?? 'without a reason'}`);
+  if (state === 'adopt failed') return failed(newRemark('adoption-failed', { reason: node.lastError }));
   // one that owes a wipe was released for it, by this action or by one that was stopped then
   const isBegun = releasing.has(state) || has('teardown') || node.owedWipe !== null;
   if (node.retired && (teardown.afterwards === 'deploy' || !isBegun)) return failed(whyRetired(node));
   if (inService.has(state)) {
-    if (isActionsDeploy(given, node)) return act({ kind: 'record' }, 'recording its deploy');
+    if (isActionsDeploy(given, node)) return act({ kind: 'record' }, newRemark('recording-deploy'));
     if (isSites(given) !== 'deployed') return failed(notDeployedByUs(node));
   }
   const isClustered = teardown.kubernetes || teardown.etcd;
-  if (isClustered && !has('decommission')) return act({ kind: 'decommission' }, 'taking it out of its clusters');
+  if (isClustered && !has('decommission')) return act({ kind: 'decommission' }, newRemark('leaving-clusters'));
   if (isClustered && inService.has(state) && given.facts.rest?.mayBeBack === true) {
     // who stands cordoned and empty still costs a look; who was uncordoned meanwhile has pods to lose
-    return act({ kind: 'decommission' }, 'taking it out of its clusters once more: it may have come back since');
+    return act({ kind: 'decommission' }, newRemark('leaving-clusters-again'));
   }
   return destroy(given, node, teardown);
 }
@@ -89,9 +90,9 @@ export function leaveStill(given: NodeCase, node: NodeStanding): NodeDecision | 
   if (order.phase !== 'prepare' || !order.teardown?.kubernetes || node.maintenance) return undefined;
   if (!succeeded?.has('wipe') || succeeded.has('leave_cluster') || ownFailure(given, node)) return undefined;
   if (facts.flow?.isOpen || transientStates.has(node.provisionState)) {
-    return working('waiting for what is under way, then removing it from the cluster');
+    return working(newRemark('waiting-to-leave-cluster'));
   }
-  return holdBack(order, act({ kind: 'leave cluster' }, 'removing it from the cluster'));
+  return holdBack(order, act({ kind: 'leave cluster' }, newRemark('removing-from-cluster')));
 }
 
 /** To the wipe, from wherever it is. */
@@ -101,21 +102,21 @@ function destroy(given: NodeCase, node: NodeStanding, { afterwards }: TeardownOr
   if (releasing.has(state)) {
     // nothing is switched off by way of a BMC that has another password by now
     const renewed = inService.has(state) ? renewAccess(given) : undefined;
-    return renewed ?? act({ kind: 'verb', verb: 'deleted', wipes: true }, 'releasing its instance, then wiping it');
+    return renewed ?? act({ kind: 'verb', verb: 'deleted', wipes: true }, newRemark('releasing-to-wipe'));
   }
   if (state === 'enroll') return decidePrepare(given, node);
   if (state !== 'manageable') {
-    const doing = state === 'available' ? 'leaving the pool to be wiped' : `leaving '${state}'`;
+    const doing = state === 'available' ? newRemark('leaving-pool-for-wipe') : newRemark('leaving-state', { state });
     return act({ kind: 'verb', verb: 'manage' }, doing);
   }
   // before it is wiped, while nobody else can have it
   if (afterwards !== 'deploy' && isSites(given) === 'reserved') {
-    return act({ kind: 'forget reservation' }, 'giving back its reservation');
+    return act({ kind: 'forget reservation' }, newRemark('returning-reservation'));
   }
   if (afterwards !== 'deploy')
-    return renewAccess(given) ?? act({ kind: 'verb', verb: 'provide', wipes: true }, 'wiping it');
-  if (differs.length > 0) return act({ kind: 'align' }, `bringing in line: ${differs.join(', ')}`);
-  return act({ kind: 'verb', verb: 'provide', wipes: true }, 'wiping it');
+    return renewAccess(given) ?? act({ kind: 'verb', verb: 'provide', wipes: true }, newRemark('wiping'));
+  if (differs.length > 0) return act({ kind: 'align' }, newRemark('aligning', { differs }));
+  return act({ kind: 'verb', verb: 'provide', wipes: true }, newRemark('wiping'));
 }
 
 /** Its wipe has left it in `manageable`, where nobody else can have it before it is out of the cluster. */
@@ -123,22 +124,22 @@ function afterWipe(given: NodeCase, node: NodeStanding, teardown: TeardownOrder)
   const { rest } = given.facts;
   const { provisionState: state } = node;
   if (teardown.kubernetes && rest?.succeeded.has('leave_cluster') !== true) {
-    return act({ kind: 'leave cluster' }, 'removing it from the cluster');
+    return act({ kind: 'leave cluster' }, newRemark('removing-from-cluster'));
   }
-  if (inService.has(state)) return failed('somebody has put it into service since it was wiped');
+  if (inService.has(state)) return failed(newRemark('in-service-since-wipe'));
   if (teardown.afterwards === 'deploy') return decidePrepare(given, node);
   if (teardown.afterwards === 'remove') {
-    return act({ kind: 'remove' }, 'forgetting it', {
+    return act({ kind: 'remove' }, newRemark('forgetting'), {
       state: 'done',
-      remark: `torn down, ${wipedAs(node)}, forgotten`,
+      remark: newRemark('torn-down-forgotten', { wiped: wipedAs(node) }),
     });
   }
   if (state === 'manageable' && !node.retired) {
     return isJustWiped(given)
-      ? act({ kind: 'make available', reserves: false }, 'making it available')
-      : act({ kind: 'verb', verb: 'provide' }, 'cleaning');
+      ? act({ kind: 'make available', reserves: false }, newRemark('making-available'))
+      : act({ kind: 'verb', verb: 'provide' }, newRemark('cleaning'));
   }
-  return done(`it is ${state}, ${wipedAs(node)}, off`);
+  return done(newRemark('torn-down-kept', { state, wiped: wipedAs(node) }));
 }
 
 function wipedAs(node: NodeStanding): string {

@@ -7,6 +7,7 @@ import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { configDrives, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { inWords } from '#conductor/model/testing/in-words.ts';
 import { insertVif, listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
@@ -99,7 +100,7 @@ async function beat(node = document, token?: number) {
 test('image, network and config drive are the documents’, and nothing stays of the last instance', async () => {
   const uuid = await addPreparedNode();
   const { db } = api.context;
-  expect(await beat()).toEqual({ state: 'working', doing: 'beginning its deploy' });
+  expect(inWords(await beat())).toEqual({ state: 'working', doing: 'beginning its deploy' });
   const [row] = await db.select().from(nodes).where(eq(nodes.uuid, uuid));
   expect(row).toMatchObject({ provisionState: 'deploying', targetProvisionState: 'active' });
   expect(row?.instanceInfo).toEqual({ ...document.instanceInfo, hostname: 'n1' });
@@ -107,7 +108,7 @@ test('image, network and config drive are the documents’, and nothing stays of
   expect(await db.select().from(configDrives).where(eq(configDrives.nodeUuid, uuid))).toHaveLength(1);
   const flow = await findOpenFlow(db, uuid);
   expect(flow).toMatchObject({ kind: 'deploy', actionId: action.id, requestedBy: 'alice' });
-  expect(await beat()).toMatchObject({ state: 'working', doing: 'deploying' });
+  expect(inWords(await beat())).toMatchObject({ state: 'working', doing: 'deploying' });
   expect(await findOpenFlow(db, uuid)).toEqual(flow);
 });
 
@@ -126,7 +127,7 @@ test('nothing is begun for an action that has ended, or that another conductor h
   await db.update(siteActions).set({ endedAt: null });
   await expect(beat(document, 1)).rejects.toMatchObject({ code: 'lease_lost' });
   expect(await findOpenFlow(db, uuid)).toBeUndefined();
-  expect(await beat(document, 2)).toEqual({ state: 'working', doing: 'beginning its deploy' });
+  expect(inWords(await beat(document, 2))).toEqual({ state: 'working', doing: 'beginning its deploy' });
   expect(await findOpenFlow(db, uuid)).toMatchObject({ actionId: action.id });
   await db.delete(siteActions);
 });
@@ -134,17 +135,17 @@ test('nothing is begun for an action that has ended, or that another conductor h
 test('what can’t be deployed fails with the reason, and begins nothing', async () => {
   const uuid = await addPreparedNode();
   const { instanceInfo: _none, ...withoutImage } = document;
-  expect(await beat(withoutImage)).toMatchObject({
+  expect(inWords(await beat(withoutImage))).toMatchObject({
     state: 'failed',
     error: expect.stringContaining('image_source'),
   });
   const nowhere = { ...document, ports: [{ address, pxeEnabled: true, network: 'green' }] };
-  expect(await beat(nowhere)).toMatchObject({ state: 'failed', error: expect.stringContaining("'green'") });
+  expect(inWords(await beat(nowhere))).toMatchObject({ state: 'failed', error: expect.stringContaining("'green'") });
   const torn = {
     ...document,
     ports: [...document.ports, { address: '52:54:00:08:00:02', pxeEnabled: false, network: 'red' }],
   };
-  expect(await beat(torn)).toMatchObject({ state: 'failed', error: expect.stringContaining('blue and red') });
+  expect(inWords(await beat(torn))).toMatchObject({ state: 'failed', error: expect.stringContaining('blue and red') });
   expect(await findOpenFlow(api.context.db, uuid)).toBeUndefined();
 });
 

@@ -1,3 +1,5 @@
+import { textRemark } from '#conductor/model/remark.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { alreadyThere } from '#conductor/sites/nodes/decide-prepare.ts';
 import { isSites, whyForeign } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
@@ -22,13 +24,14 @@ export function judgeNode(look: {
   if (!node)
     return { ...report([...silence], ['it is not enrolled yet, which prepare does']), differs: ['not enrolled'] };
   const maintenance = node.maintenance && node.provisionState !== 'active';
-  const reason = node.maintenanceReason === null ? '' : `: ${node.maintenanceReason}`;
   const foreign = whyForeign(look, node);
   const faults = [
     ...silence,
-    ...(foreign === undefined ? [] : [foreign]),
-    ...(maintenance ? [`it is in maintenance${reason}`] : []),
-    ...(node.retired && node.provisionState !== 'active' ? ['it is retired'] : []),
+    ...[
+      ...(foreign === undefined ? [] : [foreign]),
+      ...(maintenance ? [newRemark('in-maintenance', { reason: node.maintenanceReason })] : []),
+      ...(node.retired && node.provisionState !== 'active' ? [newRemark('retired', { reason: null })] : []),
+    ].map((remark) => describeRemark(remark)),
   ];
   const isBroken = node.provisionState.endsWith('failed') || node.provisionState === 'error';
   const isDeployed = isSites({ facts }) === 'deployed';
@@ -36,7 +39,7 @@ export function judgeNode(look: {
   const found = report(faults, [
     ...(typeof bmc === 'string' ? [] : [bmc.power]),
     `in '${node.provisionState}'${isBroken && node.lastError ? `: ${node.lastError}` : ''}`,
-    ...(isDeployed ? [alreadyThere(look)] : differing),
+    ...(isDeployed ? [describeRemark(alreadyThere(look))] : differing),
   ]);
   return { ...found, differs: differences(look, node) };
 }
@@ -55,6 +58,6 @@ function differences(look: Parameters<typeof judgeNode>[0], node: NodeStanding):
 function report(faults: readonly string[], findings: readonly string[]): NodeReport {
   const all = [...faults, ...findings];
   return faults.length > 0
-    ? { state: 'failed', error: faults.join('; '), findings: all }
+    ? { state: 'failed', error: textRemark(faults.join('; ')), findings: all }
     : { state: 'done', findings: all };
 }

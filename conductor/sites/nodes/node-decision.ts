@@ -1,7 +1,10 @@
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { ProvisionState, ProvisionVerb } from '#conductor/model/provision-states.ts';
+import { type Remark, textRemark } from '#conductor/model/remark.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
 import type { FlowStanding, NodeFacts, NodeStanding } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder, NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** All that a decision is made from. */
 export interface NodeCase {
@@ -42,15 +45,15 @@ export type NodeAct =
 export type NodeDecision =
   | { readonly kind: 'outcome'; readonly outcome: NodeOutcome }
   /** @property ends what has come of the node with that; absent = it goes on. */
-  | { readonly kind: 'act'; readonly act: NodeAct; readonly doing: string; readonly ends?: NodeOutcome };
+  | { readonly kind: 'act'; readonly act: NodeAct; readonly doing: Remark; readonly ends?: NodeOutcome };
 
-export const working = (doing: string): NodeDecision => ({ kind: 'outcome', outcome: { state: 'working', doing } });
-export const failed = (error: string): NodeDecision => ({ kind: 'outcome', outcome: { state: 'failed', error } });
-export const done = (remark?: string): NodeDecision => ({
+export const working = (doing: Remark): NodeDecision => ({ kind: 'outcome', outcome: { state: 'working', doing } });
+export const failed = (error: Remark): NodeDecision => ({ kind: 'outcome', outcome: { state: 'failed', error } });
+export const done = (remark?: Remark): NodeDecision => ({
   kind: 'outcome',
   outcome: remark === undefined ? { state: 'done' } : { state: 'done', remark },
 });
-export const act = (what: NodeAct, doing: string, ends?: NodeOutcome): NodeDecision => ({
+export const act = (what: NodeAct, doing: Remark, ends?: NodeOutcome): NodeDecision => ({
   kind: 'act',
   act: what,
   doing,
@@ -92,11 +95,11 @@ export function isActionsDeploy({ facts }: Pick<NodeCase, 'facts'>, node: NodeSt
 }
 
 /** Whose the node is, when it is not the site's. Pure. */
-export function whoseElse(given: Pick<NodeCase, 'facts'>, node: NodeStanding): string | undefined {
-  if (node.owner !== null) return `it belongs to ${node.owner}`;
-  if (node.lessee !== null) return `it is leased to ${node.lessee}`;
+export function whoseElse(given: Pick<NodeCase, 'facts'>, node: NodeStanding): Remark | undefined {
+  if (node.owner !== null) return newRemark('owned', { owner: node.owner });
+  if (node.lessee !== null) return newRemark('leased', { lessee: node.lessee });
   if (node.instanceUuid !== null && isSites(given) === undefined) {
-    return `it has instance ${node.instanceUuid}, which is not the site's`;
+    return newRemark('foreign-instance', { instance: node.instanceUuid });
   }
   return undefined;
 }
@@ -105,11 +108,12 @@ export function whoseElse(given: Pick<NodeCase, 'facts'>, node: NodeStanding): s
 export function whyForeign(
   given: Pick<NodeCase, 'facts'> & Partial<Pick<NodeCase, 'order'>>,
   node: NodeStanding,
-): string | undefined {
+): Remark | undefined {
   const teardown = given.order?.teardown;
   // who only wants to be rid of it needs no document that holds for it
   const isRemade = teardown === undefined || teardown.afterwards === 'deploy';
-  return whoseElse(given, node) ?? (isRemade ? given.facts.rest?.impossible : undefined);
+  const impossible = isRemade ? given.facts.rest?.impossible : undefined;
+  return whoseElse(given, node) ?? (impossible === undefined ? undefined : textRemark(impossible));
 }
 
 /** Flows that leave their node in whatever state it is, well or not. Pure. */

@@ -1,5 +1,5 @@
 import type { DecommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
-import type { NodePhase } from '#conductor/model/site-run.ts';
+import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 
 /** What an action wants of a node. Given again and again until it has ended; each time all that is known is in the database. */
@@ -33,13 +33,6 @@ export interface TeardownOrder {
   /** `keep`: it stays enrolled, wiped and off. `remove`: Baton forgets it. */
   readonly afterwards: 'deploy' | 'keep' | 'remove';
 }
-
-export type NodeOutcome =
-  /** @property doing for people: `cleaning: deploy.erase_devices_metadata, 40 %` */
-  | { readonly state: 'working'; readonly doing: string }
-  /** @property remark `it was deployed already`; the documents may say something else since */
-  | { readonly state: 'done'; readonly remark?: string }
-  | { readonly state: 'failed'; readonly error: string };
 
 /** On whose word, and by which documents. */
 export interface SiteWork {

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { inItsName, tellInItsName } from '#conductor/sites/nodes/own-name.ts';
+import { textRemark } from '#conductor/model/remark.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
+import { inWords } from '#conductor/model/testing/in-words.ts';
+import { aboutNode, inItsName } from '#conductor/sites/nodes/own-name.ts';
 
 const uuid = '6f0e2f6e-0000-4000-8000-000000000001';
 const node = { name: 'n$&1', uuid };
@@ -12,14 +16,17 @@ test('a node is called by its name where its UUID stood, and others and URLs are
   expect(inItsName(`node ${uuid}`, { name: 'n1' })).toBe(`node ${uuid}`);
 });
 
-test('so in whatever has become of it', () => {
-  expect(tellInItsName({ state: 'working', doing: `waits for node ${uuid}` }, node)).toEqual({
+test('so in what has become of it, also in what a remark quotes; each remark is about the node', () => {
+  const about = (outcome: NodeOutcome) => inWords(aboutNode(outcome, node));
+  const doing = newRemark('trying-again', { doing: newRemark('wiping'), error: `node ${uuid} is locked` });
+  expect(about({ state: 'working', doing })).toEqual({
     state: 'working',
-    doing: 'waits for node n$&1',
+    doing: 'wiping it: another try after: node n$&1 is locked',
   });
-  expect(tellInItsName({ state: 'failed', error: `Node ${uuid} owes a wipe` }, node)).toEqual({
+  expect(about({ state: 'failed', error: textRemark(`Node ${uuid} owes a wipe`) })).toEqual({
     state: 'failed',
     error: 'Node n$&1 owes a wipe',
   });
-  expect(tellInItsName({ state: 'done', remark: 'it was so' }, node)).toEqual({ state: 'done', remark: 'it was so' });
+  const remark = newRemark('deployed-already');
+  expect(aboutNode({ state: 'done', remark }, node)).toEqual({ state: 'done', remark: { ...remark, subject: 'n$&1' } });
 });

@@ -1,4 +1,5 @@
-import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import { isRemark, type Remark, type RemarkValue } from '#conductor/model/remark.ts';
+import type { NodeOutcome } from '#conductor/model/site-run.ts';
 
 interface Named {
   readonly name: string;
@@ -15,9 +16,21 @@ export function inItsName(text: string, { name, uuid }: Named): string {
   return ['node', 'Node'].reduce((told, word) => told.replaceAll(`${word} ${uuid}`, () => `${word} ${name}`), text);
 }
 
-/** The same of what has become of it. Pure. */
-export function tellInItsName(outcome: NodeOutcome, node: Named): NodeOutcome {
-  if (outcome.state === 'working') return { ...outcome, doing: inItsName(outcome.doing, node) };
-  if (outcome.state === 'failed') return { ...outcome, error: inItsName(outcome.error, node) };
-  return outcome;
+/** The same of what has become of it, which is about this node. Pure. */
+export function aboutNode(outcome: NodeOutcome, node: Named): NodeOutcome {
+  if (outcome.state === 'working') return { ...outcome, doing: remarkOn(outcome.doing, node) };
+  if (outcome.state === 'failed') return { ...outcome, error: remarkOn(outcome.error, node) };
+  return outcome.remark === undefined ? outcome : { ...outcome, remark: remarkOn(outcome.remark, node) };
+}
+
+function remarkOn(remark: Remark, node: Named): Remark {
+  const named = (value: RemarkValue): RemarkValue => {
+    if (typeof value === 'string') return inItsName(value, node);
+    return isRemark(value) ? { ...value, arguments: mapArguments(value, named) } : value;
+  };
+  return { code: remark.code, subject: node.name, arguments: mapArguments(remark, named) };
+}
+
+function mapArguments({ arguments: given }: Remark, map: (value: RemarkValue) => RemarkValue): Remark['arguments'] {
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, map(value)]));
 }

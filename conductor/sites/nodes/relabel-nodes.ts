@@ -1,4 +1,6 @@
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import { type Remark, textRemark } from '#conductor/model/remark.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
 import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
@@ -28,15 +30,15 @@ export async function relabelNodes(
   );
   const relabel = async (name: string): Promise<NodeReport> => {
     const { facts, design } = read.get(name) ?? {};
-    if (!facts) return failure('the documents have no such node');
-    if (!facts.node || !design) return failure('it is not enrolled: deploy_site enrols it');
+    if (!facts) return failure(newRemark('not-in-documents'));
+    if (!facts.node || !design) return failure(newRemark('not-enrolled-enrols'));
     const foreign = whyForeign({ facts }, facts.node);
     return foreign === undefined ? relabelNode(context, action, design) : failure(foreign);
   };
   return actInTurn(names, relabel, { atOnce, budgetMs: Number.POSITIVE_INFINITY });
 }
 
-function failure(error: string): NodeReport {
+function failure(error: Remark): NodeReport {
   return { state: 'failed', error, findings: [] };
 }
 
@@ -72,6 +74,8 @@ async function relabelNode(
       );
     }
   }
-  if (errors.length > 0) return { state: 'failed', error: errors.join('; '), findings };
-  return findings.length > 0 ? { state: 'done', findings } : { state: 'done', remark: 'it was so already', findings };
+  if (errors.length > 0) return { state: 'failed', error: textRemark(errors.join('; ')), findings };
+  return findings.length > 0
+    ? { state: 'done', findings }
+    : { state: 'done', remark: newRemark('labelled-already'), findings };
 }

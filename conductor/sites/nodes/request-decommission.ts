@@ -12,9 +12,9 @@ import { transientStates } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
-import { readRevision } from '#conductor/sites/actions/read-revision.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
+import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export type { DecommissionTimeouts };

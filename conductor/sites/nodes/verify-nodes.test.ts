@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { inWords } from '#conductor/model/testing/in-words.ts';
 import { putCredential } from '#conductor/sites/credentials/credential-store.ts';
 import { relabelNodes } from '#conductor/sites/nodes/relabel-nodes.ts';
 import { verifyNodes } from '#conductor/sites/nodes/verify-nodes.ts';
@@ -42,7 +43,7 @@ test('what differs is found by one and, as far as it is labels, changed by the o
     findings: ['changed properties/rack', 'changed extra/labels', 'changed resource_class'],
   });
   expect((await verify()).get(node.name)?.findings).not.toContain(differing);
-  expect((await relabel()).get(node.name)).toMatchObject({ remark: 'it was so already' });
+  expect(inWords((await relabel()).get(node.name))).toMatchObject({ remark: 'it was so already' });
 });
 
 test('what can’t be changed of a deployed node is told with its name, not its UUID', async () => {
@@ -51,7 +52,7 @@ test('what can’t be changed of a deployed node is told with its name, not its 
   for (const phase of ['prepare', 'deploy'] as const) await site.run([node], { action: deploying, phase });
   const changed = siteOf([{ ...node, resourceClass: 'small' }]);
   const reports = await relabelNodes(site.context(), { action, site: changed, names: [node.name] });
-  expect(reports.get(node.name)).toMatchObject({
+  expect(inWords(reports.get(node.name))).toMatchObject({
     state: 'failed',
     error: expect.stringMatching(`^change resource_class: Node ${node.name} can not have resource_class changed`),
   });
@@ -62,5 +63,8 @@ test('a BMC that does not answer is a fault', async () => {
   const driverInfo = { redfish_address: 'http://127.0.0.1:9' };
   const node = newSiteNode({ driver: 'redfish', driverInfo, credential: 'bmc' });
   const reports = await verifyNodes(site.context(), { action, site: siteOf([node]), names: [node.name] });
-  expect(reports.get(node.name)).toMatchObject({ state: 'failed', error: expect.stringContaining('its BMC: ') });
+  expect(inWords(reports.get(node.name))).toMatchObject({
+    state: 'failed',
+    error: expect.stringContaining('its BMC: '),
+  });
 });

@@ -1,3 +1,4 @@
+import { newRemark } from '#conductor/model/remark-words.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn } from '#conductor/sites/nodes/act-in-turn.ts';
 import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
@@ -30,7 +31,7 @@ export async function verifyNodes(
   const chosen = planSite(site).nodes;
   const verify = async (name: string): Promise<NodeReport> => {
     const node = site.nodes.get(name);
-    if (!node) return { state: 'failed', error: 'the documents have no such node', findings: [] };
+    if (!node) return { state: 'failed', error: newRemark('not-in-documents'), findings: [] };
     const { facts, design } = read.get(name) ?? { facts: {}, design: undefined };
     const login = withLogin(node.driver, node.driverInfo, credentials.get(node.credential ?? ''));
     const answer = whyNoLogin(node, credentials) ?? (await askBmc(context, node, design, login));

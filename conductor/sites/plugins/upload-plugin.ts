@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { parseTasks, tellFault } from '#conductor/sites/plugins/parse-tasks.ts';
@@ -61,9 +62,8 @@ export async function uploadPlugin(
   const { name, version, tasks: tasksText, files } = upload;
   const { tasks, faults } = readUpload(upload);
   if (faults.length > 0) {
-    throw new AppError('invalid_argument', `plugin ${name}: ${faults.map(({ message }) => message).join('; ')}`, {
-      details: { reason: 'InvalidPlugin', faults },
-    });
+    const remark = newRemark('plugin-faults', { plugin: name, faults: faults.map(({ message }) => message) });
+    throw remarkError('invalid_argument', remark, { reason: 'InvalidPlugin', faults });
   }
   const content = { title: upload.title ?? null, tasksText, files };
   const inserted = await insertPlugin(db, {

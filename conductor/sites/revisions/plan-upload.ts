@@ -1,7 +1,8 @@
 import type { BufferMode } from '#conductor/model/buffer-modes.ts';
+import type { Remark } from '#conductor/model/remark.ts';
+import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { RevisionContent } from '#conductor/sites/revisions/revision-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
-import { nameSome } from '#shared/name-some.ts';
+import type { AppError } from '#shared/errors/app-error.ts';
 
 export interface PlannedUpload {
   readonly mode: BufferMode;
@@ -21,17 +22,13 @@ export function planUpload({ mode, collection, hash, committed, newest }: Planne
   const isEmpty = isSameContent(newest, committed);
   const isChanged = newest.get(collection) !== committed.get(collection);
   if (isChanged && newest.get(collection) !== hash && mode !== 'replace') {
-    throw bufferConflict(`The buffer changes collection ${collection} already.`, 'puts this in its place', {
-      dropped: changedCollections(committed, newest).filter((name) => name !== collection),
-    });
+    const dropped = changedCollections(committed, newest).filter((name) => name !== collection);
+    throw bufferConflict(newRemark('buffer-changes-collection', { collection, dropped }));
   }
   if (mode === 'rejectoncontents' && !isEmpty) {
     const changed = changedCollections(committed, newest);
-    const told = `The buffer is not empty: it changes ${listed(changed)}.`;
-    throw bufferConflict(told, 'begins anew from what is committed', {
-      dropped: changed.filter((name) => name !== collection),
-      instead: 'buffermode=append adds to it; ',
-    });
+    const dropped = changed.filter((name) => name !== collection);
+    throw bufferConflict(newRemark('buffer-not-empty', { changed, dropped }));
   }
   const content = new Map(mode === 'replace' ? committed : newest);
   if (hash === undefined) content.delete(collection);
@@ -39,14 +36,8 @@ export function planUpload({ mode, collection, hash, committed, newest }: Planne
   return isSameContent(content, newest) ? undefined : content;
 }
 
-function bufferConflict(
-  told: string,
-  replaces: string,
-  { dropped, instead = '' }: { readonly dropped: readonly string[]; readonly instead?: string },
-): AppError {
-  const drops = dropped.length === 0 ? '' : `, and drops what else the buffer changes: ${listed(dropped)}`;
-  const message = `${told} Commit it first; or ${instead}buffermode=replace ${replaces}${drops}.`;
-  return new AppError('conflict', message, { details: { reason: 'BufferNotEmpty' } });
+function bufferConflict(remark: Remark): AppError {
+  return remarkError('conflict', remark, { reason: 'BufferNotEmpty' });
 }
 
 export function isSameContent(one: RevisionContent, other: RevisionContent): boolean {
@@ -58,8 +49,4 @@ function changedCollections(one: RevisionContent, other: RevisionContent): strin
   return [...new Set([...one.keys(), ...other.keys()])]
     .filter((collection) => one.get(collection) !== other.get(collection))
     .sort((a, b) => a.localeCompare(b));
-}
-
-function listed(names: readonly string[]): string {
-  return nameSome(names, 5);
 }

@@ -3,7 +3,7 @@ import { eq, inArray, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type SiteRevisionRow, siteContents } from '#conductor/kernel/db/schema/site.ts';
-import { type BufferMode } from '#conductor/model/buffer-modes.ts';
+import type { BufferMode } from '#conductor/model/buffer-modes.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { planUpload } from '#conductor/sites/revisions/plan-upload.ts';
 import { pruneRevisions } from '#conductor/sites/revisions/prune-revisions.ts';

@@ -1,5 +1,4 @@
-import type { Decision, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
-import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import type { Decision, NodeOutcome, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
 import { applyToDraft, draftOf, finishDraft, nodeOf } from '#conductor/sites/strategy/run-draft.ts';
 
 /**

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { textRemark } from '#conductor/model/remark.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import type { GroupDefinition, NodePhase, SiteRun } from '#conductor/model/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
@@ -196,7 +197,7 @@ test('paused: nothing is begun and no time runs out; what is at work rests, and 
       const ended = [...run.nodes].flatMap(([name, { work }]) => {
         if (!work) return [];
         const { state = 'done' } = outcome?.(name, work.phase) ?? {};
-        return [[name, state === 'done' ? { state } : { state, error: 'x' }] as const];
+        return [[name, state === 'done' ? { state } : { state, error: textRemark('x') }] as const];
       });
       run = applyOutcomes(run, new Map(ended));
     }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { textRemark } from '#conductor/model/remark.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import type { GroupDefinition, NodePhase } from '#conductor/model/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
@@ -63,7 +64,7 @@ describe('a group', () => {
       group('other', 'd'),
     ]);
     let run = applyDecisions(start, decide(start, 0, { prepare: 9, deploy: 9 }), 0);
-    run = applyOutcomes(run, new Map([['a', { state: 'failed' as const, error: 'no power' }]]));
+    run = applyOutcomes(run, new Map([['a', { state: 'failed' as const, error: textRemark('no power') }]]));
     const decisions = decide(run, 0, { prepare: 9, deploy: 9 });
     expect(decisions.slice(0, 3).map((decision) => 'reason' in decision && decision.reason)).toEqual([
       'prepare: 0 of 1 nodes succeeded; maximum_failed_nodes allows 0, there are 1',
@@ -72,7 +73,7 @@ describe('a group', () => {
     ]);
     expect(decisions[3]).toEqual({ kind: 'enter stage', group: 'other', stage: 'preparing' });
     run = applyDecisions(run, decisions, 0);
-    expect(run.nodes.get('a')).toEqual({ status: 'failure', reason: 'no power' });
+    expect(run.nodes.get('a')).toEqual({ status: 'failure', reason: textRemark('no power') });
     expect(reportSite(run)).toMatchObject({ failedCritical: ['second'], outcome: 'failure' });
   });
 

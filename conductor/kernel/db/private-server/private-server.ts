@@ -21,6 +21,7 @@ import { systemClock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
+import { backOffMs, retry } from '#shared/retry.ts';
 
 export interface PrivateServerOptions {
   /** The conductor's data directory; the database is `postgresql` below it. */
@@ -149,24 +150,22 @@ function keepRunning(cluster: Cluster, first: ServerProcess, log: Log) {
     running: first,
     trouble: undefined,
   };
-  let pauseMs = shortestPauseMs;
-  const pause = async (): Promise<void> => {
-    await systemClock.sleep(pauseMs, closing.signal).catch(() => undefined);
-    pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+  let failures = 0;
+  const nextPauseMs = (): number => {
+    failures += 1;
+    return backOffMs({ firstMs: shortestPauseMs, mostMs: longestPauseMs }, failures);
   };
   const restart = async (): Promise<void> => {
-    while (!closing.signal.aborted) {
-      try {
-        state.running = await bringUp(cluster);
-        state.trouble = undefined;
-        log.info('PostgreSQL runs again');
-        return;
-      } catch (error) {
+    state.running = await retry(() => bringUp(cluster), {
+      signal: closing.signal,
+      delayMs: nextPauseMs,
+      onRetry: (error, _, nextTryMs) => {
         state.trouble = errorChain(error);
-        log.error({ err: error, nextTryMs: pauseMs }, 'PostgreSQL does not start');
-        await pause();
-      }
-    }
+        log.error({ err: error, nextTryMs }, 'PostgreSQL does not start');
+      },
+    });
+    state.trouble = undefined;
+    log.info('PostgreSQL runs again');
   };
   const watch = async (): Promise<void> => {
     while (state.running && !closing.signal.aborted) {
@@ -176,9 +175,9 @@ function keepRunning(cluster: Cluster, first: ServerProcess, log: Log) {
       state.running = undefined;
       state.trouble = 'PostgreSQL ended; it is being started again';
       log.error('PostgreSQL ended by itself and is started again');
-      if (performance.now() - since > livedWellMs) pauseMs = shortestPauseMs;
-      else await pause();
-      await restart();
+      if (performance.now() - since > livedWellMs) failures = 0;
+      else await systemClock.sleep(nextPauseMs(), closing.signal).catch(() => undefined);
+      await restart().catch(() => undefined); // closing
     }
   };
   const watching = watch();

@@ -14,7 +14,7 @@ import {
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/model/flow-log.ts';
 import type { FlowKindName, FlowState, WipeWish } from '#conductor/model/flow-states.ts';
-import { type JsonObject } from '#conductor/model/json-object.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 

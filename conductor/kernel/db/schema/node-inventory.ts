@@ -1,6 +1,6 @@
 import { jsonb, pgTable, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type JsonObject } from '#conductor/model/json-object.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /** What the machine was made of when its ramdisk last looked; documents of the agent's, read back by clients. */
 export const nodeInventory = pgTable('node_inventory', {

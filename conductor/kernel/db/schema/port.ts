@@ -13,7 +13,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
-import { type JsonObject } from '#conductor/model/json-object.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 export const ports = pgTable(
   'ports',

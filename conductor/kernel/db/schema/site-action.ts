@@ -12,6 +12,7 @@ import {
   timestamp,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
+import { remarkColumn } from '#conductor/kernel/db/remark-column.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { ActionClusters, ActionName, ActionState, ActionStepState } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
@@ -128,10 +129,10 @@ export const siteActionNodes = pgTable(
     cancelling: text(),
     /** Since when: who does not come to rest in time is put into maintenance. */
     cancelledAt: timestamp({ withTimezone: true, precision: 3 }),
-    /** What it does at present, for people: `cleaning: erase_devices 40 %`. */
-    doing: text(),
+    /** What it does at present: `cleaning: erase_devices 40 %`. */
+    doing: remarkColumn(),
     /** Why it failed, or a remark on its success: `it was deployed already`. */
-    reason: text(),
+    reason: remarkColumn(),
     /** Later than it was by what counts for no limit since. */
     phaseStartedAt: timestamp({ withTimezone: true, precision: 3 }),
     endedAt: timestamp({ withTimezone: true, precision: 3 }),

@@ -1,6 +1,6 @@
 import { bigint, integer, jsonb, pgTable, primaryKey, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type JsonObject } from '#conductor/model/json-object.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /**
  * The text of one collection of documents, as it was uploaded, and what it says. Shared by all revisions that have it:

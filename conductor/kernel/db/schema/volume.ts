@@ -1,6 +1,6 @@
 import { bigint, integer, jsonb, pgTable, text, timestamp, unique, uuid } from 'drizzle-orm/pg-core';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type JsonObject } from '#conductor/model/json-object.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 
 const common = () => ({
   id: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull().unique(),

@@ -1,8 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import { readWish } from '#conductor/flows/actions/action-lease.ts';
 import { loadRun, recordDoing, recordRun } from '#conductor/flows/actions/run-store.ts';
+import { progressKey, type Remark } from '#conductor/model/remark.ts';
+import { describeRemark } from '#conductor/model/remark-words.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
-import type { SiteRun } from '#conductor/model/site-run.ts';
+import type { NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
 import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
+import { detectStall, type Stall } from '#conductor/sites/actions/detect-stall.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
 import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
@@ -13,8 +17,7 @@ import {
   stopReason,
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
-import { type Standstill, tellStandstill } from '#conductor/sites/actions/tell-standstill.ts';
-import type { NodeOrder, NodeOutcome, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -42,11 +45,11 @@ interface BeatState {
   /** As it is recorded. */
   readonly run: SiteRun;
   /** Of nodes at work, as it was recorded last. */
-  readonly doing: ReadonlyMap<string, string>;
+  readonly doing: ReadonlyMap<string, Remark>;
   readonly doingRecordedAt: number;
   /** The same as of the last beat. */
-  readonly seen: ReadonlyMap<string, string>;
-  readonly standstill: ReadonlyMap<string, Standstill>;
+  readonly seen: ReadonlyMap<string, Remark>;
+  readonly stalls: ReadonlyMap<string, Stall>;
 }
 
 /**
@@ -60,7 +63,7 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
   const teardown = await readTeardownOrder(work);
   const run = await loadRun(context.db, action.id, teardown ? 1 : site.strategy.max_parallel_groups);
   if (!run) throw new AppError('internal', `site action ${action.id} has no groups`);
-  let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map(), standstill: new Map() };
+  let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map(), stalls: new Map() };
   for (;;) {
     const begunAt = performance.now();
     const acted = { ms: 0 };
@@ -121,13 +124,13 @@ async function beatOnce(
     settleRun(run, { wanted, now: work.now(), timeouts: site.timeouts });
   const foreseen = settle(after, wish.wanted);
   const doing = doingOf(outcomes);
-  const changes = [...doing].filter(([name, text]) => state.doing.get(name) !== text);
+  const changes = [...doing].filter(([name, remark]) => !isDeepStrictEqual(state.doing.get(name), remark));
   const isDoingDue = changes.length > 0 && work.now() - state.doingRecordedAt >= doingEveryMs;
   const isPaused = wish.wanted === 'pause';
-  const { next: standstill, due } = tellStandstill(state.standstill, isPaused ? new Map() : doing, work.now());
-  const hasMoved = [...doing].some(([name, text]) => withoutFigures(state.seen.get(name)) !== withoutFigures(text));
+  const { next: stalls, due } = detectStall(state.stalls, isPaused ? new Map() : doing, work.now());
+  const hasMoved = [...doing].some(([name, remark]) => isOther(state.seen.get(name), remark));
   if (foreseen.run === state.run && isFollowed(wish) && !isDoingDue && due.length === 0) {
-    const same = { ...state, seen: doing, standstill };
+    const same = { ...state, seen: doing, stalls };
     return { state: same, hasBegun: false, hasMoved, isOver: foreseen.isOver, isStopped: wish.wanted === 'stop' };
   }
   return record(work, async (tx, current) => {
@@ -139,18 +142,20 @@ async function beatOnce(
       await recordDoing(
         tx,
         action.id,
-        changes.map(([name, text]) => ({ name, doing: text })),
+        changes.map(([name, remark]) => ({ name, doing: remark })),
       );
     }
     const ended = noteOutcomes(state.run, outcomes, teardown?.afterwards);
-    const stood = due.map(({ name, text }): Note => ({ step: 'baremetal_nodes', subject: name, verbosity: 1, text }));
-    const notes = [...ended, ...stood, ...noteDecisions(settled.run, settled.decisions, teardown?.afterwards)];
+    const stalled = due.map(
+      ([subject, remark]): Note => ({ step: 'baremetal_nodes', subject, verbosity: 1, text: describeRemark(remark) }),
+    );
+    const notes = [...ended, ...stalled, ...noteDecisions(settled.run, settled.decisions, teardown?.afterwards)];
     await addNotes(tx, action.id, notes);
     return {
       state: {
         run: settled.run,
         seen: doing,
-        standstill,
+        stalls,
         ...(isDoingDue
           ? { doing, doingRecordedAt: work.now() }
           : { doing: keepOf(state.doing, doing), doingRecordedAt: state.doingRecordedAt }),
@@ -182,18 +187,18 @@ function ordersOf(
   });
 }
 
-function doingOf(outcomes: ReadonlyMap<string, NodeOutcome>): Map<string, string> {
-  const doing = new Map<string, string>();
+function doingOf(outcomes: ReadonlyMap<string, NodeOutcome>): Map<string, Remark> {
+  const doing = new Map<string, Remark>();
   for (const [name, outcome] of outcomes) if (outcome.state === 'working') doing.set(name, outcome.doing);
   return doing;
 }
 
 /** What is recorded of those that are at work still: with a new phase the row begins anew. */
-function keepOf(recorded: ReadonlyMap<string, string>, working: ReadonlyMap<string, string>): Map<string, string> {
+function keepOf(recorded: ReadonlyMap<string, Remark>, working: ReadonlyMap<string, Remark>): Map<string, Remark> {
   return new Map([...recorded].filter(([name]) => working.has(name)));
 }
 
 /** `cleaning: 40 %` goes on and on without anything new. */
-function withoutFigures(text: string | undefined): string | undefined {
-  return text?.replaceAll(/\d+/g, '');
+function isOther(before: Remark | undefined, now: Remark): boolean {
+  return before === undefined || progressKey(before) !== progressKey(now);
 }

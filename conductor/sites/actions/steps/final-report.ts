@@ -1,6 +1,6 @@
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
-import { tellAllOutdated } from '#conductor/model/outdated.ts';
+import { describeOutdated } from '#conductor/model/outdated.ts';
 import { reportSite, type SiteReport, tellNothingToDeploy } from '#conductor/model/site-report.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { nameNodes } from '#conductor/sites/actions/note-changes.ts';
@@ -15,7 +15,9 @@ export async function finalReport({ context, action }: ActionWork): Promise<Step
   if (!run) return { state: 'skipped' };
   const isTeardown = actionTable[action.name].teardown !== undefined;
   const torn = isTeardown ? await reportTeardown(context.db, action.id, run.nodes) : [];
-  const outdated = tellAllOutdated([...run.nodes].map(([name, node]) => ({ name, ...node })));
+  const outdated = describeOutdated(
+    [...run.nodes].map(([name, { status, reason }]) => ({ name, status, remark: reason })),
+  );
   const nothing = tellNothingToDeploy({ groups: run.groups.length, nodes: run.nodes.size });
   return {
     state: 'done',

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { toldStep as step } from '#conductor/cluster/testing/told-step.ts';
 import type { ToldFlow } from '#conductor/flows/what-remains.ts';
+import { textRemark } from '#conductor/model/remark.ts';
+import { newRemark } from '#conductor/model/remark-words.ts';
 import { noteNode } from '#conductor/sites/actions/steps/report-teardown.ts';
 
 const stuck: ToldFlow = {
@@ -18,7 +20,7 @@ const stuck: ToldFlow = {
 test('of a node that was left half way, what was done, what was not, and what a person does', () => {
   const [note, ...others] = noteNode(
     'n1',
-    { status: 'failure', reason: 'drain failed' },
+    { status: 'failure', reason: textRemark('drain failed') },
     { its: [stuck], receipts: [] },
   );
   expect([note?.verbosity, others]).toEqual([1, []]);
@@ -36,7 +38,11 @@ test('of one that nothing was done to, and of one that is back', () => {
   expect(noteNode('n2', { status: 'not_started' }, nothing)[0]?.text).toBe('not begun: nothing was done to it');
   const done: ToldFlow = { flow: { kind: 'leave_cluster', state: 'succeeded' }, steps: [step('remove_node', {})] };
   expect(
-    noteNode('n1', { status: 'success', reason: 'it is available, wiped, off' }, { its: [done], receipts: ['r1'] }),
+    noteNode(
+      'n1',
+      { status: 'success', reason: newRemark('torn-down-kept', { state: 'available', wiped: 'wiped' }) },
+      { its: [done], receipts: ['r1'] },
+    ),
   ).toEqual([
     expect.objectContaining({
       verbosity: 1,
@@ -57,7 +63,8 @@ test('a wipe of nothing is not taken for one', () => {
 });
 
 test("a reason that is the flow's is not told again", () => {
-  const reason = 'flow f failed: decommission step cluster.drain failed: time is up: pod default/stuck';
+  const error = 'flow f failed: decommission step cluster.drain failed: time is up: pod default/stuck';
+  const reason = newRemark('flow-failed', { error, node: 'n1' });
   const [note] = noteNode('n1', { status: 'failure', reason }, { its: [stuck], receipts: [] });
   expect(note?.text.split('\n')[0]).toBe('not finished');
   expect(note?.text.match(/time is up/g)).toHaveLength(1);

@@ -4,6 +4,7 @@ import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { NodeRun } from '#conductor/model/site-run.ts';
 import { wayToWipe } from '#conductor/nodes/wipe-wish.ts';
 import { listReceiptsOfAction } from '#conductor/receipts/receipt-store.ts';
@@ -45,7 +46,7 @@ export function noteNode(
   const proofs = [...simulated, ...receipts.map((uuid) => `receipt ${uuid}: \`baton receipt show ${uuid}\``)];
   const part = (title: string, lines: readonly string[]): string[] => lines.map((line) => `${title}: ${line}`);
   if (status === 'success') {
-    const head = `all was done${reason === undefined ? '' : `: ${reason}`}`;
+    const head = `all was done${reason === undefined ? '' : `: ${describeRemark(reason)}`}`;
     return [
       { step, subject: name, verbosity: 1, text: [head, ...proofs].join('\n') },
       ...(done.length === 0
@@ -55,10 +56,10 @@ export function noteNode(
   }
   const untouched = its.length === 0;
   // a flow's error says all of it once more
-  const isTold = failed.some((line) => reason?.includes(line));
+  const isTold = failed.length > 0 && reason?.code === 'flow-failed';
   const head = untouched
     ? 'not begun: nothing was done to it'
-    : `not finished${reason === undefined || isTold ? '' : `: ${reason}`}`;
+    : `not finished${reason === undefined || isTold ? '' : `: ${describeRemark(reason)}`}`;
   const byHandLines = byHand.length === 0 && !untouched ? ['nothing, before the action is started again'] : byHand;
   const lines = [
     head,

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import { insertRun } from '#conductor/flows/actions/run-store.ts';
 import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
-import { type ActionClusters, type ActionName } from '#conductor/model/site-actions.ts';
+import type { ActionClusters, ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes } from '#conductor/sites/actions/note-changes.ts';

@@ -5,7 +5,7 @@ import type { Note } from '#conductor/sites/actions/note-store.ts';
 import { readTeardownOrder } from '#conductor/sites/actions/read-teardown-order.ts';
 import { workOnNodes } from '#conductor/sites/actions/steps/work-on-nodes.ts';
 import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
-import { tellLeftBehind } from '#conductor/sites/nodes/left-behind.ts';
+import { tellLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 
 const step = 'verify_site';

@@ -1,5 +1,6 @@
 import { type NodeLook, recordLooks } from '#conductor/flows/actions/run-store.ts';
 import { type ActionStepName, readActionParameters } from '#conductor/model/action-table.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { type ActionWork, awaitGo, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
@@ -84,18 +85,19 @@ function endOf(found: {
 
 /** As a row of the action's nodes. */
 function lookOf([name, report]: [string, NodeReport]): NodeLook {
-  const differs = report.differs ?? [];
-  const found = differs.length === 0 ? undefined : `not as documented: ${differs.join(', ')}`;
-  if (report.state === 'failed')
-    return { name, status: 'failure', reason: [report.error, found].filter(Boolean).join('; ') };
-  return found === undefined
-    ? { name, status: 'success', reason: report.remark }
-    : { name, status: 'failure', reason: found };
+  const { differs = [] } = report;
+  const error = report.state === 'failed' ? report.error : undefined;
+  if (differs.length > 0) {
+    return { name, status: 'failure', reason: { ...newRemark('undocumented', { differs, error }), subject: name } };
+  }
+  if (report.state === 'failed') return { name, status: 'failure', reason: report.error };
+  return { name, status: 'success', reason: report.remark };
 }
 
 function noteReport(step: ActionStepName, subject: string, report: NodeReport): Note[] {
   const found = report.findings.map((text): Note => ({ step, subject, verbosity: 2, text }));
-  if (report.state === 'failed') return [...found, { step, subject, verbosity: 1, text: `failed: ${report.error}` }];
-  const text = report.remark ?? 'well';
+  if (report.state === 'failed')
+    return [...found, { step, subject, verbosity: 1, text: `failed: ${describeRemark(report.error)}` }];
+  const text = report.remark ? describeRemark(report.remark) : 'well';
   return [...found, { step, subject, verbosity: 4, text }];
 }

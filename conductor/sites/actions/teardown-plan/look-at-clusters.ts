@@ -1,5 +1,4 @@
-import type { EtcdLook } from '#conductor/api/teardown-plan.ts';
-import { type KubernetesLook } from '#conductor/api/teardown-plan.ts';
+import type { EtcdLook, KubernetesLook } from '#conductor/api/teardown-plan.ts';
 import { nameOf } from '#conductor/cluster/etcd/cluster-view.ts';
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { findTroubles } from '#conductor/cluster/etcd/find-troubles.ts';

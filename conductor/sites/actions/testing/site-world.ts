@@ -1,8 +1,9 @@
 import { eq } from 'drizzle-orm';
 import { siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
-import type { NodePhase, Strategy } from '#conductor/model/site-run.ts';
+import { textRemark } from '#conductor/model/remark.ts';
+import type { NodeOutcome, NodePhase, Strategy } from '#conductor/model/site-run.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
-import type { NodeOutcome, NodeReport } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { SelectableNode } from '#conductor/sites/strategy/select-nodes.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
@@ -66,11 +67,11 @@ export function createWorld(db: ConductorContext['db'], { site, fate, verify }: 
     const step: Step = `${phase} ${name}`;
     const seen = looks.get(step);
     if (seen === undefined) begun.push(step);
-    if (cancel !== undefined) return { state: 'failed', error: cancel };
+    if (cancel !== undefined) return { state: 'failed', error: textRemark(cancel) };
     const { error, looks: needed = 2 } = fate?.(name, phase) ?? {};
     looks.set(step, (seen ?? 0) + 1);
-    if ((seen ?? 0) + 1 < needed) return { state: 'working', doing: `${phase}, look ${(seen ?? 0) + 1}` };
-    return error === undefined ? { state: 'done' } : { state: 'failed', error };
+    if ((seen ?? 0) + 1 < needed) return { state: 'working', doing: textRemark(`${phase}, look ${(seen ?? 0) + 1}`) };
+    return error === undefined ? { state: 'done' } : { state: 'failed', error: textRemark(error) };
   };
   const hands: SiteHands = {
     checkRevision: () => {

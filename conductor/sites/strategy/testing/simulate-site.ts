@@ -1,5 +1,5 @@
-import type { Decision, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
-import type { NodeOutcome } from '#conductor/sites/nodes/node-order.ts';
+import { textRemark } from '#conductor/model/remark.ts';
+import type { Decision, NodeOutcome, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 
@@ -54,8 +54,12 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
     for (const [name, { work }] of run.nodes) {
       if (!work || (work.cancelling === undefined && beat < (restsAt.get(name) ?? 0))) continue;
       const { state } = outcome(name, work.phase);
-      if (work.cancelling !== undefined) outcomes.set(name, { state: 'failed', error: work.cancelling });
-      else outcomes.set(name, state === 'done' ? { state } : { state, error: `${work.phase} of ${name} failed` });
+      if (work.cancelling !== undefined) outcomes.set(name, { state: 'failed', error: textRemark(work.cancelling) });
+      else
+        outcomes.set(
+          name,
+          state === 'done' ? { state } : { state, error: textRemark(`${work.phase} of ${name} failed`) },
+        );
     }
     run = applyOutcomes(run, outcomes);
     if (hasEnded(run)) return { run, log, begun };

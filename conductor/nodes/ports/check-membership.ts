@@ -1,7 +1,7 @@
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
-import { findPortgroup } from '#conductor/nodes/portgroups/portgroup-store.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
+import { findPortgroup } from '#conductor/nodes/ports/portgroup-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

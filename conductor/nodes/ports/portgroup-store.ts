@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { type PortgroupDescription } from '#conductor/api/portgroup-description.ts';
+import type { PortgroupDescription } from '#conductor/api/portgroup-description.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortgroupRow, portgroups } from '#conductor/kernel/db/schema/portgroup.ts';
@@ -8,7 +8,7 @@ import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts'
 import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
 import { ofVisibleNodes } from '#conductor/nodes/node-ownership.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import { portgroupColumns } from '#conductor/nodes/portgroups/portgroup-fields.ts';
+import { portgroupColumns } from '#conductor/nodes/ports/portgroup-fields.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Filters of `GET /v1/portgroups`; an absent one does not filter. */

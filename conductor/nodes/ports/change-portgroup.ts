@@ -7,14 +7,14 @@ import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
+import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import {
   deletePortgroup,
   describePortgroup,
   getPortgroup,
   insertPortgroup,
   updatePortgroup,
-} from '#conductor/nodes/portgroups/portgroup-store.ts';
-import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
+} from '#conductor/nodes/ports/portgroup-store.ts';
 import { refuseInUse } from '#conductor/nodes/refuse-in-use.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,6 +1,5 @@
-import type { NodesContext } from '#conductor/nodes/context.ts';
-import { type Lease, renewLease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
 
 /** A moment by two clocks: the monotonic one may stand still while a virtual machine is frozen, the other may be set. */
 export interface Moment {
@@ -29,17 +28,13 @@ export interface KeptLease {
   stop(): void;
 }
 
-type KeepContext = Pick<NodesContext, 'db' | 'log'> & { readonly config: { readonly leaseMs: number } };
-
-/** Renews the lease on a node as `keepRenewed` says. */
-export function keepLease(context: KeepContext, lease: Lease, claimedAt: Moment): KeptLease {
-  const { nodeUuid } = lease;
-  const renew = () => renewLease(context.db, lease, context.config.leaseMs);
-  return keepRenewed(context, { what: `node ${nodeUuid}`, about: { node: nodeUuid }, renew }, claimedAt);
+export interface KeepContext {
+  readonly log: Log;
+  readonly config: { readonly leaseMs: number };
 }
 
 /** A lease as `keepRenewed` sees it. */
-export interface Renewable {
+interface Renewable {
   /** What it is on, for errors: `node 1be26c0b-…`. */
   readonly what: string;
   /** The same for the log. */
@@ -52,7 +47,7 @@ export interface Renewable {
  * Renews a lease every third of its time, and gives it up when that has not been possible for the whole of it. Its time
  * runs from before the database was asked, so that here it is over before it is over there.
  */
-export function keepRenewed(context: Omit<KeepContext, 'db'>, lease: Renewable, claimedAt: Moment): KeptLease {
+export function keepRenewed(context: KeepContext, lease: Renewable, claimedAt: Moment): KeptLease {
   const { leaseMs } = context.config;
   const lost = new AbortController();
   let renewedAt = claimedAt;

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { fenced } from '#conductor/flows/fence.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { type KeptLease, keepLease, moment } from '#conductor/nodes/keep-lease.ts';
+import { type KeptLease, moment } from '#conductor/kernel/keep-lease.ts';
+import { keepLease } from '#conductor/nodes/node-lease.ts';
 import { silentLog } from '#shared/log.ts';
 
 type Answer = { token: number }[];

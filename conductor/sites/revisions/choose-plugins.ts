@@ -1,3 +1,4 @@
+import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import { parseRole, tellNoRevision } from '#conductor/model/revision-roles.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { listPlugins, loadPluginTasks, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
@@ -63,7 +64,5 @@ async function pluginsOf(context: SitesContext, revision: number): Promise<reado
   const { site, faults } = await checkRevision(context, revision);
   if (site) return site.plugins;
   const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
-  throw new AppError('invalid_argument', `revision ${revision} has faults: ${errors.join('; ')}`, {
-    details: { faults },
-  });
+  throw remarkError('invalid_argument', newRemark('revision-faults', { revision, faults: errors }), { faults });
 }

@@ -1,0 +1,104 @@
+import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { type KeepContext, type KeptLease, keepRenewed, type Moment } from '#conductor/kernel/keep-lease.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * A lease is the right to work on a row for a while. Times are the database's, never the host's. The token grows with
+ * every claim: what a former holder still writes is refused by it.
+ */
+export interface Claim {
+  readonly holder: string;
+  readonly leaseMs: number;
+}
+
+/** What a lease is known by, beside its row. */
+export interface Held {
+  readonly holder: string;
+  readonly token: number;
+}
+
+export const expiry = (leaseMs: number): SQL => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
+
+/** On a row with a lease: it may be claimed. Where no holder is written, the time alone says so. */
+export function isFree({ holder, expiresAt }: { readonly holder?: PgColumn; readonly expiresAt: PgColumn }): SQL {
+  return sql`(${holder ?? expiresAt} is null or ${expiresAt} < now())`;
+}
+
+type LeaseTable = PgTable & { readonly holder: PgColumn; readonly token: PgColumn; readonly expiresAt: PgColumn };
+
+/** The leases of one table. */
+export interface Leases<Lease extends Held> {
+  /** What a claim writes. */
+  claimed(claim: Claim): { holder: string; token: SQL; expiresAt: SQL };
+  /** The lease's row, as long as it is this one. */
+  isHeld(lease: Lease): SQL | undefined;
+  /** Prolongs the lease; `false` when it is lost. */
+  renew(db: Queryable, lease: Lease, leaseMs: number): Promise<boolean>;
+  /** Renews the lease until `stop`, as `keepRenewed`. */
+  keep(context: KeepContext & { readonly db: Queryable }, lease: Lease, claimedAt: Moment): KeptLease;
+  /** Does nothing when the lease is lost. */
+  release(db: Queryable, lease: Lease): Promise<void>;
+  /**
+   * Locks the lease's row, so that whatever the transaction records is fenced.
+   * @throws AppError `lease_lost` when somebody else has claimed it since.
+   */
+  hold(tx: Transaction, lease: Lease): Promise<void>;
+  /** @throws AppError `lease_lost` */
+  lost(lease: Lease): never;
+  /** At start: leases that this conductor's former life (or, on an exclusive database, anybody) left behind are void. */
+  releaseStale(db: Queryable, options: { readonly holder: string; readonly exclusive: boolean }): Promise<void>;
+}
+
+/** @param of the row's kind (`site action`) and key, and the name of the key in the log */
+export function leasesOn<Lease extends Held>(
+  table: LeaseTable,
+  of: {
+    readonly kind: string;
+    readonly logKey: string;
+    readonly key: PgColumn;
+    readonly keyOf: (lease: Lease) => string;
+  },
+): Leases<Lease> {
+  const what = (lease: Lease): string => `${of.kind} ${of.keyOf(lease)}`;
+  const lost = (lease: Lease): never => {
+    throw new AppError('lease_lost', `the lease on ${what(lease)} was taken over by another conductor`);
+  };
+  const isHeld = (lease: Lease): SQL | undefined =>
+    and(eq(of.key, of.keyOf(lease)), eq(table.holder, lease.holder), eq(table.token, lease.token));
+  const renew = async (db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> => {
+    const set = { expiresAt: expiry(leaseMs) };
+    const rows = await db.update(table).set(set).where(isHeld(lease)).returning({ token: table.token });
+    return rows.length > 0;
+  };
+  return {
+    claimed: ({ holder, leaseMs }) => ({ holder, token: sql`${table.token} + 1`, expiresAt: expiry(leaseMs) }),
+    isHeld,
+    renew,
+    keep: (context, lease, claimedAt) =>
+      keepRenewed(
+        context,
+        {
+          what: what(lease),
+          about: { [of.logKey]: of.keyOf(lease) },
+          renew: () => renew(context.db, lease, context.config.leaseMs),
+        },
+        claimedAt,
+      ),
+    release: async (db, lease) => {
+      await db.update(table).set({ holder: null, expiresAt: sql`now()` }).where(isHeld(lease));
+    },
+    hold: async (tx, lease) => {
+      const rows = await tx.select({ token: table.token }).from(table).where(isHeld(lease)).for('update');
+      if (rows.length === 0) lost(lease);
+    },
+    lost,
+    releaseStale: async (db, { holder, exclusive }) => {
+      await db
+        .update(table)
+        .set({ holder: null })
+        .where(exclusive ? isNotNull(table.holder) : eq(table.holder, holder));
+    },
+  };
+}
