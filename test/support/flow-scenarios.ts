@@ -1,11 +1,13 @@
 import { expect } from 'vitest';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { planService } from '#conductor/flows/plan-service.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import {
   decommissionTimeouts,
   requestDecommission,
   requestLeaveCluster,
+  startBeside,
 } from '#conductor/sites/nodes/request-decommission.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { addedLabel, type ClustersOfNode } from '#test/support/clusters-of-node.ts';
@@ -239,6 +241,32 @@ function outOfClusters(
       disk: [],
       steps: 1,
       check: () => expect(clusters.small.node(name)).toBeUndefined(),
+    },
+    {
+      flow: 'enter_service',
+      prepare: async () => {
+        await makeActive();
+        await clusters.joinAnew('boot-2');
+      },
+      start: async () => {
+        const revision = await findRevisionByRole(conductor.context().db, 'committed');
+        const times = { timeout: 60, every: 1 };
+        const steps = planService({
+          node: name,
+          kubernetes: { uids: [], bootIds: ['boot-1'], deployedAfter: 0, ...times },
+          etcd: { clusters: ['control'], revisionId: revision?.id ?? 0, timeout: 60 },
+          answers: { all: [{ by: 'http', target: `${conductor.url}/` }], inKubernetes: true, ...times },
+        });
+        await startBeside(conductor.context(), await row(), { kind: 'enter_service', steps, caller });
+        keepLooking();
+      },
+      ends: 'active',
+      fails: 'active',
+      machineAtEnd: running,
+      machineAfterFailure: running,
+      advice: 'Then ask for it again',
+      disk: [],
+      steps: 3,
     },
   ];
 }

@@ -99,6 +99,7 @@ async function openEngine(
     metrics,
     stopping: new AbortController().signal,
     checkpoint: () => undefined,
+    nudge: () => undefined,
   };
 }
 

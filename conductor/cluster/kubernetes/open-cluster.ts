@@ -67,7 +67,7 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
   return {
     server: access.server,
     request,
-    watch: (path, query, signal, changed) => {
+    watch: (path, query, signal, changed, lost) => {
       const connect = (version: string): ReturnType<typeof open> =>
         open(
           'GET',
@@ -79,7 +79,7 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
           }),
           { signal },
         );
-      void keepWatching({ connect, list: () => request('GET', path, { query, signal }), signal, changed });
+      void keepWatching({ connect, list: () => request('GET', path, { query, signal }), signal, changed, lost });
     },
     close: () => access.close(),
   };

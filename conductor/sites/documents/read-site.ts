@@ -3,6 +3,7 @@ import type { Strategy } from '#conductor/model/site-run.ts';
 import { checkGroups } from '#conductor/sites/documents/check-groups.ts';
 import { checkNodes, type KnownToNodes } from '#conductor/sites/documents/check-nodes.ts';
 import {
+  defaultSettings,
   defaultTimeouts,
   readConfiguration,
   type SiteConfiguration,
@@ -12,12 +13,12 @@ import { foldRepeats } from '#conductor/sites/documents/fold-repeats.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
 import { readNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { documentFault, fieldFault, namesThereAre, newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
-import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
 import { uploadFaults, usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import type { Site } from '#conductor/sites/site.ts';
+import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 
 /** What the documents may name beside each other. What isn't given isn't checked. */
 export interface KnownToSite extends KnownToNodes {
@@ -67,8 +68,8 @@ export function readSite(
   }
   const told = foldRepeats(faults);
   if (!strategy || told.some(({ level }) => level === 'Error')) return { site: undefined, faults: told };
-  const timeouts = configuration?.timeouts ?? defaultTimeouts;
-  return { site: { nodes: read.nodes, strategy, timeouts, plugins, etcdClusters }, faults: told };
+  const { timeouts = defaultTimeouts, settings = defaultSettings } = configuration ?? {};
+  return { site: { nodes: read.nodes, strategy, timeouts, settings, plugins, etcdClusters }, faults: told };
 }
 
 /**

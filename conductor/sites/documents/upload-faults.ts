@@ -2,7 +2,7 @@ import { findSecrets } from '#conductor/model/find-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Locate } from '#conductor/sites/documents/read-yaml-document.ts';
-import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
+import { isMapping, siteDocument } from '#conductor/sites/site-document.ts';
 
 /** Schemas that Baton acts on; the rest of a site's documents is for others. */
 export const usedSchemas: ReadonlySet<string> = new Set([

@@ -17,6 +17,7 @@ import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { findRevision, recordDeploy } from '#conductor/sites/nodes/record-deploy.ts';
 import { requestDecommission, requestLeaveCluster } from '#conductor/sites/nodes/request-decommission.ts';
+import { requestService } from '#conductor/sites/nodes/request-service.ts';
 import { reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -87,6 +88,7 @@ export async function actOnNode(
   if (act.kind === 'decommission' || act.kind === 'leave cluster') {
     return leaveClusters(context, work, { order, facts, row }, act);
   }
+  if (act.kind === 'enter service') return requestService(context, row, { ...work, wanted });
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
   if (act.kind === 'renew access') return renewAccess(context, action, design);
   if (act.kind === 'align') return alignNode(context, action, { wanted, design });
@@ -120,9 +122,14 @@ function leaveClusters(
   const { notInClusterOk, timeouts } = teardown;
   const request = { notInClusterOk, caller: siteCaller(action), actionId, actionToken };
   if (kind === 'leave cluster') return requestLeaveCluster(context, row, request);
-  // what this action has taken out before may have been removed for good by hand since
-  const mayBeGone = notInClusterOk || facts.rest?.succeeded.has('decommission') === true;
-  return requestDecommission(context, row, { ...request, notInClusterOk: mayBeGone, revisionId, timeouts });
+  // what was taken out before may have been removed for good by hand since, or was never back
+  const isTakenOut = facts.rest?.succeeded.has('decommission') === true || facts.deployed?.isAwaited === true;
+  return requestDecommission(context, row, {
+    ...request,
+    notInClusterOk: notInClusterOk || isTakenOut,
+    revisionId,
+    timeouts,
+  });
 }
 
 async function record(
@@ -143,6 +150,7 @@ async function record(
     revisionId: isOurs ? action.revisionId : ((await findRevision(context.db, by)) ?? action.revisionId),
     // what an earlier action's documents said is not known any more: they count as others
     designHash: isOurs ? designHash(site, order.node) : '',
+    isInService: facts.rest?.awaitsService !== true,
   };
   await recordDeploy(context.db, deploy);
 }

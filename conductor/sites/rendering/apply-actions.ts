@@ -1,7 +1,7 @@
-import { isMapping } from '#conductor/sites/documents/site-document.ts';
 import type { LayeringAction } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt, withoutValueAt, withValueAt } from '#conductor/sites/rendering/json-path.ts';
 import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import { isMapping } from '#conductor/sites/site-document.ts';
 
 /**
  * A child's data: the parent's rendered data, changed by the child's actions one after another. Without any the child's

@@ -1,6 +1,6 @@
-import { isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { DeckhandMetadata } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import { isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 import { nameSome } from '#shared/name-some.ts';
 
 /** A document whose metadata could be read. */

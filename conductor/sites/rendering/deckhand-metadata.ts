@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
 const text = z.string({ error: 'must be text' });
 const count = z.int({ error: 'must be a whole number' }).min(-1, 'must be -1 (all) or more');

@@ -1,5 +1,5 @@
-import { isMapping } from '#conductor/sites/documents/site-document.ts';
 import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import { isMapping } from '#conductor/sites/site-document.ts';
 
 /** Keys of mappings and indexes of lists, from the outermost in; empty = the whole. */
 type JsonPath = readonly (string | number)[];

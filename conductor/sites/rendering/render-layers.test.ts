@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
 
 const policy = {
   schema: 'deckhand/LayeringPolicy/v1',

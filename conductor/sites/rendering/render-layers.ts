@@ -1,5 +1,4 @@
 import type { SiteFault } from '#conductor/model/site-fault.ts';
-import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { applyActions } from '#conductor/sites/rendering/apply-actions.ts';
 import {
   findReplacements,
@@ -12,6 +11,7 @@ import { parseJsonPath, valueAt } from '#conductor/sites/rendering/json-path.ts'
 import { measureValue } from '#conductor/sites/rendering/measure-value.ts';
 import { RenderError } from '#conductor/sites/rendering/render-error.ts';
 import { substitute } from '#conductor/sites/rendering/substitute.ts';
+import { documentOf, type SiteDocument } from '#conductor/sites/site-document.ts';
 import { findCycles } from '#conductor/sites/strategy/find-cycles.ts';
 
 export interface RenderedDocuments {

@@ -1,8 +1,8 @@
-import { isMapping } from '#conductor/sites/documents/site-document.ts';
 import type { Destination } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt, withValueAt } from '#conductor/sites/rendering/json-path.ts';
 import { replacePattern } from '#conductor/sites/rendering/match-pattern.ts';
 import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import { isMapping } from '#conductor/sites/site-document.ts';
 
 /**
  * Data with a source's value in a destination: as a whole, or in place of each match of the pattern in the text there

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { documentKey, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { documentKey, type SiteDocument } from '#conductor/sites/site-document.ts';
 
 interface DocumentName {
   readonly schema: string;

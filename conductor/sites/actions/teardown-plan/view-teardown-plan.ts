@@ -1,5 +1,6 @@
 import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
@@ -11,6 +12,7 @@ import { describeWipe } from '#conductor/sites/actions/teardown-plan/describe-wi
 import { lookAtClusters, type NodeLook } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { joinSeconds } from '#conductor/sites/nodes/service-needs.ts';
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -91,6 +93,7 @@ async function viewNode(
       revisionId,
       etcdClusters: etcd.etcdClusters.map(({ name }) => name),
       isFake,
+      serviceSeconds: { join: joinSeconds(site.settings), etcd: etcdStepDefaults.readyTimeout },
       isFree: state === null || state === 'enroll' || state === 'manageable' || state === 'available',
     }),
   };

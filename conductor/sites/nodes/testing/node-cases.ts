@@ -130,7 +130,7 @@ export const standings = {
   'deployed by the site': {
     node: { instanceUuid: instance },
     allocation: allocationStanding({ actionId: earlierAction }),
-    deployed: { revisionId: 3, designHash: 'now', instanceUuid: instance },
+    deployed: { revisionId: 3, designHash: 'now', instanceUuid: instance, isAwaited: false },
   },
   "somebody's instance": { node: { instanceUuid: 'instance-2' } },
 } as const satisfies Record<string, Partial<Omit<NodeFacts, 'node'>> & { node?: Partial<NodeStanding> }>;
