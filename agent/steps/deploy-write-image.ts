@@ -41,14 +41,16 @@ export const writeImageStep = defineStep<AgentContext, Args>({
   run: async (context, { image_info: asked, configdrive }) => {
     checkSupported(asked);
     const info = { ...asked, disk_format: requiredFormat(asked.disk_format, context.imagePolicy ?? {}) };
+    const { signal } = context;
+    const rules = context.imagePolicy?.fetchFrom;
     if (configdrive) refuseLogin(configdrive, 'configdrive');
     const fetchText = async (url: string): Promise<string> => {
       const headers = authorizationHeadersFor(url, info);
-      return (await fetchSmall(url, 'the checksum file', maxChecksumFileBytes, context.signal, headers)).toString();
+      return (await fetchSmall(url, 'the checksum file', maxChecksumFileBytes, { signal, headers, rules })).toString();
     };
     const checksum = await resolveChecksum(info, fetchText);
     // a config drive that can't be read must not cost the disk its content
-    const drive = configdrive ? await fetchConfigDrive(configdrive, context.signal) : undefined;
+    const drive = configdrive ? await fetchConfigDrive(configdrive, { signal, rules }) : undefined;
     context.reportProgress({ phase: 'choosing root device' });
     await assembleForNode(context.run, context.node);
     await waitForUdev(context.run);

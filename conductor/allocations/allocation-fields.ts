@@ -3,8 +3,6 @@ import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 
-export const allocationStates = ['allocating', 'active', 'error'] as const;
-
 /** Fields of the API's allocation in the order shown, with the microversion since which (allocation.md §2). */
 export const allocationFieldVersions = {
   uuid: 52,

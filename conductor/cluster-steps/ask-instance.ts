@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
+import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
 import { run } from '#shared/process/run.ts';
 
 const limitMs = 5_000;
@@ -20,9 +21,8 @@ export async function askInstance({ by, target }: InstanceAnswer, signal: AbortS
 }
 
 async function askOverHttp(url: string, signal: AbortSignal): Promise<string | undefined> {
-  const response = await fetch(url, { signal, redirect: 'manual' });
-  await response.body?.cancel();
-  return response.status < 400 ? undefined : `HTTP ${response.status}`;
+  const status = await askPeerForStatus('instance', url, { who: 'the instance', method: 'GET', signal });
+  return status < 400 ? undefined : `HTTP ${status}`;
 }
 
 /** @param target `HOST:PORT` */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
-import type { ActionAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer } from '#conductor/api/actions.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
 import { isReady } from '#conductor/cluster/kubernetes/cordon.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
@@ -76,7 +76,7 @@ afterAll(async () => {
 const out = (): string[] =>
   names.filter((name) => {
     const node = small.node(name);
-    return !node || node.spec?.['unschedulable'] === true || !isReady(node as Parameters<typeof isReady>[0]);
+    return !node || node.spec?.['unschedulable'] === true || !isReady(node);
   });
 
 async function end(id: string): Promise<ActionAnswer> {

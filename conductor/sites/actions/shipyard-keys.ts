@@ -1,4 +1,4 @@
-import type { StepState, ValidationAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionStepAnswer, ValidationAnswer } from '#conductor/api/actions.ts';
 import type { SiteActionNoteRow, SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
@@ -8,7 +8,8 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
  * or "Unparseable Note". Pure.
  */
 
-export const stepStates: Readonly<Record<SiteActionStepRow['state'], StepState>> = {
+/** States of a step in Airflow's words: by `success` and `failed` its client counts. */
+export const stepStates: Readonly<Record<SiteActionStepRow['state'], ActionStepAnswer['state']>> = {
   pending: 'pending',
   running: 'running',
   done: 'success',
@@ -38,7 +39,7 @@ export function noteKeys({ id, actionId, step, text, at }: SiteActionNoteRow) {
   return {
     note_id: paddedId(id),
     assoc_id: step === null ? `action/${actionId}` : `step/${actionId}/${step}`,
-    sub_type: step === null ? 'action' : 'step',
+    sub_type: step === null ? ('action' as const) : ('step' as const),
     note_val: text,
     note_timestamp: at.toISOString(),
     /** Baton's notes stand for themselves. */

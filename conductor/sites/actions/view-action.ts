@@ -1,10 +1,11 @@
 import { eq, sql } from 'drizzle-orm';
 import type {
   ActionAnswer,
+  ActionDryRun,
   ActionNoteAnswer,
   ActionStepAnswer,
   ValidationAnswer,
-} from '#conductor/api/action-answer.ts';
+} from '#conductor/api/actions.ts';
 import { listActionCommands, listActionSteps } from '#conductor/flows/actions/action-store.ts';
 import {
   type SiteActionNoteRow,
@@ -195,7 +196,7 @@ export function viewActionValidation(
 }
 
 /** What a dry run answers: groups in their order, with the nodes that they would have. */
-export function viewPlan({ name, revisionId, faults, run }: ActionPlan): Record<string, unknown> {
+export function viewPlan({ name, revisionId, faults, run }: ActionPlan): ActionDryRun {
   return {
     dry_run: true,
     name,

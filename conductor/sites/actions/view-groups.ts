@@ -1,6 +1,6 @@
 import { and, asc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
 import { type SiteActionRow, siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';

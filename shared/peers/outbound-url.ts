@@ -2,6 +2,7 @@ import { lookup as lookupName } from 'node:dns';
 import { lookup as lookupAddresses } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
+import { AppError } from '#shared/errors/app-error.ts';
 import {
   type AddressRanges,
   isAddressRange,
@@ -9,8 +10,7 @@ import {
   isUnreachableAddress,
   literalAddress,
   parseAddressRanges,
-} from '#conductor/kernel/address-ranges.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+} from '#shared/peers/address-ranges.ts';
 
 /**
  * Against server-side request forgery: URLs that callers give and that the conductor, or a machine in its networks,
@@ -38,6 +38,8 @@ export interface OutboundConfig {
 }
 
 export interface OutboundAllowList {
+  /** As they were given: what another program is to parse. */
+  readonly entries: readonly string[];
   readonly ranges: AddressRanges;
   /** Lower case; `*.example.org` for all below. */
   readonly names: readonly string[];
@@ -67,6 +69,7 @@ export function parseOutboundAllowList(text: string): OutboundAllowList {
     );
   }
   return {
+    entries,
     ranges: parsedRanges,
     names: names.map((name) => name.toLowerCase()),
     prefixes: prefixes.map((prefix) => new URL(prefix)),
@@ -93,10 +96,10 @@ export function checkOutboundUrl(what: string, text: string, rules: OutboundRule
   throw new AppError('forbidden', `${what}: ${rules.setting} does not allow ${url.host}`);
 }
 
-/** An undici dispatcher that connects only where the rules let it, whatever name led there. It follows no redirects by itself. */
-export function outboundAgent(rules: OutboundRules, options: Agent.Options = {}): Agent {
-  const lookup: LookupFunction = (hostname, lookupOptions, callback) => {
-    lookupName(hostname, { ...lookupOptions, all: true }, (error, addresses) => {
+/** Resolves names as Node does, and refuses those that lead where the rules don't let a connection go: for `net.connect`. */
+export function outboundLookup(rules: OutboundRules): LookupFunction {
+  return (hostname, options, callback) => {
+    lookupName(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) {
         callback(error, []);
         return;
@@ -108,12 +111,16 @@ export function outboundAgent(rules: OutboundRules, options: Agent.Options = {})
         return;
       }
       const [first] = addresses;
-      if (lookupOptions.all) callback(null, addresses);
+      if (options.all) callback(null, addresses);
       else callback(null, first?.address ?? '', first?.family);
     });
   };
+}
+
+/** An undici dispatcher that connects only where the rules let it, whatever name led there. It follows no redirects by itself. */
+export function outboundAgent(rules: OutboundRules, options: Agent.Options = {}): Agent {
   const given = typeof options.connect === 'function' ? {} : options.connect;
-  const connect = buildConnector({ ...given, lookup });
+  const connect = buildConnector({ ...given, lookup: outboundLookup(rules) });
   return new Agent({
     ...options,
     connect: (target, callback) => {

@@ -1,13 +1,10 @@
 import { z } from 'zod';
-import { type AllocationField, allocationStates } from '#conductor/allocations/allocation-fields.ts';
-import { json, line, links, time, uuid } from '#conductor/http/answer-values.ts';
+import { json, line, links, time, uuid } from '#conductor/api/values.ts';
+import { allocationStates } from '#conductor/model/allocation-states.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import type { NodeField } from '#conductor/model/node-field-names.ts';
 import { powerTargets } from '#conductor/model/power-states.ts';
 import { provisionStates } from '#conductor/model/provision-states.ts';
-import type { ChassisField } from '#conductor/nodes/chassis/chassis-fields.ts';
-import type { PortField } from '#conductor/nodes/ports/port-fields.ts';
-import type { PortgroupField } from '#conductor/nodes/ports/portgroup-fields.ts';
 
 /** Ironic's resources, as they are answered. */
 
@@ -76,79 +73,96 @@ const nodeFields: Record<NodeField, z.ZodType> = {
 /** Every field may be absent: `fields` chooses, and a microversion leaves out what is newer. */
 export const Node = z
   .strictObject({ ...nodeFields, links, ports: links, states: links, portgroups: links, volume: links })
-  .partial();
+  .partial()
+  .meta({ id: 'Node' });
 
-const portFields: Record<PortField, z.ZodType> = {
-  uuid,
-  created_at: time,
-  updated_at: time.nullable(),
-  address: z.string().meta({ description: 'MAC address, lower case' }),
-  extra: json,
-  internal_info: json,
-  is_smartnic: z.boolean(),
-  local_link_connection: json.meta({ description: 'switch_id and port_id say where it is plugged in.' }),
-  physical_network: line,
-  pxe_enabled: z.boolean(),
-  node_uuid: uuid,
-  name: line,
-  description: line,
-  portgroup_uuid: uuid.nullable(),
-};
-export const Port = z.strictObject({ ...portFields, links }).partial();
+export const Port = z
+  .strictObject({
+    uuid,
+    created_at: time,
+    updated_at: time.nullable(),
+    address: z.string().meta({ description: 'MAC address, lower case' }),
+    extra: json,
+    internal_info: json,
+    is_smartnic: z.boolean(),
+    local_link_connection: json.meta({ description: 'switch_id and port_id say where it is plugged in.' }),
+    physical_network: line,
+    pxe_enabled: z.boolean(),
+    node_uuid: uuid,
+    name: line,
+    description: line,
+    portgroup_uuid: uuid.nullable(),
+    links,
+  })
+  .partial()
+  .meta({ id: 'Port' });
 
-const portgroupFields: Record<PortgroupField, z.ZodType> = {
-  uuid,
-  created_at: time,
-  updated_at: time.nullable(),
-  address: line,
-  extra: json,
-  internal_info: json,
-  mode: z.string(),
-  name: line,
-  properties: json,
-  standalone_ports_supported: z.boolean(),
-  node_uuid: uuid,
-};
-export const Portgroup = z.strictObject({ ...portgroupFields, links, ports: links }).partial();
+export const Portgroup = z
+  .strictObject({
+    uuid,
+    created_at: time,
+    updated_at: time.nullable(),
+    address: line,
+    extra: json,
+    internal_info: json,
+    mode: z.string(),
+    name: line,
+    properties: json,
+    standalone_ports_supported: z.boolean(),
+    node_uuid: uuid,
+    links,
+    ports: links,
+  })
+  .partial()
+  .meta({ id: 'Portgroup' });
 
-const chassisFields: Record<ChassisField, z.ZodType> = {
-  uuid,
-  created_at: time,
-  updated_at: time.nullable(),
-  description: line,
-  extra: json,
-};
-export const Chassis = z.strictObject({ ...chassisFields, links, nodes: links }).partial();
+export const Chassis = z
+  .strictObject({
+    uuid,
+    created_at: time,
+    updated_at: time.nullable(),
+    description: line,
+    extra: json,
+    links,
+    nodes: links,
+  })
+  .partial()
+  .meta({ id: 'Chassis' });
 
-const allocationFields: Record<AllocationField, z.ZodType> = {
-  uuid,
-  created_at: time,
-  updated_at: time.nullable(),
-  name: line,
-  node_uuid: uuid.nullable(),
-  state: z.enum(allocationStates),
-  last_error: line,
-  resource_class: line,
-  traits: z.array(z.string()),
-  candidate_nodes: z.array(z.string()),
-  extra: json,
-  owner: line,
-  wait_until: time.nullable(),
-  waiting_for: line,
-  group_uuid: uuid.nullable(),
-};
-export const Allocation = z.strictObject({ ...allocationFields, links }).partial();
+export const Allocation = z
+  .strictObject({
+    uuid,
+    created_at: time,
+    updated_at: time.nullable(),
+    name: line,
+    node_uuid: uuid.nullable(),
+    state: z.enum(allocationStates),
+    last_error: line,
+    resource_class: line,
+    traits: z.array(z.string()),
+    candidate_nodes: z.array(z.string()),
+    extra: json,
+    owner: line,
+    wait_until: time.nullable(),
+    waiting_for: line,
+    group_uuid: uuid.nullable(),
+    links,
+  })
+  .partial()
+  .meta({ id: 'Allocation' });
 
-export const States = z.strictObject({
-  power_state: nodeFields.power_state,
-  target_power_state: nodeFields.target_power_state,
-  provision_state: nodeFields.provision_state,
-  target_provision_state: nodeFields.target_provision_state,
-  provision_updated_at: nodeFields.provision_updated_at,
-  last_error: nodeFields.last_error,
-  console_enabled: nodeFields.console_enabled,
-  raid_config: nodeFields.raid_config.optional(),
-  target_raid_config: nodeFields.target_raid_config.optional(),
-  boot_mode: nodeFields.boot_mode.optional(),
-  secure_boot: nodeFields.secure_boot.optional(),
-});
+export const States = z
+  .strictObject({
+    power_state: nodeFields.power_state,
+    target_power_state: nodeFields.target_power_state,
+    provision_state: nodeFields.provision_state,
+    target_provision_state: nodeFields.target_provision_state,
+    provision_updated_at: nodeFields.provision_updated_at,
+    last_error: nodeFields.last_error,
+    console_enabled: nodeFields.console_enabled,
+    raid_config: nodeFields.raid_config.optional(),
+    target_raid_config: nodeFields.target_raid_config.optional(),
+    boot_mode: nodeFields.boot_mode.optional(),
+    secure_boot: nodeFields.secure_boot.optional(),
+  })
+  .meta({ id: 'States' });

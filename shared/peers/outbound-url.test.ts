@@ -7,7 +7,7 @@ import {
   type OutboundRules,
   outboundAgent,
   parseOutboundAllowList,
-} from '#conductor/kernel/outbound-url.ts';
+} from '#shared/peers/outbound-url.ts';
 
 const rules = (allow?: string, more: Partial<OutboundRules> = {}): OutboundRules => ({
   setting: 'BATON_TEST_ALLOW',
