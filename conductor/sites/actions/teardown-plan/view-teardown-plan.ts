@@ -5,7 +5,7 @@ import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts'
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
-import { findObstacles } from '#conductor/sites/actions/refuse-teardown.ts';
+import { findImpossibleOf, findObstacles } from '#conductor/sites/actions/refuse-teardown.ts';
 import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
 import { describeSteps } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
 import { describeWipe } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
@@ -27,7 +27,8 @@ export async function viewTeardownPlan(
   const etcd = await readEtcdSite(context.db, plan);
   const teardown = teardownOrder({ ...plan, clusters: null }, etcd, context.config);
   if (!teardown) throw new AppError('internal', `${name} tears nothing down`);
-  const obstacles = await findObstacles(context.db, { name, parameters, site });
+  const impossible = await findImpossibleOf(context, { name, parameters, etcd });
+  const obstacles = new Map([...impossible, ...(await findObstacles(context.db, { name, parameters, site }))]);
   const names = parameters.target_nodes ?? [];
   const looks = await lookAtClusters(context, etcd, { names, teardown });
   const nodes: TeardownNodeView[] = [];

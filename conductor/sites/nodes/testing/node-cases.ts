@@ -105,6 +105,7 @@ export const teardownOrder: TeardownOrder = {
     etcdReadyTimeout: 600,
   },
   notInClusterOk: false,
+  force: false,
   kubernetes: true,
   etcd: true,
   afterwards: 'deploy',
