@@ -36,7 +36,7 @@ const groupSize = z
   .min(1)
   .max(largestGroup, `must be at most ${largestGroup}`);
 
-/** Body of `POST /v1/allocations` (allocation.md §3; the last five are ours, README.md). */
+/** Body of `POST /v1/allocations` (allocation.md §3; the last five are ours, docs/first-rack.md). */
 export const AllocationRequest = z.strictObject({
   uuid: z.guid({ error: 'must be a UUID' }).nullish(),
   name: z.string({ error: 'must be text' }).nullish(),

@@ -53,6 +53,38 @@ export const Flow = z
 export type FlowView = Answer<typeof Flow>;
 export type FlowStepView = FlowView['steps'][number];
 
+/** What a flow is doing, the worst first. */
+export const flowStatuses = ['failed', 'retrying', 'slow', 'held', 'waiting', 'working'] as const;
+
+/** `GET /v1/flows`: of each node the flow that counts now, and why it waits. */
+export const FlowSummary = z
+  .strictObject({
+    uuid,
+    kind: z.string(),
+    state: z.string(),
+    status: z.enum(flowStatuses).meta({
+      description:
+        'failed: the node rests in a failure state. retrying: a step met a fault and is run again. slow: it waits for ' +
+        'longer than five minutes, or than half of its time. held: nothing is done until somebody acts.',
+    }),
+    node_uuid: uuid,
+    node_name: line,
+    provision_state: z.string(),
+    conductor: line.meta({ description: 'Who works on the node, or would; null = nobody.' }),
+    requested_by: line,
+    started_at: time,
+    ended_at: time.nullable(),
+    step: line.meta({ description: 'The step that has failed, or is at work: deploy.write_image.' }),
+    since: time.meta({ description: 'When the step began; of a failure, when the flow ended.' }),
+    until: time.nullable().meta({ description: 'When the step gives up.' }),
+    reason: line.meta({ description: 'Why it waits, is held, or has failed.' }),
+    attempt: whole.meta({ description: 'How often the step was begun; 0 = not yet.' }),
+    next_attempt_at: time.nullable().meta({ description: 'Of a flow that is retrying.' }),
+    progress: z.unknown(),
+  })
+  .meta({ id: 'FlowSummary' });
+export type FlowSummaryView = Answer<typeof FlowSummary>;
+
 const seconds = z.number().nullable();
 export const Plan = z
   .strictObject({

@@ -14,6 +14,16 @@ export const BootDevices = z.strictObject({ supported_boot_devices: z.array(z.st
 /** Name → what it means. */
 export const Meanings = z.record(z.string(), z.string());
 
+/** `GET /v1/fleet`. */
+export const Fleet = z
+  .strictObject({
+    nodes: whole,
+    in_maintenance: whole,
+    provision_states: z.record(z.string(), whole).meta({ description: 'Nodes by provision state, the most first.' }),
+  })
+  .meta({ id: 'Fleet' });
+export type FleetView = Answer<typeof Fleet>;
+
 export const Vifs = z.strictObject({ vifs: z.array(z.strictObject({ id: z.string() })) });
 export const Traits = z.strictObject({ traits: z.array(z.string()) });
 

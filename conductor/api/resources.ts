@@ -5,6 +5,7 @@ import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-k
 import type { NodeField } from '#conductor/model/node-field-names.ts';
 import { powerTargets } from '#conductor/model/power-states.ts';
 import { provisionStates } from '#conductor/model/provision-states.ts';
+import { statesOf } from '#conductor/model/transitions.ts';
 
 /** Ironic's resources, as they are answered. */
 
@@ -136,7 +137,7 @@ export const Allocation = z
     updated_at: time.nullable(),
     name: line,
     node_uuid: uuid.nullable(),
-    state: z.enum(allocationStates),
+    state: z.enum(statesOf(allocationStates)),
     last_error: line,
     resource_class: line,
     traits: z.array(z.string()),

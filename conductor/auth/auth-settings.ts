@@ -30,7 +30,7 @@ export const authEnvironment = {
   BATON_HTPASSWD_FILE: z
     .string()
     .default('/etc/baton/htpasswd')
-    .describe('users of `http_basic`: `htpasswd -B` writes it; see conductor/auth/README.md'),
+    .describe('users of `http_basic`: `htpasswd -B` writes it; see docs/access.md'),
   BATON_ADMIN_TOKEN_FILE: z
     .string()
     .optional()

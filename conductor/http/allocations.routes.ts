@@ -28,9 +28,11 @@ import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { allocationStates } from '#conductor/model/allocation-states.ts';
+import { statesOf } from '#conductor/model/transitions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+const states = statesOf(allocationStates);
 const tags = ['allocations'];
 const path = '/v1/allocations';
 const onePath = `${path}/{allocation}`;
@@ -53,7 +55,7 @@ const ListQuery = z.strictObject({
   fields: fieldsQuery,
   node: z.string().optional(),
   resource_class: z.string().max(80).optional(),
-  state: z.enum(allocationStates, { error: `must be one of ${allocationStates.join(', ')}` }).optional(),
+  state: z.enum(states, { error: `must be one of ${states.join(', ')}` }).optional(),
   owner: z.string().optional(),
 });
 

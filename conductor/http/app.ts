@@ -23,6 +23,7 @@ import { docsRoutes } from '#conductor/http/docs.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError } from '#conductor/http/error-handler.ts';
 import { etcdRoutes } from '#conductor/http/etcd.routes.ts';
+import { flowRoutes } from '#conductor/http/flows.routes.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
 import { kubernetesTeardownRoutes } from '#conductor/http/kubernetes-teardown.routes.ts';
@@ -70,6 +71,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   nodeTraitRoutes,
   nodeBiosRoutes,
   nodeHistoryRoutes,
+  flowRoutes,
   consoleRoutes,
   inspectionRoutes,
   nodeLogRoutes,

@@ -31,7 +31,7 @@ const metrics = createRoute({
   path: '/metrics',
   tags,
   summary: "Metrics in Prometheus' text format",
-  responses: answersOther(200, 'conductor/kernel/metrics/metrics.md describes them', 'text/plain'),
+  responses: answersOther(200, 'docs/reference/metrics.md describes them', 'text/plain'),
 });
 
 /** A database that takes longer is of no use to a request either. */

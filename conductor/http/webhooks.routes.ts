@@ -8,6 +8,8 @@ import { parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
+import { deliveryStates } from '#conductor/model/delivery-states.ts';
+import { statesOf } from '#conductor/model/transitions.ts';
 import { sendTestEvent } from '#conductor/webhooks/send.ts';
 import { viewDelivery, viewWebhook, WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
 import {
@@ -88,9 +90,7 @@ const deliveries = createRoute({
   request: {
     params: WebhookParams,
     query: z.strictObject({
-      state: z
-        .enum(['pending', 'delivered', 'given up'], { error: 'must be pending, delivered or given up' })
-        .optional(),
+      state: z.enum(statesOf(deliveryStates), { error: 'must be pending, delivered or given up' }).optional(),
       limit: z.string().optional(),
       /** `id` of the last one of the page before. */
       marker: z.coerce.number().int().positive().optional(),

@@ -1,3 +1,11 @@
-/** States of an allocation, in Ironic's words. */
-export const allocationStates = ['allocating', 'active', 'error'] as const;
-export type AllocationState = (typeof allocationStates)[number];
+import type { Transitions } from '#conductor/model/transitions.ts';
+
+/** In Ironic's words. */
+export type AllocationState = 'allocating' | 'active' | 'error';
+
+/** An allocation that has its node, or has failed, ends by being deleted. */
+export const allocationStates = {
+  allocating: ['active', 'error'],
+  active: [],
+  error: [],
+} as const satisfies Transitions<AllocationState>;

@@ -217,7 +217,7 @@ describe('failures', () => {
   test('a wrong checksum leaves a disk that does not boot', () =>
     withDisk(async (device) => {
       await write(device, files.gpt);
-      await expect(write(device, files.gptZstd, 'a'.repeat(64))).rejects.toThrow(/sha256 is .* but aaaa/);
+      await expect(write(device, files.gptZstd, 'a'.repeat(64))).rejects.toThrow(/sha256 is not aaaa/);
       await expectNotBootable(device);
     }));
 

@@ -1,5 +1,6 @@
 import type { ActionStepAnswer, ValidationAnswer } from '#conductor/api/actions.ts';
-import type { SiteActionNoteRow, SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
+import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { SiteActionNoteRow } from '#conductor/kernel/db/schema/site-action.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
 /**
@@ -9,10 +10,11 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
  */
 
 /** States of a step in Airflow's words: by `success` and `failed` its client counts. */
-export const stepStates: Readonly<Record<SiteActionStepRow['state'], ActionStepAnswer['state']>> = {
+export const stepStates: Readonly<Record<FlowStepRow['state'], ActionStepAnswer['state']>> = {
   pending: 'pending',
   running: 'running',
-  done: 'success',
+  waiting: 'running',
+  succeeded: 'success',
   failed: 'failed',
   skipped: 'skipped',
 };
@@ -22,9 +24,9 @@ function paddedId(id: number): string {
   return String(id).padStart(26, '0');
 }
 
-export function stepKeys({ name, startedAt, endedAt }: SiteActionStepRow) {
+export function stepKeys({ step, startedAt, endedAt }: FlowStepRow) {
   return {
-    task_id: name,
+    task_id: step,
     start_date: startedAt?.toISOString() ?? null,
     end_date: endedAt?.toISOString() ?? null,
     /** Seconds. */
