@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -91,14 +92,71 @@ async function startSwitch(prefix: string): Promise<RealSwitch> {
   };
 }
 
+/** Stands between driver and database, and can lose a connection at any request. */
+async function startCutter(realPath: string, path: string) {
+  const state: { cutAt: { request: number; done: boolean } | undefined } = { cutAt: undefined };
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(realPath);
+    const end = () => {
+      near.destroy();
+      far.destroy();
+    };
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', end).on('close', end);
+    }
+    far.on('data', (chunk) => near.write(chunk));
+    near.on('data', (chunk) => {
+      if (state.cutAt) state.cutAt.request -= 1;
+      const { cutAt } = state;
+      if (cutAt?.request === 0) state.cutAt = undefined;
+      if (cutAt?.request === 0 && !cutAt.done) end();
+      else far.write(chunk);
+      // its answer does not arrive
+      if (cutAt?.request === 0) far.removeAllListeners('data').once('data', end);
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(path, resolve);
+  });
+  return {
+    cutAt: (request: number, done: boolean) => {
+      state.cutAt = { request, done };
+      return () => {
+        const wasCut = state.cutAt === undefined;
+        state.cutAt = undefined;
+        return wasCut;
+      };
+    },
+    stop: () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
 testSwitchDriver('Open vSwitch', async () => {
   const real = await startSwitch(`ovs-c${process.pid}`);
+  const morePorts = Array.from({ length: 45 }, (_, index) => `p${index + 4}`);
+  await real.vsctl(
+    ...morePorts.flatMap((port) => ['--', 'add-port', 'br0', port, '--', 'set', 'interface', port, 'type=internal']),
+  );
+  const cutter = await startCutter(`${real.folder}/db.sock`, `${real.folder}/cutter.sock`);
   return {
     driver: ovsDriver,
-    endpoint: real.endpoint,
+    access: { endpoint: `unix:${real.folder}/cutter.sock` },
     portIds: ['p1', 'p2', 'p3'],
+    morePorts,
+    setByHand: async (port, vlan) => {
+      await real.vsctl('set', 'port', port, 'vlan_mode=access', `tag=${vlan}`, 'trunks=[]', 'protected=false');
+    },
+    cutAt: cutter.cutAt,
     deadEndpoint: `unix:${real.folder}/nobody.sock`,
-    stop: () => real.stop(),
+    stop: async () => {
+      cutter.stop();
+      await real.stop();
+    },
   };
 });
 
