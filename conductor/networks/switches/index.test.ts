@@ -21,6 +21,12 @@ describe('the table of switch drivers', () => {
     );
   });
 
+  test('the README has every driver, and a whole operating system as its example', async () => {
+    const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');
+    for (const name of switchDriverNames) expect(readme).toContain(`| \`${name}\` |`);
+    expect(readme).toContain(await readFile(new URL('os/os10.ts', import.meta.url), 'utf8'));
+  });
+
   test('finds by name', () => {
     expect(switchDrivers.map((driver) => findSwitchDriver(driver.name))).toEqual(switchDrivers);
     expect(() => findSwitchDriver('cisco')).toThrow('switch driver cisco does not exist; drivers are: ovs');

@@ -18,7 +18,7 @@ export interface ShellForm {
 
 const morePrompt = /(?:--\s*More\s*--|---\(more[^)]*\)---)\s*$/i;
 /** A prompt counts when nothing follows for so long: a line of output may look like one. Milliseconds. */
-const quietMs = 10;
+const quietMs = 3;
 
 /** For a switch that is logged in to with a command line of its own: one dialogue, in which a prompt ends each answer. */
 export async function openShell(
