@@ -5,7 +5,7 @@ import { lookForConductor, refuseUnknownGroup } from '#conductor/kernel/conducto
 import type { NodeInsert, NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
-import { requireChassis } from '#conductor/nodes/chassis/chassis-store.ts';
+import { requireChassis } from '#conductor/nodes/chassis.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
