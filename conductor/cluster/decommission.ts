@@ -46,6 +46,12 @@ function ofStep(name: string, message: RoundMessage): RoundMessage {
 function failureOf(name: string, error: AppError): RoundMessage[] {
   const { messages } = error.details;
   const told = Array.isArray(messages) ? (messages as readonly RoundMessage[]) : [];
-  const whole: RoundMessage = { message: errorChain(error), error: true, name, kind: 'DecommissionStep' };
+  const whole: RoundMessage = {
+    message: errorChain(error),
+    error: true,
+    name,
+    kind: 'DecommissionStep',
+    summarized: true,
+  };
   return [...told, whole].map((each) => ofStep(name, each));
 }

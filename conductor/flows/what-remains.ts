@@ -50,9 +50,7 @@ export function whatRemains(node: string, flows: readonly ToldFlow[], wayToWipe?
       .map(() => `wipe ${simulatedWipe}`),
     failed: begun.flatMap((step) => [
       `${stepTitle(step)} failed: ${step.error ?? 'it was broken off'}`,
-      ...(isOfClusters(step) ? lastObstacles(step) : [])
-        .filter((message) => step.error?.includes(message) !== true)
-        .map((message) => `${stepTitle(step)}: ${message}`),
+      ...(isOfClusters(step) ? lastObstacles(step) : []).map((message) => `${stepTitle(step)}: ${message}`),
     ]),
     notBegun: [
       ...steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not begun`),

@@ -7,7 +7,8 @@ import type { Remark } from '#conductor/model/remark.ts';
 export const Fault = z.strictObject({
   error_message: z.string().meta({
     description:
-      'A JSON document as text: {"faultcode": "Client" or "Server", "faultstring": …, "debuginfo": null}; ' +
+      'A JSON document as text: {"faultcode": "Client" or "Server", "faultstring": …, "debuginfo": null, ' +
+      '"error_code": "node_locked" of the conflict that passes by itself}; ' +
       '{"code", "title", "description"} when the path or the version is not served.',
   }),
 });
@@ -40,10 +41,15 @@ export const Status: z.ZodType<StatusObject> = z.strictObject({
           .array(z.strictObject({ schema: z.string(), name: z.string(), collection: z.string().exactOptional() }))
           .exactOptional(),
         remark: RemarkAnswer.exactOptional(),
+        summarized: z.literal(true).exactOptional().meta({ description: "The answer's own message says it too." }),
         path: line.exactOptional().meta({ description: 'Within the document: data.groups[2].critical.' }),
       }),
     ),
     remark: RemarkAnswer.exactOptional().meta({ description: 'What message says, as data.' }),
+    cause: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'What lies below the failure: TimeUp, NoKubernetesCluster.' }),
     revision: whole.exactOptional().meta({ description: "Of the site's documents." }),
   }),
   code: whole.meta({ description: 'The HTTP status.' }),

@@ -17,6 +17,8 @@ interface StatusMessage {
   readonly path?: string | null;
   /** What `message` says, as data. */
   readonly remark?: Remark | undefined;
+  /** Ours: the answer's own `message` says it too. */
+  readonly summarized?: true;
 }
 
 /** Airship's answer to what is no resource (airship.md §8): `code` is a number, `retry` is there where it helps. */
@@ -32,6 +34,8 @@ export interface StatusObject {
     readonly messageList: readonly StatusMessage[];
     /** Ours: what `message` says, as data. */
     readonly remark?: Remark;
+    /** Ours: what lies below a failure, for programs. */
+    readonly cause?: string;
     /** Ours: of a site's documents, where the answer is about one. */
     readonly revision?: number;
   };
@@ -49,6 +53,8 @@ export interface StatusParts {
   /** What a teardown did and met. */
   readonly messages?: readonly RoundMessage[] | undefined;
   readonly remark?: Remark | undefined;
+  /** A code of what lies below the failure: `NoKubernetesCluster`, `TimeUp`. */
+  readonly cause?: string | undefined;
   readonly revision?: number | undefined;
   /** The same request may succeed later. */
   readonly retry?: boolean | undefined;
@@ -75,11 +81,13 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** A failure without messages of its own has one that repeats it: clients print the list. */
 function statusObject(parts: StatusParts): StatusObject {
-  const { status, code, message, reason, faults = [], remark, revision, retry } = parts;
+  const { status, code, message, reason, faults = [], remark, cause, revision, retry } = parts;
   const told = (parts.messages ?? []).map((each) => ({ kind: 'SimpleMessage', ...each }));
   const messages: StatusMessage[] = [...faults.map(validationMessage), ...told];
   const isBare = status === 'Failure' && faults.length === 0 && !told.some(({ error }) => error);
-  const messageList = isBare ? [...messages, { message, error: true, kind: 'SimpleMessage' }] : messages;
+  const messageList: StatusMessage[] = isBare
+    ? [...messages, { message, error: true, kind: 'SimpleMessage', summarized: true }]
+    : messages;
   return {
     kind: 'Status',
     apiVersion: 'v1.0',
@@ -91,6 +99,7 @@ function statusObject(parts: StatusParts): StatusObject {
       errorCount: messageList.filter(({ error }) => error).length,
       messageList,
       ...(remark === undefined ? {} : { remark }),
+      ...(cause === undefined ? {} : { cause }),
       ...(revision === undefined ? {} : { revision }),
     },
     code,

@@ -1,27 +1,10 @@
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { describeDifferences } from '#conductor/model/outdated.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/name-some.ts';
-
-/** What each kind of flow does. */
-const flowWork: Readonly<Record<FlowKindName, string>> = {
-  verify: 'verifying',
-  inspect: 'inspecting',
-  clean: 'cleaning',
-  manual_clean: 'setting up RAID and BIOS',
-  deploy: 'deploying',
-  service: 'servicing',
-  restore: 'bringing the instance back',
-  rescue: 'rescuing',
-  unrescue: 'unrescuing',
-  adopt: 'adopting',
-  teardown: 'tearing down',
-  decommission: 'taking it out of its clusters',
-  wipe: 'wiping its disks',
-  leave_cluster: 'removing it from the Kubernetes cluster',
-};
 
 export interface FlowAtWork {
   readonly flow: FlowKindName;
@@ -38,7 +21,7 @@ export interface FlowAtWork {
 }
 
 function describeWork({ flow, held, onHold, ...at }: FlowAtWork): string {
-  const work = flowWork[flow];
+  const work = flowKinds[flow].doing;
   if (held !== undefined) return `${work}: held, ${held}`;
   if (onHold !== undefined) return `${work}: on hold for ${onHold}`;
   if (at.step === undefined) return work;
