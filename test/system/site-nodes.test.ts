@@ -4,6 +4,7 @@ import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
+import { inWords } from '#conductor/model/testing/in-words.ts';
 import { putCredential } from '#conductor/sites/credentials/credential-store.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
@@ -154,12 +155,12 @@ describe('a node that nobody knows', () => {
   test('is left alone by the next action, which says what has changed since', async () => {
     const again = newAction();
     const before = await kindsOf('new');
-    expect(await beat(node, { action: again, phase: 'prepare' })).toEqual({
+    expect(inWords(await beat(node, { action: again, phase: 'prepare' }))).toEqual({
       state: 'done',
       remark: 'it was deployed already',
     });
     const other = { ...node, instanceInfo: { ...demoInstance, image_source: 'http://images.example/other.raw' } };
-    expect(await beat(other, { action: again, phase: 'deploy' })).toMatchObject({
+    expect(inWords(await beat(other, { action: again, phase: 'deploy' }))).toMatchObject({
       state: 'done',
       remark: expect.stringContaining('from revision 7; the documents say something else by now'),
     });
@@ -178,7 +179,7 @@ describe('an order to break off', () => {
       const row = await operator.node('stopped').catch(() => undefined);
       return row?.['provision_state'] === 'inspect wait' || undefined;
     });
-    expect(await run(node, { action, phase: 'prepare', cancel: 'group g took too long' })).toEqual({
+    expect(inWords(await run(node, { action, phase: 'prepare', cancel: 'group g took too long' }))).toEqual({
       state: 'failed',
       error: 'group g took too long',
     });
@@ -203,7 +204,7 @@ describe('an order to break off', () => {
       await beat(node, { action, phase: 'deploy' });
       return (await operator.node('stopped'))['provision_state'] === 'wait call-back' || undefined;
     });
-    expect(await run(node, { action, phase: 'deploy', cancel: 'stopped by bob' })).toEqual({
+    expect(inWords(await run(node, { action, phase: 'deploy', cancel: 'stopped by bob' }))).toEqual({
       state: 'failed',
       error: 'stopped by bob',
     });
@@ -225,7 +226,7 @@ describe('hardware that the documents speak of', () => {
     expect(await run(node, { action: newAction(), phase: 'prepare' })).toEqual({ state: 'done' });
     const way = ['verify succeeded', 'manual_clean succeeded', 'inspect succeeded', 'clean succeeded'];
     expect(await kindsOf('tuned')).toEqual(way);
-    expect(await run(node, { action: newAction(), phase: 'prepare' })).toEqual({
+    expect(inWords(await run(node, { action: newAction(), phase: 'prepare' }))).toEqual({
       state: 'done',
       remark: 'it was prepared already',
     });
@@ -239,7 +240,7 @@ describe('a cleaning that fails', () => {
     const node = documentOf('dirty', machine);
     machine.faults.failStep = { step: 'wipe', message: 'the disk is dead' };
     const failed = await run(node, { action: newAction(), phase: 'prepare' });
-    expect(failed).toMatchObject({
+    expect(inWords(failed)).toMatchObject({
       state: 'failed',
       error: expect.stringMatching(/the disk is dead.*\(baton watch dirty\)$/),
     });
@@ -267,12 +268,12 @@ describe('a cleaning that fails', () => {
       const flow = await findOpenFlow(conductor.context().db, String(uuid));
       return flow?.abortRequested ?? undefined;
     });
-    expect(await beat(node, { action, phase: 'prepare', cancel })).toMatchObject({
+    expect(inWords(await beat(node, { action, phase: 'prepare', cancel }))).toMatchObject({
       state: 'working',
       doing: expect.stringContaining('breaking off when it has ended'),
     });
     letItEnd();
-    expect(await run(node, { action, phase: 'prepare', cancel })).toEqual({ state: 'failed', error: cancel });
+    expect(inWords(await run(node, { action, phase: 'prepare', cancel }))).toEqual({ state: 'failed', error: cancel });
     expect(await operator.node('careful')).toMatchObject({ provision_state: 'clean failed', maintenance: false });
     expect(machine.state()).toEqual(off);
   });
