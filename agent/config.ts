@@ -73,7 +73,7 @@ const environmentOnly = {
     .optional(),
   /** Where the token and certificate survive a restart of the process; in memory, so that a reboot forgets them. */
   BATON_AGENT_STATE_DIR: z.string().min(1).default('/run/baton-agent'),
-  /** YAML files of script steps with their programs (`agent/custom/README.md`). */
+  /** YAML files of script steps with their programs (`docs/custom-steps.md`). */
   BATON_AGENT_SCRIPT_DIR: z.string().min(1).default('/usr/lib/baton/steps.d'),
   /** The machine is ours, and so is its clock: the ramdisk's init says so, nobody else. */
   BATON_AGENT_SET_CLOCK: flag,

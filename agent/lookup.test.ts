@@ -57,9 +57,20 @@ describe('lookup', () => {
   };
 
   test('tells what a conductor allows of images, and nothing where it is silent', async () => {
-    const config = { permitted_image_formats: ['raw', 'iso'], enable_bios_bootloader_install: false };
+    const config = {
+      permitted_image_formats: ['raw', 'iso'],
+      enable_bios_bootloader_install: false,
+      baton: {
+        progress_interval_ms: 1000,
+        fetch_from: { allow: ['192.0.2.0/24', 'images.example'], allow_loopback: false },
+      },
+    };
     expect(await lookup(await setUp({ config }), limits)).toMatchObject({
-      imagePolicy: { permittedFormats: ['raw', 'iso'], biosBootloader: false },
+      imagePolicy: {
+        permittedFormats: ['raw', 'iso'],
+        biosBootloader: false,
+        fetchFrom: { allow: { names: ['images.example'] }, allowLoopback: false, connectsHere: true },
+      },
     });
     expect((await lookup(await setUp(), limits)).imagePolicy).toEqual({});
   });

@@ -6,6 +6,7 @@ import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 import { backOffMs, type Random, retry } from '#shared/retry.ts';
 import { LookupAnswer } from '#shared/wire/lookup.ts';
 
@@ -143,9 +144,22 @@ function toFoundNode(
     imagePolicy: {
       permittedFormats: config?.permitted_image_formats ?? undefined,
       biosBootloader: config?.enable_bios_bootloader_install ?? undefined,
+      fetchFrom: config?.baton?.fetch_from && readFetchRules(config.baton.fetch_from),
     },
     baton: config?.baton && { progressIntervalMs: config.baton.progress_interval_ms },
     apiVersion,
+  };
+}
+
+type FetchFrom = NonNullable<NonNullable<NonNullable<LookupAnswer['config']>['baton']>['fetch_from']>;
+
+/** @throws AppError `invalid_argument`: nothing is fetched by rules that are not understood */
+function readFetchRules({ allow, allow_loopback: allowLoopback }: FetchFrom): OutboundRules {
+  return {
+    setting: 'BATON_IMAGE_URL_ALLOW',
+    allow: allow === null ? undefined : parseOutboundAllowList(allow.join(',')),
+    allowLoopback,
+    connectsHere: true,
   };
 }
 

@@ -11,7 +11,7 @@ const usage = `usage: node image-build/main.ts ramdisk|os [--force] [--refresh] 
        [--compression small|quick]
   --force    build although nothing has changed
   --refresh  take the package versions that the mirror has now
-  --extra    hardware managers and script steps to put into the ramdisk (agent/custom/README.md); may be repeated
+  --extra    hardware managers and script steps to put into the ramdisk (docs/custom-steps.md); may be repeated
   --output   where the outputs go; default build/ramdisk, build/os-image
   --compression  of the ramdisk: small, to ship, which takes minutes (default); or quick, for tests, where a small one that
              is up to date is left as it is`;

@@ -1,4 +1,13 @@
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -34,8 +43,10 @@ test('the README shows npm test where it says how to see it work', () => {
   expect(block.split('\n').map((line) => line.replace(/ *#.*/, ''))).toEqual(['npm run lab', 'npm test', '']);
 });
 
-test('what the README runs is there', () => {
-  const named = [...readme.matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name = '']) => name);
+test('what the README and the guides run is there', () => {
+  const guides = readdirSync(new URL('../docs', import.meta.url)).filter((name) => name.endsWith('.md'));
+  const texts = [readme, ...guides.map((name) => read(`docs/${name}`))].join('\n');
+  const named = [...texts.matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name = '']) => name);
   expect(named).toEqual(expect.arrayContaining(['check', 'test:unit', 'test:all', 'test:interop']));
   expect(named.filter((name) => !(name in scripts))).toEqual([]);
 });

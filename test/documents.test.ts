@@ -6,6 +6,8 @@ import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
 import { steps as agentSteps } from '#agent/steps/index.ts';
 import { type Access, accessRules } from '#conductor/auth/access-rules.ts';
 import { patchRules } from '#conductor/auth/patch-rules.ts';
+import { optionsOf } from '#conductor/cli/command.ts';
+import { commands } from '#conductor/cli/commands.ts';
 import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 import { exampleAlerts } from '#conductor/kernel/metrics/alerts.ts';
 import { metricTable } from '#conductor/kernel/metrics/metric-table.ts';
@@ -41,6 +43,15 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
+/** Rows whose cells behind the first are the same become one. */
+function mergeRows(rows: readonly (readonly string[])[], separator: string): string[][] {
+  const groups = Map.groupBy(rows, ([, ...cells]) => JSON.stringify(cells));
+  return [...groups.values()].map((same) => [
+    same.map(([first = '']) => first).join(separator),
+    ...(same[0]?.slice(1) ?? []),
+  ]);
+}
+
 /** @param file from the root of the repository */
 async function expectDocument(text: string, file: string): Promise<void> {
   await expect(text, `${file} is out of date: run \`npm run docs\` and commit it`).toMatchFileSnapshot(`../${file}`);
@@ -48,31 +59,35 @@ async function expectDocument(text: string, file: string): Promise<void> {
 
 function argumentsOf(schema: z.ZodType): string {
   const names = Object.entries(argsInfo(schema) ?? {});
-  return names.map(([name, info]) => `\`${name}\`${info.required ? '' : '?'}`).join(', ') || '–';
+  return names.map(([name, info]) => `\`${name}\`${info.required ? '' : '?'}`).join(', ');
 }
 
 function prioritiesOf({ priorities }: Pick<AgentStep, 'priorities'>): string {
   return Object.entries(priorities)
-    .map(([kind, priority]) => `${kind} ${priority}`)
+    .map(([kind, priority]) => (priority === 0 ? kind : `${kind} ${priority}`))
     .join(', ');
 }
 
 test('provision states', async () => {
   const id = (state: string) => state.replaceAll(/[ -]/g, '_');
-  const arrows = provisionStates.flatMap((state) =>
-    Object.entries(provisionTransitions[state]).map(([event, next]) => `  ${id(state)} --> ${id(next)}: ${event}`),
-  );
-  const names = provisionStates.map((state) => `  state "${state}" as ${id(state)}`);
-  const verbs = provisionStates.map((state) => [state, legalVerbs(state).join(', ') || '–']);
+  const arrows = provisionStates.flatMap((state) => {
+    const events = Map.groupBy(Object.entries(provisionTransitions[state]), ([, next]) => next);
+    return [...events].map(
+      ([next, same]) => `  ${id(state)} --> ${id(next)}: ${same.map(([event]) => event).join(', ')}`,
+    );
+  });
+  const verbs = provisionStates
+    .filter((state) => legalVerbs(state).length > 0)
+    .map((state) => `- ${state}: ${legalVerbs(state).join(', ')}`);
   const text = [
     `${generated}# Provision states`,
-    'The table is `provision-states.ts`; `nodes/apply-event.ts` is the only writer.',
-    `\`\`\`mermaid\nstateDiagram-v2\n${[...names, '  [*] --> enroll', ...arrows].join('\n')}\n\`\`\``,
-    '## What an operator may ask for in each state',
-    table(['state', '`target` of `PUT states/provision`'], verbs),
+    `\`\`\`mermaid\nstateDiagram-v2\n${['  [*] --> enroll', ...arrows].join('\n')}\n\`\`\``,
+    '## What an operator may request in each state',
+    'The `target` of `PUT states/provision`; in other states none.',
+    verbs.join('\n'),
     '',
   ].join('\n\n');
-  await expectDocument(text, 'conductor/model/provision-states.md');
+  await expectDocument(text, 'docs/reference/provision-states.md');
 });
 
 function teardownTables(states: readonly ProvisionState[], names: readonly StandingName[]): string[] {
@@ -85,30 +100,42 @@ function teardownTables(states: readonly ProvisionState[], names: readonly Stand
   return stages.flatMap(([title, succeeded]) => {
     const cell = (state: ProvisionState, name: StandingName) =>
       nameDecision(teardownCase(factsOf(state, name), { succeeded }));
-    return [
-      title,
-      table(
-        ['state', ...names],
-        states.map((state) => [state, ...names.map((name) => cell(state, name))]),
-      ),
-    ];
+    return [title, decisionTable(states, names, cell)];
   });
+}
+
+/** Rows with the same cells are one; a column that says the same everywhere is a sentence. */
+function decisionTable(
+  states: readonly ProvisionState[],
+  names: readonly StandingName[],
+  cell: (state: ProvisionState, name: StandingName) => string,
+): string {
+  const decisionsOf = (name: StandingName) => new Set(states.map((state) => cell(state, name)));
+  const varied = names.filter((name) => decisionsOf(name).size > 1);
+  const sentences = names
+    .filter((name) => !varied.includes(name))
+    .map((name) => `${name}: always ${[...decisionsOf(name)].join('')}`);
+  const rows = states.map((state) => [state, ...varied.map((name) => cell(state, name))]);
+  return [
+    ...(varied.length > 0 ? [table(['state', ...varied], mergeRows(rows, ', '))] : []),
+    ...(sentences.length > 0 ? [`${sentences.join('; ')}.`] : []),
+  ].join('\n\n');
 }
 
 test('what sites do with nodes', async () => {
   const names = Object.keys(standings) as StandingName[];
   const states = provisionStates.filter((state) => !transientStates.has(state));
-  const rows = (phase: 'prepare' | 'deploy') =>
-    states.map((state) => [state, ...names.map((name) => nameDecision(nodeCase(factsOf(state, name), { phase })))]);
+  const tableOf = (phase: 'prepare' | 'deploy') =>
+    decisionTable(states, names, (state, name) => nameDecision(nodeCase(factsOf(state, name), { phase })));
   const text = [
     `${generated}# What comes next for a node`,
-    'Of a node that is in line with its document, and at rest: in no maintenance, without a flow under way, and not failed in this action, which would end it as `failed`. README.md explains.',
+    'Of a node that matches its document, is not in maintenance, has no flow under way and has not failed in this action (else: `failed`). README.md explains.',
     '## prepare',
-    table(['state', ...names], rows('prepare')),
+    tableOf('prepare'),
     '## deploy',
-    table(['state', ...names], rows('deploy')),
+    tableOf('deploy'),
     '## prepare, when it is torn down first',
-    'Of `redeploy_server`, with Kubernetes and etcd, by how far the action is with the node. `wiping`: its disks are wiped in place of automated cleaning.',
+    'For `redeploy_server` with Kubernetes and etcd, by what the action has done to the node. `wiping`: its disks are wiped in place of automated cleaning.',
     ...teardownTables(states, names),
     '',
   ].join('\n\n');
@@ -116,111 +143,104 @@ test('what sites do with nodes', async () => {
 });
 
 test('who may do what', async () => {
-  const cells = ({ everywhere, owner, lessee }: Access) => [everywhere, owner ?? '–', lessee ?? '–'];
-  const rows = accessRules.map(({ method, path, policy, access }) => [
-    `\`${method} ${path}\``,
-    policy === 'public_api' ? '' : `\`${policy}\``,
-    ...(access === 'public' ? ['everybody', '', ''] : cells(access)),
-  ]);
-  const fields = Object.entries(patchRules).map(([field, access]) => [`\`${field}\``, ...cells(access)]);
-  const whom = ['without a project', "in the owner's", "in the lessee's"];
+  const describe = ({ everywhere, owner, lessee }: Access) =>
+    `${everywhere}; owner’s ${owner ?? '–'}; lessee’s ${lessee ?? '–'}`;
+  const rows = accessRules.map(({ method, path, policy, access }) => ({
+    line: `\`${method} ${path}\`${policy === 'public_api' ? '' : ` ${policy}`}`,
+    access: access === 'public' ? 'everybody' : describe(access),
+  }));
+  const groups = [...Map.groupBy(rows, (row) => row.access)].map(
+    ([access, lines]) => `## ${access}\n\n${lines.map(({ line }) => `- ${line}`).join('\n')}`,
+  );
+  const fields = Object.entries(patchRules).map(([field, access]) => [`\`${field}\``, describe(access)]);
   const text = [
     `${generated}# Who may do what`,
-    'The least role that may do it, of callers without a project and of those bound to one; for what belongs to no node, the second column is any project. README.md explains.',
-    table(['operation', 'policy', ...whom], rows),
-    '## Fields of a node that fewer may change',
-    table(['field', ...whom], fields),
+    'Each operation with Ironic’s or Baton’s policy, by the lowest role that may do it: of callers without a project; in the project of the owner; in that of the lessee. For what belongs to no node, `owner’s` means any project. See [access](../access.md).',
+    ...groups,
+    '## Fields of a node with rules of their own',
+    table(['field', 'lowest role'], mergeRows(fields, ' ')),
     '',
   ].join('\n\n');
-  await expectDocument(text, 'conductor/auth/access.md');
+  await expectDocument(text, 'docs/reference/access.md');
 });
 
 test('settings', async () => {
-  const rows = describeSettings().map((setting) => [
-    `\`${setting.name}\``,
-    setting.meaning,
-    setting.default && `\`${setting.default}\``,
-  ]);
-  const text = `${generated}# Settings of the conductor\n\nAll are environment variables.\n\n${table(['variable', 'meaning', 'default'], rows)}\n`;
-  await expectDocument(text, 'conductor/settings.md');
+  const lines = describeSettings().map(
+    ({ name, meaning, default: fallback }) => `- \`${name}\`${fallback && ` (\`${fallback}\`)`}: ${meaning}`,
+  );
+  const text = `${generated}# Settings of the conductor\n\nAll are environment variables; in parentheses their defaults.\n\n${lines.join('\n')}\n`;
+  await expectDocument(text, 'docs/reference/settings.md');
 });
 
 test('steps', async () => {
-  const flows = Object.entries(flowKinds).flatMap(([kind, row]) => {
-    const part = (name: string, steps: typeof row.opening) =>
-      steps.map((step) => [
-        kind,
-        name,
-        `${step.interface}.${step.step}`,
-        String(step.priority || '–'),
-        step.inBand ? 'agent' : 'conductor',
-      ]);
-    return [
-      ...part('opening', row.opening),
-      ...part('by priority', row.sorted),
-      ...part('closing', row.closing),
-      ...part('after a failure', row.cleanup),
-    ];
+  const list = (steps: (typeof flowKinds)[FlowKindName]['opening']) =>
+    steps.map(
+      (step) => `${step.interface}.${step.step}${step.priority ? ` ${step.priority}` : ''}${step.inBand ? '*' : ''}`,
+    );
+  const flows = mergeRows(
+    Object.entries(flowKinds).map(([kind, { opening, sorted, closing, cleanup }]) => [
+      kind,
+      [...list(opening), ...list(sorted), ...list(closing)].join(', '),
+      list(cleanup).join(', ') || '–',
+    ]),
+    ', ',
+  );
+  const own = conductorSteps.map((step) => `- ${step.interface}.${step.step}: ${step.description}`);
+  const describe = (step: Pick<AgentStep, 'interface' | 'step' | 'priorities' | 'args' | 'description'>) => {
+    const facts = [argumentsOf(step.args), prioritiesOf(step)].filter(Boolean);
+    return `- ${step.interface}.${step.step} (${facts.join('; ')}): ${step.description.replace(/\.?$/, '.')}`;
+  };
+  const inBand = agentSteps.map((step) => {
+    const destroys = {
+      none: '',
+      'root disk': ' **Destroys the root disk.**',
+      all: ' **Destroys all disks.**',
+      unknown: ' May write to disks.',
+    };
+    return `${describe(step)}${destroys[step.destroys]}${step.abortable ? '' : ' Not abortable.'}`;
   });
-  const own = conductorSteps.map((step) => [`${step.interface}.${step.step}`, step.description]);
-  const outOfBand = driverSteps.map((step) => [
-    `${step.interface}.${step.step}`,
-    prioritiesOf(step),
-    argumentsOf(step.args),
-    step.description,
-  ]);
-  const inBand = agentSteps.map((step) => [
-    `${step.interface}.${step.step}`,
-    prioritiesOf(step),
-    argumentsOf(step.args),
-    step.destroys,
-    step.abortable ? 'yes' : 'no',
-    step.description,
-  ]);
   const text = [
     `${generated}# Steps`,
     '## Core steps of each kind of flow',
-    'In-band steps stand between those sorted by priority; 0 = only when asked for.',
-    table(['flow', 'place', 'step', 'priority', 'done by'], flows),
+    'In order, with priorities. `*` = done by the agent, the others by the conductor. Other steps run by their priority, or after `boot_ramdisk`.',
+    table(['flow', 'steps', 'after a failure'], flows),
     '## What the conductor’s steps do',
-    table(['step', 'what it does'], own),
+    own.join('\n'),
     '## Out-of-band steps of drivers',
-    'Offered where the hardware type has the interface; they hide in-band steps of the same name.',
-    table(['step', 'priorities', 'arguments', 'what it does'], outOfBand),
+    'Offered where the hardware type has the interface; they hide in-band steps of the same name. In parentheses: arguments, and the kinds of flow with priorities; without one, only when requested.',
+    driverSteps.map(describe).join('\n'),
     '## In-band steps of the generic hardware manager',
-    table(['step', 'priorities', 'arguments', 'disks destroyed', 'abortable', 'what it does'], inBand),
+    inBand.join('\n'),
     '',
   ].join('\n\n');
-  await expectDocument(text, 'conductor/flows/steps.md');
+  await expectDocument(text, 'docs/reference/steps.md');
 });
 
 test('metrics', async () => {
-  const rows = (isFleet: boolean) =>
+  const lines = (isFleet: boolean) =>
     Object.values(metricTable)
       .filter(({ kind }) => (kind === 'fleet') === isFleet)
-      .map(({ name, kind, labels, help }) => [
-        `\`${name}\``,
-        isFleet ? 'gauge' : kind,
-        labels.map((label) => `\`${label}\``).join(', ') || '–',
-        help,
-      ]);
+      .map(({ name, kind, labels, help }) => {
+        const type = [isFleet ? 'gauge' : kind, ...labels.map((label) => `\`${label}\``)].join(', ');
+        return `- \`${name}\` (${type}): ${help}`;
+      })
+      .join('\n');
   const metrics = createMetrics();
   collectProcessMetrics(metrics);
   const own = new Set<string>(Object.values(metricTable).map(({ name }) => name));
   const ofProcess = metrics.registry.getMetricsAsArray().filter(({ name }) => !own.has(name));
-  const head = ['name', 'type', 'labels', 'meaning'];
   const alerts = exampleAlerts.map(
     (alert) => `- alert: ${alert.name}\n  expr: ${alert.expr}\n  for: ${alert.for}\n  # ${alert.why}`,
   );
   const text = [
     `${generated}# Metrics`,
-    '`GET /metrics` answers them in Prometheus’ text format to callers with the role reader (Prometheus has `basic_auth` and `authorization` for that), or to anybody with `BATON_METRICS=anybody`. Their number does not grow with that of nodes: what one node does is told by the API, its history, and webhooks.',
+    '`GET /metrics` answers them in Prometheus’ text format to callers with the role reader, or to anybody with `BATON_METRICS=anybody`. No label names a node: for a single node use its history and webhooks.',
     '## Of the whole database',
-    'Read by one query at each scrape, so that every conductor on one database tells the same: take `max` over instances, never `sum`. While the database is away they are absent and `baton_database_up` is 0.',
-    table(head, rows(true)),
+    'Every conductor on one database answers the same: use `max` over instances, never `sum`. While the database is away they are absent and `baton_database_up` is 0.',
+    lines(true),
     '## Of each conductor',
-    'Counted by the one that did it: take `sum` over instances. Histograms are in seconds and have `_count`, `_sum` and `_bucket`.',
-    table(head, rows(false)),
+    'Use `sum` over instances. Histograms are in seconds. In parentheses: type and labels.',
+    lines(false),
     '## Of its process',
     'Those that prom-client collects by default:',
     ofProcess.map(({ name }) => `\`${name}\``).join(', '),
@@ -228,7 +248,7 @@ test('metrics', async () => {
     `\`\`\`yaml\n${alerts.join('\n')}\n\`\`\``,
     '',
   ].join('\n\n');
-  await expectDocument(text, 'conductor/kernel/metrics/metrics.md');
+  await expectDocument(text, 'docs/reference/metrics.md');
   // an alert on a metric that does not exist never fires
   for (const { expr } of exampleAlerts) {
     for (const [name] of expr.matchAll(/baton_\w+/g)) expect(own).toContain(name.replace(/_count$/, ''));
@@ -236,35 +256,83 @@ test('metrics', async () => {
 });
 
 test('events of webhooks', async () => {
-  const rows = Object.entries(webhookEvents).map(([type, meaning]) => [`\`${type}\``, meaning]);
-  const text = `${generated}# Events that webhooks are told\n\n${table(['type', '`data`'], rows)}\n`;
-  await expectDocument(text, 'conductor/webhooks/events.md');
+  const lines = Object.entries(webhookEvents).map(([type, meaning]) => `- \`${type}\`: ${meaning}`);
+  const text = `${generated}# Webhook events\n\nEach type, with its data.\n\n${lines.join('\n')}\n`;
+  await expectDocument(text, 'docs/reference/events.md');
 });
 
-test('every relative link in a document leads to a file', async () => {
+test('every baton command in a guide is one, with options that it has', async () => {
   const root = join(import.meta.dirname, '..');
-  const folders = ['agent', 'conductor', 'image-build', 'shared', 'test'];
+  const guides = (await readdir(join(root, 'docs')))
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => `docs/${path}`);
+  const given = await Promise.all(
+    guides.map(async (path) => {
+      const text = (await readFile(join(root, path), 'utf8')).replaceAll('\\\n', ' ');
+      const inBlocks = [...text.matchAll(/^```(?:sh)?\n(.*?)^```/gms)].flatMap(([, block = '']) => block.split('\n'));
+      const inLine = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
+      return [...inBlocks, ...inLine]
+        .flatMap((code) => code.replace(/ +#.*/, '').split('&&'))
+        .map((code) => code.trim().replace(/^npx /, ''))
+        .filter((code) => /^baton [a-z]/.test(code))
+        .map((code) => ({ path, code }));
+    }),
+  );
+  expect(given.flat().length).toBeGreaterThan(50);
+  const wrong = given.flat().filter(({ code }) => {
+    const words = code
+      .replaceAll(/['[\]]/g, '')
+      .split(/ +/)
+      .slice(1);
+    const command = commands.findLast(({ words: name }) => `${words.join(' ')} `.startsWith(`${name} `));
+    const options = words.flatMap((word) => /^--([\w-]+)/.exec(word)?.[1] ?? []);
+    return !command || options.some((option) => !(option in optionsOf(command)));
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('every relative link in a document leads to a file, and to a heading of it', async () => {
+  const root = join(import.meta.dirname, '..');
+  const folders = ['agent', 'conductor', 'docs', 'image-build', 'shared', 'test'];
   const inFolders = await Promise.all(
     folders.map(async (folder) =>
       (await readdir(join(root, folder), { recursive: true })).map((path) => join(folder, path)),
     ),
   );
-  const documents = ['README.md', ...inFolders.flat().filter((path) => path.endsWith('.md'))];
+  const documents = [
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    ...inFolders.flat().filter((path) => path.endsWith('.md')),
+  ];
+  const textOf = async (path: string) => (await readFile(join(root, path), 'utf8')).replaceAll(/^```.*?^```/gms, '');
   const links = await Promise.all(
     documents.map(async (path) => {
-      const text = (await readFile(join(root, path), 'utf8')).replaceAll(/^```.*?^```/gms, '');
-      const targets = [...text.matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)].map((match) => match[1] ?? '');
-      return targets.filter((target) => !/^[a-z]+:/.test(target)).map((target) => ({ path, target }));
+      const found = [...(await textOf(path)).matchAll(/\]\(([^)\s#]*)(?:#([^)\s]*))?\)/g)];
+      return found
+        .filter(([, target = '']) => !/^[a-z]+:/.test(target))
+        .map(([, target = '', heading]) => ({ path, target: target ? join(dirname(path), target) : path, heading }));
     }),
   );
   expect(links.flat().length).toBeGreaterThan(20);
   const stale = await Promise.all(
-    links.flat().map(async ({ path, target }) =>
-      access(join(root, dirname(path), target)).then(
-        () => [],
-        () => [`${path} → ${target}`],
-      ),
-    ),
+    links.flat().map(async ({ path, target, heading }) => {
+      const isThere = await access(join(root, target)).then(
+        () => heading === undefined || textOf(target).then((text) => headingsOf(text).includes(heading)),
+        () => false,
+      );
+      return isThere ? [] : [`${path} → ${target}${heading === undefined ? '' : `#${heading}`}`];
+    }),
   );
   expect(stale.flat()).toEqual([]);
 });
+
+/** Headings as GitHub makes anchors of them. */
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}

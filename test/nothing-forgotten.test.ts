@@ -31,33 +31,32 @@ function expectNothing(forgotten: readonly string[]): void {
 const keyOf = (step: { readonly interface: string; readonly step: string }) => `${step.interface}.${step.step}`;
 
 describe('an in-band step', () => {
-  const fileOf = (step: (typeof agentSteps)[number]) => `${step.interface}-${step.step.replaceAll('_', '-')}.ts`;
-
-  test('is listed in agent/steps/index.ts, under the name of its file', async () => {
+  test('is listed in agent/steps/index.ts', async () => {
     const files = await codeFiles('agent/steps');
-    const listed = agentSteps.map(fileOf);
-    expect(files.length).toBeGreaterThan(10);
-    expectNothing([
-      ...files
-        .filter((file) => !listed.includes(file))
-        .map((file) => `agent/steps/${file}: its step is not listed in \`steps\` of agent/steps/index.ts`),
-      ...agentSteps
-        .filter((step) => !files.includes(fileOf(step)))
-        .map((step) => `step ${keyOf(step)} must be in a file of its own, agent/steps/${fileOf(step)}`),
-    ]);
+    expect(files.length).toBeGreaterThan(5);
+    const listed = await Promise.all(
+      files.map(async (file) => {
+        const exported: Record<string, unknown> = await import(join(root, 'agent/steps', file));
+        const values: unknown[] = Object.values(exported).flat();
+        const found = values.filter((value) => typeof value === 'object' && value !== null && 'step' in value);
+        const isListed = found.length > 0 && found.every((value) => agentSteps.some((step) => step === value));
+        return isListed ? '' : `agent/steps/${file}: its step is not listed in \`steps\` of agent/steps/index.ts`;
+      }),
+    );
+    expectNothing(listed.filter((fault) => fault !== ''));
   });
 
   test('says everything about itself', () => {
     const parts = ['interface', 'step', 'description', 'priorities', 'destroys', 'args', 'run'] as const;
     const faults = agentSteps.map((step) => {
-      const file = `agent/steps/${fileOf(step)}`;
+      const name = `step ${keyOf(step)}`;
       const lacking = parts.filter((part) => step[part] === undefined);
-      if (lacking.length > 0) return `${file}: its defineStep lacks ${lacking.join(' and ')}`;
+      if (lacking.length > 0) return `${name}: its defineStep lacks ${lacking.join(' and ')}`;
       if (step.destroys === 'unknown' && keyOf(step) !== keyOf(pluginTaskStep)) {
-        return `${file}: destroys must be none, root disk or all, so that plans can say it`;
+        return `${name}: destroys must be none, root disk or all, so that plans can say it`;
       }
       try {
-        checkManager(file, { hardwareManager: { ...genericHardwareManager, steps: [step] } });
+        checkManager(name, { hardwareManager: { ...genericHardwareManager, steps: [step] } });
         return '';
       } catch (error) {
         return errorChain(error).replaceAll('steps.0.', '');

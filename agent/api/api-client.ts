@@ -1,8 +1,9 @@
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import { z } from 'zod';
 import { type Microversion, microversions, parseMicroversion } from '#agent/api/microversion.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { askPeer } from '#shared/peers/ask-peer.ts';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -58,23 +59,22 @@ export function createApiClient(options: {
   };
 
   const requestFrom = async (url: string, { method, path, version, body }: ApiRequest): Promise<ApiAnswer> => {
-    const answer = await request(`${url}${path}`, {
+    const answer = await askPeer('conductor', `${url}${path}`, {
+      who: 'the conductor',
       method,
       dispatcher,
-      headersTimeout: options.requestTimeoutMs,
-      bodyTimeout: options.requestTimeoutMs,
       headers: {
         'content-type': 'application/json',
         accept: 'application/json',
         ...(version === undefined ? {} : { 'x-openstack-ironic-api-version': `1.${version}` }),
         ...(options.globalRequestId ? { 'x-openstack-request-id': options.globalRequestId } : {}),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(options.requestTimeoutMs),
+      body: body === undefined ? undefined : JSON.stringify(body),
+      timeoutMs: options.requestTimeoutMs,
     });
     const time = Date.parse(String(answer.headers['date']));
     if (!Number.isNaN(time)) known.clockErrorMs = time - (options.now?.() ?? new Date()).getTime();
-    return { status: answer.statusCode, body: parseJson(await answer.body.text()) };
+    return { status: answer.status, body: answer.body };
   };
 
   const send = async (apiRequest: ApiRequest): Promise<ApiAnswer> => {
@@ -116,12 +116,4 @@ function readVersion(answer: ApiAnswer): Microversion {
     (answer.status === 200 && parsed.success ? parseMicroversion(parsed.data.default_version.version) : undefined) ??
     microversions.assumed
   );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return text === '' ? undefined : (JSON.parse(text) as unknown);
-  } catch {
-    return undefined; // a proxy's HTML page: the status says enough
-  }
 }

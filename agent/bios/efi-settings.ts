@@ -11,7 +11,7 @@ import { type BiosSetting, bareSetting, type WantedBiosSetting } from '#shared/b
 import { hasValue } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** The settings that every UEFI firmware keeps in variables (UEFI 3.3, 32.3), under names of ours; README.md has them. */
+/** The settings that every UEFI firmware keeps in variables (UEFI 3.3, 32.3), under names of ours; docs/hardware.md has them. */
 
 /** In the order in which they must be written: the platform key ends setup mode. */
 const keyVariables = [

@@ -1,12 +1,27 @@
+import { z } from 'zod';
 import { AgentFault } from '#agent/commands/agent-fault.ts';
 import { collectSystemLogs } from '#agent/commands/collect-system-logs.ts';
-import type { CommandDefinition } from '#agent/commands/command.ts';
-import { getHardwareInfo } from '#agent/commands/get-hardware-info.ts';
+import { type CommandDefinition, defineCommand } from '#agent/commands/command.ts';
 import { installBootloaderCommand } from '#agent/commands/install-bootloader.ts';
-import { lockdown } from '#agent/commands/lockdown.ts';
 import { getPartitionUuids, powerOff, sync } from '#agent/commands/standby.ts';
 import { executeStepCommand, getStepsCommand } from '#agent/commands/step-commands.ts';
 import { finalizeRescue } from '#agent/rescue/finalize-rescue.ts';
+
+const getHardwareInfo = defineCommand({
+  kind: 'sync',
+  params: z.strictObject({}),
+  run: ({ inventory }) => inventory(),
+});
+
+/** The agent stops serving and takes its links down: for machines whose power the conductor does not control. */
+const lockdown = defineCommand({
+  kind: 'sync',
+  params: z.strictObject({}),
+  run: (services) => {
+    services.lockdown();
+    return Promise.resolve(null);
+  },
+});
 
 /** Extension → command → what it does. */
 export type CommandTable = Readonly<Record<string, Readonly<Record<string, CommandDefinition>>>>;

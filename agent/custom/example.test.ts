@@ -8,7 +8,7 @@ import { silentLog } from '#shared/log.ts';
 import { type Run, run } from '#shared/process/run.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 
-/** README.md's worked example, with directories for partitions: mounting copies them there and back. */
+/** docs/custom-steps.md's worked example, with directories for partitions: mounting copies them there and back. */
 
 const programs = {
   lsblk: 'for disk; do :; done; for each in "$disk"/p*; do echo "$each"; done',

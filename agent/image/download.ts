@@ -4,6 +4,7 @@ import { type Slot, type SlotPool, slotBytes } from '#agent/image/slot-pool.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 
 export interface DownloadOptions {
   readonly urls: readonly string[];
@@ -17,6 +18,8 @@ export interface DownloadOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
+  /** Where the image may come from, redirects included. */
+  readonly rules?: OutboundRules | undefined;
 }
 
 export interface Download {

@@ -1,42 +1,58 @@
-import { type Dispatcher, fetch } from 'undici';
+import { httpGet } from '#agent/image/http-body.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 
 const timeoutMs = 60_000;
+const idleTimeoutMs = 30_000;
+const firstBytes = 64 * 1024;
+
+export interface FetchOptions {
+  readonly signal: AbortSignal;
+  /** As `authorization`; redirects to another origin go without it. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Where the file may come from. */
+  readonly rules?: OutboundRules | undefined;
+  /** Whether the server's certificate is checked; default true. */
+  readonly verify?: boolean;
+}
 
 /**
  * Fetches a small document: a checksum file, a config drive.
  * @param what for the message: `the checksum file`
- * @param headers as `authorization`; redirects to another origin go without it
- * @param dispatcher for connections of another kind, such as without a check of certificates
- * @throws AppError `unavailable`, `image_error` (4xx), `invalid_argument` when it is larger than `maxBytes`.
+ * @throws AppError `unavailable`, `forbidden` (the rules), `image_error` (4xx), `invalid_argument` when it is larger than `maxBytes`.
  */
-export async function fetchSmall(
-  url: string,
-  what: string,
-  maxBytes: number,
-  signal: AbortSignal,
-  headers: Readonly<Record<string, string>> = {},
-  dispatcher?: Dispatcher,
-): Promise<Buffer> {
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+export async function fetchSmall(url: string, what: string, maxBytes: number, options: FetchOptions): Promise<Buffer> {
+  const { headers = {}, rules, verify = true } = options;
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
   try {
-    const answer = await fetch(url, { signal: limited, headers, ...(dispatcher ? { dispatcher } : {}) });
-    if (!answer.ok)
-      throw new AppError(
-        answer.status >= 500 ? 'unavailable' : 'image_error',
-        `${showUrl(url)} answered ${answer.status}`,
-      );
-    for await (const chunk of answer.body ?? []) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) throw new AppError('invalid_argument', `it is larger than ${maxBytes} bytes`);
-      chunks.push(chunk);
+    const answer = await httpGet(new URL(url), headers, { idleTimeoutMs, signal, rules, verify });
+    try {
+      if (answer.status < 200 || answer.status > 299) {
+        const code = answer.status >= 500 ? 'unavailable' : 'image_error';
+        throw new AppError(code, `${showUrl(url)} answered ${answer.status}`);
+      }
+      return await readAll(answer, maxBytes);
+    } finally {
+      answer.close();
     }
   } catch (cause) {
     const code = cause instanceof AppError ? cause.code : 'unavailable';
     throw new AppError(code, `fetch ${what} from ${showUrl(url)}`, { cause });
   }
-  return Buffer.concat(chunks);
+}
+
+async function readAll(answer: Awaited<ReturnType<typeof httpGet>>, maxBytes: number): Promise<Buffer> {
+  const tooLarge = new AppError('invalid_argument', `it is larger than ${maxBytes} bytes`);
+  if ((answer.bodyBytes ?? 0) > maxBytes) throw tooLarge;
+  let into = Buffer.alloc(Math.min(maxBytes + 1, answer.bodyBytes ?? firstBytes));
+  let length = 0;
+  for (;;) {
+    const { bytes, state } = await answer.read(into.subarray(length));
+    length += bytes;
+    if (length > maxBytes) throw tooLarge;
+    if (state === 'complete') return into.subarray(0, length);
+    if (state === 'cut') throw new AppError('unavailable', `the connection ended after ${length} bytes`);
+    if (length === into.length) into = Buffer.concat([into], Math.min(maxBytes + 1, 2 * length + 1));
+  }
 }

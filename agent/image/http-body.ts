@@ -1,6 +1,7 @@
 import { type Connection, type ConnectionOptions, openConnection } from '#agent/image/connection.ts';
 import { showUrl } from '#agent/image/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
 
 /** The answer to one GET; the body is read into the caller's memory. HTTP/1.1 as in RFC 9112. */
 export interface HttpAnswer {
@@ -18,12 +19,15 @@ export interface HttpAnswer {
 }
 
 const maxRedirects = 5;
+/** Of one answer; real ones have some twenty lines. */
+const maxHeaderLines = 200;
+const maxHeaderCharacters = 64 * 1024;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
  * Sends a GET and reads the head of the answer; redirects are followed (without the authorization once the
- * origin changes: another scheme or port is another server).
- * @throws AppError `unavailable` when the connection fails or the answer is no HTTP.
+ * origin changes: another scheme or port is another server). Each hop is held against the rules.
+ * @throws AppError `forbidden` where the rules refuse it, `unavailable` when the connection fails or the answer is no HTTP.
  */
 export async function httpGet(
   url: URL,
@@ -32,17 +36,25 @@ export async function httpGet(
 ): Promise<HttpAnswer> {
   let target = url;
   for (let hop = 0; hop <= maxRedirects; hop += 1) {
+    // the name now, its address when it is connected to
+    if (options.rules) checkOutboundUrl(describeHop(url, target), target.href, options.rules);
     const sent = target.origin === url.origin ? headers : withoutAuthorization(headers);
     const answer = await getOnce(target, sent, options);
     const location = answer.headers.get('location');
     if (!redirects.has(answer.status) || location === undefined) return answer;
     answer.close();
-    target = new URL(location, target);
+    const next = URL.parse(location, target.href);
+    if (!next) throw new AppError('image_error', `${showUrl(url)} redirects to what is no URL`);
+    target = next;
     if (!['http:', 'https:'].includes(target.protocol)) {
       throw new AppError('image_error', `${showUrl(url)} redirects to ${target.protocol}, not to http or https`);
     }
   }
   throw new AppError('image_error', `${showUrl(url)} redirects more than ${maxRedirects} times`);
+}
+
+function describeHop(url: URL, target: URL): string {
+  return target === url ? showUrl(url) : `the redirect of ${showUrl(url)}`;
 }
 
 async function getOnce(
@@ -83,12 +95,22 @@ function parseStatusLine(line: string | undefined, url: URL): number {
 
 async function readHeaders(connection: Connection): Promise<Map<string, string>> {
   const headers = new Map<string, string>();
-  for (;;) {
+  let characters = 0;
+  for (let lines = 0; ; lines += 1) {
     const line = await connection.readLine();
     if (line === undefined) throw new AppError('unavailable', 'the connection ended within the answer’s headers');
     if (line === '') return headers;
+    characters += line.length;
+    if (lines >= maxHeaderLines || characters > maxHeaderCharacters) {
+      throw new AppError('image_error', 'the server sent endless headers');
+    }
     const at = line.indexOf(':');
-    if (at > 0) headers.set(line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim());
+    if (at <= 0) continue;
+    const name = line.slice(0, at).trim().toLowerCase();
+    const value = line.slice(at + 1).trim();
+    // RFC 9112 §6.3: where a body ends must not be a matter of opinion
+    if (name === 'content-length' && (headers.get(name) ?? value) !== value) throw badFraming('two Content-Lengths');
+    headers.set(name, value);
   }
 }
 
@@ -101,7 +123,13 @@ function openBody(
   }
   const length = headers.get('content-length');
   if (length === undefined) return { headers, bodyBytes: undefined, read: untilCloseReader(connection) };
-  return { headers, bodyBytes: Number(length), read: countedReader(connection, Number(length)) };
+  const bytes = /^\d{1,15}$/.test(length) ? Number(length) : undefined;
+  if (bytes === undefined) throw badFraming('a Content-Length that is no length');
+  return { headers, bodyBytes: bytes, read: countedReader(connection, bytes) };
+}
+
+function badFraming(what: string): AppError {
+  return new AppError('image_error', `the server sent ${what}`);
 }
 
 function countedReader(connection: Connection, length: number): HttpAnswer['read'] {
@@ -130,10 +158,13 @@ function chunkedReader(connection: Connection): HttpAnswer['read'] {
     let bytes = 0;
     while (bytes < into.length) {
       if (left === 0) {
-        if (!first) await connection.readLine();
+        if (!first && (await connection.readLine())) throw badFraming('a chunk longer than its size');
         first = false;
-        const size = Number.parseInt((await connection.readLine()) ?? '', 16);
-        if (Number.isNaN(size)) return { bytes, state: 'cut' };
+        const line = await connection.readLine();
+        if (line === undefined) return { bytes, state: 'cut' };
+        const digits = /^([0-9a-f]{1,12})[ \t]*(;.*)?$/i.exec(line)?.[1];
+        if (digits === undefined) throw badFraming('a chunk without a size');
+        const size = Number.parseInt(digits, 16);
         if (size === 0) return { bytes, state: 'complete' };
         left = size;
       }

@@ -1,4 +1,5 @@
 import { AppError } from '#shared/errors/app-error.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 
 /** What the conductor allows of images (`config` of the lookup, agent-protocol.md §2.2); what is absent is allowed. */
 export interface ImagePolicy {
@@ -6,6 +7,8 @@ export interface ImagePolicy {
   readonly permittedFormats?: readonly string[] | undefined;
   /** GRUB of the image may be run on this machine to make it start by a BIOS (CVE-2026-43003). */
   readonly biosBootloader?: boolean | undefined;
+  /** Where images, and what belongs to them, may be fetched from; nothing said (by Ironic): anywhere. */
+  readonly fetchFrom?: OutboundRules | undefined;
 }
 
 /** `gpt` is Ironic's word for a raw image with a partition table. */

@@ -14,7 +14,7 @@ export interface Piece {
 export type ReadPiece = (piece: Piece) => Promise<Buffer | undefined>;
 
 type Options = Pick<DownloadOptions, 'urls' | 'headers' | 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> &
-  Pick<DownloadOptions, 'clock' | 'log' | 'signal'>;
+  Pick<DownloadOptions, 'clock' | 'log' | 'signal' | 'rules'>;
 
 /**
  * Reads pieces by HTTP ranges (RFC 9110 §14), each on a connection of its own, beside the download.

@@ -3,9 +3,11 @@ import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
 import { authorizationHeaders, type ImageInfo } from '#agent/image/image-info.ts';
 import type { WriteImageOptions } from '#agent/image/write-image.ts';
 
+type Context = Pick<AgentContext, 'clock' | 'log' | 'signal' | 'reportProgress' | 'imagePolicy'>;
+
 /** Where an image comes from and what it must be, as `image_info` says, for `writeImage`. */
 export function transferOf(
-  { clock, log, signal, reportProgress }: Pick<AgentContext, 'clock' | 'log' | 'signal' | 'reportProgress'>,
+  { clock, log, signal, reportProgress, imagePolicy }: Context,
   info: ImageInfo,
   checksum: ExpectedChecksum,
 ): WriteImageOptions {
@@ -14,6 +16,7 @@ export function transferOf(
     headers: authorizationHeaders(info),
     declaredFormat: info.disk_format,
     checksum,
+    rules: imagePolicy?.fetchFrom,
     clock,
     log,
     signal,

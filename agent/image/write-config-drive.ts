@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import type { AgentContext } from '#agent/context.ts';
 import { decodeConfigDrive, maxConfigDriveTextBytes } from '#agent/image/config-drive.ts';
 import { openExclusive } from '#agent/image/disk.ts';
-import { fetchSmall } from '#agent/image/fetch-small.ts';
+import { type FetchOptions, fetchSmall } from '#agent/image/fetch-small.ts';
 import { createSlotPool } from '#agent/image/slot-pool.ts';
 import type { Partition, ProbedPartition } from '#agent/storage/block-device.ts';
 import { addLastMsdosPartition } from '#agent/storage/parted.ts';
@@ -20,9 +20,9 @@ const label = 'config-2';
 const partitionMib = 64;
 
 /** The file system image of a config drive given as text or as an http(s) URL. @throws AppError as `decodeConfigDrive`. */
-export async function fetchConfigDrive(value: string, signal: AbortSignal): Promise<Buffer> {
+export async function fetchConfigDrive(value: string, options: FetchOptions): Promise<Buffer> {
   if (!/^https?:\/\//.test(value)) return decodeConfigDrive(value);
-  return decodeConfigDrive(await fetchSmall(value, 'the config drive', maxConfigDriveTextBytes, signal));
+  return decodeConfigDrive(await fetchSmall(value, 'the config drive', maxConfigDriveTextBytes, options));
 }
 
 /**

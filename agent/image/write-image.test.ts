@@ -168,9 +168,7 @@ describe('failures', () => {
   test('wrong checksum', async () => {
     const hex = sha256(Buffer.from('another'));
     const outcome = await write({ options: { checksum: { algorithm: 'sha256', hex } } });
-    expect(failureOf(outcome)).toEqual(
-      failure('image_error', new RegExp(`sha256 is ${sha256(image)}, but ${hex} is expected`)),
-    );
+    expect(failureOf(outcome)).toEqual(failure('image_error', new RegExp(`sha256 is not ${hex}`)));
   });
 
   test('too large, found out on the way', async () => {

@@ -12,6 +12,7 @@ import { writeRaw } from '#agent/image/write-raw.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** Slots of each pool: enough for four writes in flight, the hash thread's queue and the slot being filled. */
@@ -31,6 +32,8 @@ export interface WriteImageOptions {
   readonly idleTimeoutMs?: number;
   /** `image_info.disk_format`: what arrives must be that. */
   readonly declaredFormat?: string | null | undefined;
+  /** Where it may be fetched from. */
+  readonly rules?: OutboundRules | undefined;
   /** Throws when the image's beginning (unpacked; 1 MiB, or all of a smaller one) shows that it is not wanted. */
   readonly checkHead?: (head: Buffer) => void;
 }
@@ -153,6 +156,7 @@ async function checkDigest(hasher: Hasher, expected: ExpectedChecksum): Promise<
   if (hex === expected.hex) return;
   throw new AppError(
     'image_error',
-    `the image's ${expected.algorithm} is ${hex}, but ${expected.hex} is expected: it was changed, or the checksum belongs to another file`,
+    // what it is would let whoever asks have it written the next time
+    `the image's ${expected.algorithm} is not ${expected.hex}: it was changed, or the checksum belongs to another file`,
   );
 }

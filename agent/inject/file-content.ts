@@ -1,5 +1,4 @@
-import { Agent } from 'undici';
-import { fetchSmall } from '#agent/image/fetch-small.ts';
+import { type FetchOptions, fetchSmall } from '#agent/image/fetch-small.ts';
 import { fillTemplate } from '#agent/inject/fill-template.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -8,26 +7,19 @@ const maxBytes = 64 * 1024 * 1024;
 
 /**
  * The bytes of a file: base64, or what a URL gives.
- * @param verify whether the server's certificate is checked
  * @throws AppError `invalid_argument` (neither), and as `fetchSmall`.
  */
 export async function fileContent(
   file: { readonly path: string; readonly content: string },
   values: Readonly<Record<string, unknown>>,
-  options: { readonly verify: boolean; readonly signal: AbortSignal },
+  options: FetchOptions,
 ): Promise<Buffer> {
   if (!file.content.includes('://')) return decodeBase64(file.path, file.content);
   const url = fillTemplate(file.content, values);
   if (!/^https?:\/\//i.test(url)) {
     throw new AppError('invalid_argument', `content of ${file.path} is no http or https URL and no base64`);
   }
-  if (options.verify) return fetchSmall(url, file.path, maxBytes, options.signal);
-  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
-  try {
-    return await fetchSmall(url, file.path, maxBytes, options.signal, {}, dispatcher);
-  } finally {
-    await dispatcher.close();
-  }
+  return fetchSmall(url, file.path, maxBytes, options);
 }
 
 function decodeBase64(path: string, text: string): Buffer {

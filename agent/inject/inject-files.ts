@@ -72,11 +72,12 @@ async function injectFile(
   verify: boolean,
 ): Promise<PlacedFile> {
   const { run, signal, log } = context;
+  const rules = context.imagePolicy?.fetchFrom;
   // before anything is mounted: a download may take a while, and fail
   const values = { node: context.node, ports: context.ports ?? [] };
   const content = file.deleted
     ? undefined
-    : await fileContent({ path: file.path, content: file.content ?? '' }, values, { verify, signal });
+    : await fileContent({ path: file.path, content: file.content ?? '' }, values, { verify, signal, rules });
   const device = await findPartition(run, file, disk, devices);
   await withMounted(run, device, mountHarmless('rw'), (root) =>
     content === undefined ? removeFile(root, file.path) : placeFile(root, file, content),

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { isAgentAddress, leadsTo } from '#conductor/agents/agent-address.ts';
-import { parseAddressRanges } from '#conductor/kernel/address-ranges.ts';
+import { parseAddressRanges } from '#shared/peers/address-ranges.ts';
 
 const ranges = parseAddressRanges(['192.0.2.0/24', '2001:db8::/64']);
-const rules = 'wrong' in ranges ? undefined : { allow: { ranges, names: [], prefixes: [] } };
+const rules = 'wrong' in ranges ? undefined : { allow: { entries: [], ranges, names: [], prefixes: [] } };
 
 test.each([
   ['192.0.2.7', true],

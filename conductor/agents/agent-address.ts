@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
-import { literalAddress } from '#conductor/kernel/address-ranges.ts';
-import type { OutboundRules } from '#conductor/kernel/outbound-url.ts';
+import { literalAddress } from '#shared/peers/address-ranges.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 
 /**
  * Whether machines that boot, and their agents, may call from this address: whoever knows a MAC address could otherwise

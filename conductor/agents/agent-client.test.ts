@@ -3,12 +3,12 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAgentClients } from '#conductor/agents/agent-client.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
-import type { OutboundRules } from '#conductor/kernel/outbound-url.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 import { makeCertificate } from '#test/support/certificate.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
@@ -24,14 +24,17 @@ let directory: string;
 let server: Server;
 let certificate: string;
 let asked = 0;
+let answerStatus = 200;
+let answer = (): string => '';
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'baton-agent-client-'));
   const { certFile, keyFile } = await makeCertificate(directory, 'agent');
   certificate = await readFile(certFile, 'utf8');
-  server = createServer({ cert: certificate, key: await readFile(keyFile) }, (_, response) => {
+  server = createServer({ cert: certificate, key: await readFile(keyFile) }, (request, response) => {
     asked += 1;
-    response.end('{"commands": []}');
+    response.statusCode = answerStatus;
+    response.end(request.method === 'POST' ? answer() : '{"commands": []}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
@@ -76,4 +79,47 @@ test('an agent is not called where the conductor may not call', async () => {
   const before = asked;
   expect(await list(certificate, { ...rules, allowLoopback: false })).toMatch(/loopback, link-local and metadata/);
   expect(asked).toBe(before);
+});
+
+const command = (result: string): string =>
+  `{"id": "1", "command_name": "c", "command_status": "SUCCEEDED", "command_error": null, "command_result": ${result}}`;
+
+async function post(name: string, text: string, status = 200): Promise<unknown> {
+  answer = () => text;
+  answerStatus = status;
+  const agents = createAgentClients(testSecrets, rules);
+  try {
+    return (await agents.clientFor(session(certificate), signal).post({ name, params: {} }, { wait: true }))
+      .command_result;
+  } catch (error) {
+    return `${errorCode(error)}: ${errorChain(error)}`;
+  } finally {
+    answerStatus = 200;
+    await agents.close();
+  }
+}
+
+describe('what a hostile agent may answer', () => {
+  test.each([
+    ['more than 1048576 bytes', command(`"${'A'.repeat(1024 * 1024)}"`)],
+    ['more than 40000 values', command(`[${'1,'.repeat(50_000)}1]`)],
+    ['JSON deeper than 32', command('['.repeat(40))],
+    ['JSON deeper than 32', '['.repeat(50_000)],
+  ])('to a question for steps: not %s', async (refusal, text) => {
+    expect(await post('deploy.get_deploy_steps', text)).toMatch(
+      new RegExp(`^agent_error: .*the agent answers with ${refusal}`),
+    );
+  });
+
+  test('logs of tens of MiB are taken, and parsed beside what else is done', async () => {
+    const text = command(`{"system_logs": "${'A'.repeat(48 * 1024 * 1024)}"}`);
+    const result = (await post('log.collect_system_logs', text)) as { readonly system_logs: string };
+    expect(result.system_logs.length).toBe(48 * 1024 * 1024);
+  });
+
+  test('what is no fault of an agent is not repeated', async () => {
+    expect(await post('a.b', 'root:x:0:0', 500)).toBe('agent_error: send a.b to the agent: it answered 500');
+    const long = JSON.stringify({ faultstring: 'x'.repeat(10_000) });
+    expect(String(await post('a.b', long, 500)).length).toBeLessThan(600);
+  });
 });

@@ -1,10 +1,12 @@
-import { type Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import type { z } from 'zod';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
-import { type OutboundRules, outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { askPeer, type PeerAnswer } from '#shared/peers/ask-peer.ts';
+import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
+import type { PeerKind } from '#shared/peers/peer-limits.ts';
 import { AgentFault, CommandList, type CommandRequest, CommandResult } from '#shared/wire/command.ts';
 
 /** Calls to one agent (agent-protocol.md §4), pinned to the certificate that it announced. */
@@ -23,11 +25,8 @@ export interface AgentClients {
   close(): Promise<void>;
 }
 
-/** For the whole answer. Commands that the agent runs while we wait take long, looks at its list must not. */
+/** For the whole answer of a command that the agent runs while we wait. */
 const waitTimeoutMs = 60_000;
-const callTimeoutMs = 10_000;
-/** A config drive comes back in the results of a real ironic-python-agent. */
-const maxAnswerBytes = 128 * 1024 * 1024;
 
 /** Keeps one connection pool per announced certificate, so that a step costs no TLS handshake. */
 export function createAgentClients(secrets: Secrets, rules: OutboundRules): AgentClients {
@@ -40,7 +39,6 @@ export function createAgentClients(secrets: Secrets, rules: OutboundRules): Agen
     // a callback_url may have a name, which leads elsewhere by now
     const pool = outboundAgent(rules, {
       keepAliveTimeout: 120_000,
-      maxResponseSize: maxAnswerBytes,
       connect: { timeout: 10_000, ...(session.certificate ? { ca: session.certificate } : {}) },
     });
     pools.set(session.nodeUuid, { certificate: session.certificate, pool });
@@ -73,20 +71,20 @@ function agentClient(
     const url = new URL(`${callbackUrl}/v1/commands/`);
     if (options.body) url.searchParams.set('wait', options.wait ? 'true' : 'false');
     url.searchParams.set('agent_token', token);
-    const timeout = options.timeoutMs ?? (options.wait ? waitTimeoutMs : callTimeoutMs);
     const what = options.body ? `send ${options.body.name} to the agent` : "read the agent's commands";
-    const { statusCode, text } = await request(url, {
+    const answer = await askPeer(kindOf(options.body?.name), url, {
+      who: 'the agent',
       dispatcher,
       method: options.body ? 'POST' : 'GET',
       headers: { accept: 'application/json', ...(options.body ? { 'content-type': 'application/json' } : {}) },
-      body: options.body ? JSON.stringify(options.body) : null,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeout)]),
-    })
-      .then(async (answer) => ({ statusCode: answer.statusCode, text: await answer.body.text() }))
-      .catch((cause: unknown) => {
-        throw new AppError('unavailable', `${what} at ${callbackUrl}`, { cause });
-      });
-    return parseAnswer(what, statusCode, text, schema);
+      body: options.body && JSON.stringify(options.body),
+      signal,
+      timeoutMs: options.timeoutMs ?? (options.wait ? waitTimeoutMs : undefined),
+    }).catch((cause: unknown) => {
+      const code = cause instanceof AppError ? cause.code : 'unavailable';
+      throw new AppError(code, `${what} at ${callbackUrl}`, { cause });
+    });
+    return parseAnswer(what, answer, schema);
   };
   return {
     post: (body, options) => call({ body, ...options }, CommandResult),
@@ -94,22 +92,21 @@ function agentClient(
   };
 }
 
-function parseAnswer<T>(what: string, status: number, text: string, schema: z.ZodType<T>): T {
-  const json = parseJson(text);
-  if (status >= 400) {
-    const fault = AgentFault.safeParse(json).data?.faultstring ?? text.slice(0, 500);
-    const busy = status === 409 || /agent is busy/i.test(fault);
-    throw new AppError(busy ? 'busy' : 'agent_error', `${what}: it answered ${status}: ${fault}`);
-  }
-  const parsed = schema.safeParse(json);
-  if (!parsed.success) throw new AppError('agent_error', `${what}: unexpected answer`, { cause: parsed.error });
-  return parsed.data;
+function kindOf(command: string | undefined): PeerKind {
+  if (command === 'poll.get_hardware_info') return 'inventory';
+  return command !== undefined && /^[a-z]+\.get_[a-z]+_steps$/.test(command) ? 'agentSteps' : 'agentCommands';
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // an answer that is no JSON fails its schema, with the text in the error
+const maxFaultCharacters = 500;
+
+/** What is no fault of an agent's is not repeated: a callback_url may lead to a server that is none. */
+function parseAnswer<T>(what: string, { status, body }: PeerAnswer, schema: z.ZodType<T>): T {
+  if (status >= 400) {
+    const fault = AgentFault.safeParse(body).data?.faultstring.slice(0, maxFaultCharacters) ?? '';
+    const busy = status === 409 || /agent is busy/i.test(fault);
+    throw new AppError(busy ? 'busy' : 'agent_error', `${what}: it answered ${status}${fault && `: ${fault}`}`);
   }
+  const parsed = schema.safeParse(body);
+  if (!parsed.success) throw new AppError('agent_error', `${what}: unexpected answer`, { cause: parsed.error });
+  return parsed.data;
 }

@@ -1,6 +1,7 @@
 import { looksSealed } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { isSecretName } from '#conductor/model/secret-names.ts';
+import { maskUrlLogins } from '#shared/url-logins.ts';
 
 /** Beside those that begin with `agent_`, as in Ironic's documents. */
 const otherKeys: ReadonlySet<string> = new Set(['wipe_special_filesystems']);
@@ -30,7 +31,7 @@ export function agentInstanceInfo(instanceInfo: JsonObject): JsonObject {
 
 function holdsSecret(key: string, value: unknown): boolean {
   if (isSecretName(key) || accountName.test(key)) return true;
-  if (typeof value === 'string') return looksSealed(value) || /:\/\/[^/\s]*@/.test(value);
+  if (typeof value === 'string') return looksSealed(value) || maskUrlLogins(value) !== value;
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([inner, each]) => holdsSecret(inner, each));
 }

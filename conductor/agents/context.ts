@@ -1,7 +1,7 @@
 import type { AgentClients } from '#conductor/agents/agent-client.ts';
 import type { ConsoleAccess } from '#conductor/agents/console/console-access.ts';
-import type { OutboundConfig } from '#conductor/kernel/outbound-url.ts';
 import type { NodesConfig, NodesContext } from '#conductor/nodes/context.ts';
+import type { OutboundConfig } from '#shared/peers/outbound-url.ts';
 
 export interface AgentsConfig extends NodesConfig {
   /** Address to listen on. */

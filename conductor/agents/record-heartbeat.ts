@@ -2,12 +2,12 @@ import { leadsTo } from '#conductor/agents/agent-address.ts';
 import type { AgentsConfig, AgentsContext } from '#conductor/agents/context.ts';
 import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
-import { checkOutboundUrl, type OutboundRules } from '#conductor/kernel/outbound-url.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
+import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 import type { Heartbeat } from '#shared/wire/heartbeat.ts';
 
 /**

@@ -3,8 +3,6 @@ import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 
-export const allocationStates = ['allocating', 'active', 'error'] as const;
-
 /** Fields of the API's allocation in the order shown, with the microversion since which (allocation.md §2). */
 export const allocationFieldVersions = {
   uuid: 52,
@@ -38,7 +36,7 @@ const groupSize = z
   .min(1)
   .max(largestGroup, `must be at most ${largestGroup}`);
 
-/** Body of `POST /v1/allocations` (allocation.md §3; the last five are ours, README.md). */
+/** Body of `POST /v1/allocations` (allocation.md §3; the last five are ours, docs/first-rack.md). */
 export const AllocationRequest = z.strictObject({
   uuid: z.guid({ error: 'must be a UUID' }).nullish(),
   name: z.string({ error: 'must be text' }).nullish(),

@@ -2,6 +2,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { type Candidate, refusals, type Wish } from '#conductor/allocations/match.ts';
 import { byUuid, lockCandidates } from '#conductor/allocations/read-candidates.ts';
+import { isUnserved } from '#conductor/allocations/work-store.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
@@ -73,7 +74,7 @@ function lockAllocations(tx: Transaction, conductor: string, pairs: readonly Gra
           pairs.map(({ allocation }) => allocation.uuid),
         ),
         eq(allocations.conductor, conductor),
-        eq(allocations.state, 'allocating'),
+        isUnserved,
       ),
     )
     .orderBy(allocations.uuid)
@@ -144,13 +145,7 @@ async function writeGrants(
       updatedAt: sql`now()`,
     })
     .from(given)
-    .where(
-      and(
-        sql`${allocations.uuid} = given.allocation_uuid`,
-        eq(allocations.conductor, conductor),
-        eq(allocations.state, 'allocating'),
-      ),
-    )
+    .where(and(sql`${allocations.uuid} = given.allocation_uuid`, eq(allocations.conductor, conductor), isUnserved))
     .returning({ uuid: allocations.uuid });
   const toHistory = tx.execute(sql`
     insert into node_history (uuid, node_uuid, severity, event_type, event, conductor)

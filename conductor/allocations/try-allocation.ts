@@ -2,25 +2,9 @@ import type { AllocationRequest } from '#conductor/allocations/allocation-fields
 import { checkRequest, memberNames, refuseTaken } from '#conductor/allocations/create-allocation.ts';
 import { type Candidate, decide, describeShortage, refusals, type Wish } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
+import type { TrialAnswer } from '#conductor/api/node-parts.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-
-/** What an allocation would get now. */
-export interface TrialAnswer {
-  readonly dry_run: true;
-  /** Chosen by chance among those that fit, as in earnest; empty when it would fail. */
-  readonly nodes: readonly { readonly uuid: string; readonly name: string | null; readonly rack: string | null }[];
-  /** How many fit. */
-  readonly fitting: number;
-  /** Why it would fail, or wait; null when it would succeed. */
-  readonly error: string | null;
-  /** Every other node and all that stands against it. */
-  readonly refused: readonly {
-    readonly uuid: string;
-    readonly name: string | null;
-    readonly reasons: readonly string[];
-  }[];
-}
 
 /**
  * `dry_run`: nothing is written.

@@ -1,15 +1,19 @@
-import { and, asc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { isAlive } from '#conductor/kernel/conductors/conductor-store.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import { type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { tellWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { allocationStates } from '#conductor/model/allocation-states.ts';
+import { statesBefore } from '#conductor/model/transitions.ts';
 
 type Work = Pick<AllocationsContext, 'db' | 'config'>;
 
-const toServe = (conductor: string): SQL | undefined =>
-  and(eq(allocations.conductor, conductor), eq(allocations.state, 'allocating'));
+/** It can still be given a node. */
+export const isUnserved = inArray(allocations.state, statesBefore(allocationStates, 'active'));
+
+const toServe = (conductor: string): SQL | undefined => and(eq(allocations.conductor, conductor), isUnserved);
 
 /** An allocation to be served. */
 export interface WorkRow extends AllocationRow {
@@ -103,7 +107,7 @@ export async function takeOverDead({ db, config }: Work): Promise<number> {
     .from(allocations)
     .where(
       and(
-        eq(allocations.state, 'allocating'),
+        isUnserved,
         sql`${allocations.conductor} <> ${config.conductorName}`,
         sql`${allocations.conductor} not in ${living}`,
       ),
@@ -118,7 +122,7 @@ export async function takeOverDead({ db, config }: Work): Promise<number> {
         eq(allocations.uuid, left.uuid),
         eq(allocations.conductor, left.conductor),
         eq(allocations.token, left.token),
-        eq(allocations.state, 'allocating'),
+        isUnserved,
       ),
     )
     .returning({ uuid: allocations.uuid });

@@ -1,94 +1,78 @@
+import { z } from 'zod';
+import { type Answer, line, whole } from '#conductor/api/values.ts';
 import { nameSome } from '#shared/name-some.ts';
 
+const count = whole.nullable();
+
+const PlannedDisk = z.strictObject({
+  name: z.string(),
+  serial: line,
+  wwn: line,
+  model: line,
+  size_bytes: count,
+  holds_os: z.boolean(),
+  kept: line,
+});
+export type PlannedDiskView = Answer<typeof PlannedDisk>;
+
+const LostPod = z.strictObject({ pod: z.string(), because: z.enum(['unmanaged', 'local data']) });
+export type LostPodView = Answer<typeof LostPod>;
+
 /** `dry_run` of an action that tears nodes down: all that will be done to one, and what is known to be wrong now. */
-export interface TeardownNodeView {
-  readonly name: string;
-  /** null = it is not enrolled. */
-  readonly provision_state: string | null;
-  /** What the action would be refused for. */
-  readonly refused: string | null;
-  /** What stands in the way now, and may have passed by then. */
-  readonly wrong: readonly string[];
-  /** null = this conductor knows no cluster. */
-  readonly kubernetes: KubernetesLook | null;
-  readonly etcd: readonly EtcdLook[];
-  /** When a ramdisk looked at the disks last. */
-  readonly disks_seen_at: string | null;
-  readonly disks: WipePlan;
-  readonly steps: readonly TeardownStepView[];
-}
-
-/** One step of a node's teardown, as an operator reads it before. */
-export interface TeardownStepView {
-  /** `cluster.drain`; of the last ones the kind of flow: `prepare`, `deploy`. */
-  readonly step: string;
-  readonly does: string;
-  /** Seconds; null = its steps have their own, and nothing cuts them. */
-  readonly timeout: number | null;
-  /** What its failure means, and what is to be done then. */
-  readonly on_failure: string;
-}
-
-/** A node in Kubernetes as it is now, and what a drain would meet on it. */
-export interface KubernetesLook extends DrainLook {
-  /** `null`: nobody could be asked. */
-  readonly is_member: boolean | null;
-  readonly ready: boolean | null;
-  readonly cordoned: boolean | null;
-  readonly pods: number | null;
-}
-
-export interface EtcdLook {
-  readonly cluster: string;
-  /** Names of the members that run on the node; `null`: nobody could be asked. */
-  readonly members: readonly string[] | null;
-}
-
-/** What a drain would meet on a node, as its operator reads it before. `null`: nobody could be asked. */
-export interface DrainLook {
-  /** Pods that go. */
-  readonly evicted: number | null;
-  /** Pods that a budget keeps as things are now. */
-  readonly kept_by_budgets: readonly KeptPodView[] | null;
-  /** Pods that go all the same, though something is lost with them. */
-  readonly lost: readonly LostPodView[] | null;
-}
-
-export interface KeptPodView {
-  /** `namespace/name` */
-  readonly pod: string;
-  readonly budgets: readonly {
-    readonly name: string;
-    /** Pods that are well, and that have to be. */
-    readonly current_healthy: number | null;
-    readonly desired_healthy: number | null;
-    readonly disruptions_allowed: number | null;
-  }[];
-}
-
-export interface LostPodView {
-  readonly pod: string;
-  /** `unmanaged`: no controller makes it anew. `local data`: what is in its emptyDir volumes. */
-  readonly because: 'unmanaged' | 'local data';
-}
-
-export interface PlannedDiskView {
-  readonly name: string;
-  readonly serial: string | null;
-  readonly wwn: string | null;
-  readonly model: string | null;
-  readonly size_bytes: number | null;
-  readonly holds_os: boolean;
-  /** Why it is kept; null = it is wiped. */
-  readonly kept: string | null;
-}
-
-export interface WipePlan {
-  readonly wiped: readonly PlannedDiskView[];
-  readonly kept: readonly PlannedDiskView[];
-  /** What can't be told, and why. */
-  readonly remarks: readonly string[];
-}
+export const TeardownNode = z.strictObject({
+  name: z.string(),
+  provision_state: line.meta({ description: 'null = it is not enrolled.' }),
+  refused: line.meta({ description: 'What the action would be refused for.' }),
+  wrong: z.array(z.string()).meta({ description: 'What stands in the way now, and may have passed by then.' }),
+  kubernetes: z
+    .strictObject({
+      is_member: z.boolean().nullable(),
+      ready: z.boolean().nullable(),
+      cordoned: z.boolean().nullable(),
+      pods: count,
+      evicted: count,
+      kept_by_budgets: z
+        .array(
+          z.strictObject({
+            pod: z.string(),
+            budgets: z.array(
+              z.strictObject({
+                name: z.string(),
+                current_healthy: count,
+                desired_healthy: count,
+                disruptions_allowed: count,
+              }),
+            ),
+          }),
+        )
+        .nullable(),
+      lost: z.array(LostPod).nullable().meta({ description: 'Pods that go all the same.' }),
+    })
+    .nullable()
+    .meta({ description: 'null = this conductor knows no cluster.' }),
+  etcd: z.array(z.strictObject({ cluster: z.string(), members: z.array(z.string()).nullable() })),
+  disks_seen_at: z.string().nullable(),
+  disks: z.strictObject({
+    wiped: z.array(PlannedDisk),
+    kept: z.array(PlannedDisk),
+    remarks: z.array(z.string()),
+  }),
+  steps: z.array(
+    z.strictObject({
+      step: z.string(),
+      does: z.string(),
+      timeout: z.number().nullable(),
+      on_failure: z.string(),
+    }),
+  ),
+});
+export type TeardownNodeView = Answer<typeof TeardownNode>;
+export type TeardownStepView = TeardownNodeView['steps'][number];
+export type KubernetesLook = NonNullable<TeardownNodeView['kubernetes']>;
+export type EtcdLook = TeardownNodeView['etcd'][number];
+export type DrainLook = Pick<KubernetesLook, 'evicted' | 'kept_by_budgets' | 'lost'>;
+export type KeptPodView = NonNullable<DrainLook['kept_by_budgets']>[number];
+export type WipePlan = TeardownNodeView['disks'];
 
 /** So many pods, or nodes, are named in a sentence. */
 export const mostNamed = 10;

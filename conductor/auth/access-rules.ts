@@ -55,6 +55,8 @@ const ofNodes: AccessRule[] = [
   ...scoped('handler', [
     ['GET', '/v1/nodes', 'baremetal:node:list', read],
     ['GET', '/v1/nodes/detail', 'baremetal:node:list', read],
+    ['GET', '/v1/fleet', 'baremetal:node:list', read],
+    ['GET', '/v1/flows', 'baton:flow:list', ownerReads],
     // the new node is the project's own (`ownerOfNew`)
     ['POST', '/v1/nodes', 'baremetal:node:create', administerOwn],
   ]),

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { z } from 'zod';
+import { systemAuthorities } from '#conductor/kernel/read-authorities.ts';
 import {
   type AddressRanges,
   isLoopbackHost,
   literalAddress,
   parseAddressRanges,
   urlHost,
-} from '#conductor/kernel/address-ranges.ts';
-import { type OutboundAllowList, type OutboundConfig, parseOutboundAllowList } from '#conductor/kernel/outbound-url.ts';
-import { systemAuthorities } from '#conductor/kernel/read-authorities.ts';
+} from '#shared/peers/address-ranges.ts';
+import { type OutboundAllowList, type OutboundConfig, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 
 export const authMethods = ['none', 'http_basic', 'token'] as const;
 
@@ -30,7 +30,7 @@ export const authEnvironment = {
   BATON_HTPASSWD_FILE: z
     .string()
     .default('/etc/baton/htpasswd')
-    .describe('users of `http_basic`: `htpasswd -B` writes it; see conductor/auth/README.md'),
+    .describe('users of `http_basic`: `htpasswd -B` writes it; see docs/access.md'),
   BATON_ADMIN_TOKEN_FILE: z
     .string()
     .optional()
@@ -226,11 +226,10 @@ function allowList(text: string): OutboundAllowList | string | undefined {
 
 function agentNetworks(text: string): OutboundAllowList | string | undefined {
   if (text.trim() === '') return undefined;
-  const ranges: AddressRanges | { readonly wrong: string } = parseAddressRanges(
-    text.split(',').map((entry) => entry.trim()),
-  );
+  const entries = text.split(',').map((entry) => entry.trim());
+  const ranges: AddressRanges | { readonly wrong: string } = parseAddressRanges(entries);
   if ('wrong' in ranges) return `${JSON.stringify(ranges.wrong)} must be an address or a range such as 192.0.2.0/24`;
-  return { ranges, names: [], prefixes: [] };
+  return { entries, ranges, names: [], prefixes: [] };
 }
 
 /** "All of mine", which leads nobody anywhere. */

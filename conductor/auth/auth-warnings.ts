@@ -1,6 +1,6 @@
 import type { AuthConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
-import { isLoopbackHost } from '#conductor/kernel/address-ranges.ts';
-import type { OutboundConfig } from '#conductor/kernel/outbound-url.ts';
+import { isLoopbackHost } from '#shared/peers/address-ranges.ts';
+import type { OutboundConfig } from '#shared/peers/outbound-url.ts';
 
 /** What is legal and seldom meant; for the log, at the start. */
 export function authWarnings({

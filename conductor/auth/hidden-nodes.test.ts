@@ -72,6 +72,25 @@ describe('lists have only what is the project’s', () => {
   );
 });
 
+test('flows are the owner’s, the fleet is what one sees', async () => {
+  const { db } = api.context;
+  await db.execute(sql`
+    insert into flows (uuid, node_uuid, kind, state)
+    select gen_random_uuid(), uuid, 'deploy', 'running' from nodes where name in ('mine', 'foreign')`);
+  const seen = async (who: Who) => {
+    const { body } = await as(who, 'GET', '/v1/flows');
+    return ((body['flows'] ?? []) as { node_name: string }[]).map(({ node_name: name }) => name).sort();
+  };
+  expect(await seen('reader')).toEqual(['foreign', 'mine']);
+  expect(await seen('owner reader')).toEqual(['mine']);
+  expect((await as('lessee reader', 'GET', '/v1/flows')).body['flows']).toEqual([]);
+  expect((await as('reader', 'GET', '/v1/fleet')).body['nodes']).toBe(2);
+  for (const who of ['owner reader', 'lessee reader'] as const) {
+    expect((await as(who, 'GET', '/v1/fleet')).body['nodes']).toBe(1);
+  }
+  await db.execute(sql`delete from flows`);
+});
+
 test('what belongs to another project’s node is not found by its own id either', async () => {
   const idOf = async (path: string, key: string): Promise<string> => {
     const rows = (await as('other', 'GET', path)).body[key] as { uuid: string }[];

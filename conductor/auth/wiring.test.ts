@@ -74,3 +74,12 @@ test('switch ports are claimed by those without a project', async () => {
   const kept = add('/network_interface', 'noop');
   expect(await asProject('PATCH', '/v1/nodes/mine', kept)).toMatchObject({ status: 403 });
 });
+
+test('the character U+0000 is refused before anybody asks the database whose the node is', async () => {
+  for (const path of ['/v1/nodes/%00', '/v1/nodes/%00/states', '/v1/ports?node=%00', '/v1/nodes?marker=%00']) {
+    expect(await asProject('GET', path)).toMatchObject({ status: 400 });
+  }
+  expect(await asProject('POST', '/v1/ports', { node_uuid: '\0', address: '52:54:00:00:00:09' })).toMatchObject({
+    status: 400,
+  });
+});

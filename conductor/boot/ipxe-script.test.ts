@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { firstScript, joinKernelParams, localDiskScript, ramdiskScript } from '#conductor/boot/ipxe-script.ts';
+import {
+  firstScript,
+  joinKernelParams,
+  localDiskScript,
+  ramdiskScript,
+  volumeScript,
+} from '#conductor/boot/ipxe-script.ts';
 
 const publicUrl = 'http://192.0.2.1:6385';
 const mac = '52:54:00:12:34:56';
@@ -100,6 +106,15 @@ describe('joinKernelParams', () => {
     expect(joinKernelParams(defaults, own)).toBe(joined);
   });
 });
+
+test.each(['||', '&&', '#rest'])(
+  'a password of a volume that is %s would end the command, and is refused',
+  (password) => {
+    const volume = { sanUri: 'iscsi:192.0.2.1::::iqn', initiatorIqn: 'iqn', username: 'u', password };
+    expect(() => volumeScript(volume, 'hi')).toThrow('password of the boot volume must not be a word');
+    expect(volumeScript({ ...volume, password: 'a||b#' }, 'hi')).toContain('\nset password a||b#\n');
+  },
+);
 
 describe('localDiskScript', () => {
   const lines = (bootMode: 'uefi' | 'bios' | undefined) => localDiskScript({ bootMode, message: 'hi' }).split('\n');

@@ -132,6 +132,13 @@ export function volumeScript(volume: BootVolume, message: string): string {
     if (!/^[\x21-\x7e]+$/.test(value) || value.includes('${')) {
       throw new AppError('invalid_argument', `${name} of the boot volume must be printable ASCII without blanks`);
     }
+    // never said which: it is a password
+    if (isOperator(value)) {
+      throw new AppError(
+        'invalid_argument',
+        `${name} of the boot volume must not be a word at which iPXE ends the command`,
+      );
+    }
     return `set ${name} ${value}`;
   };
   return lines([
@@ -167,9 +174,14 @@ function checkKernelParams(field: string, params: string): string {
   if (/[^\x20-\x7e]/.test(params)) throw bad('a character that is not printable ASCII');
   if (params.includes('${')) throw bad('${, which iPXE would expand');
   const words = params.trim().split(/ +/);
-  const operator = words.find((word) => word === '||' || word === '&&' || word.startsWith('#'));
+  const operator = words.find(isOperator);
   if (operator !== undefined) throw bad(`the word ${operator}, at which iPXE would end the command`);
   return words.join(' ');
+}
+
+/** iPXE splits a line at blanks, and these words end the command. */
+function isOperator(word: string): boolean {
+  return word === '||' || word === '&&' || word.startsWith('#');
 }
 
 function checkUrl(field: string, url: string): string {

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { ActionAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer } from '#conductor/api/actions.ts';
 import { exitCodeOf } from '#conductor/cli/exit-codes.ts';
-import { actionAnswer, groupAnswer, ntpFailed, ntpFailedNodes } from '#conductor/cli/testing/action-answers.ts';
+import {
+  actionAnswer,
+  groupAnswer,
+  noteAnswer,
+  ntpFailed,
+  ntpFailedNodes,
+} from '#conductor/cli/testing/action-answers.ts';
 import { createRecordingSeat } from '#conductor/cli/testing/recording-seat.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -163,16 +169,9 @@ describe('other verbs', () => {
   });
 
   test('watch: asks only for notes that it has not seen, and tells each once', async () => {
-    const note = (id: string, text: string) => ({
-      note_id: id,
-      subject: null,
-      verbosity: 1,
-      text,
-      at: '1970-01-01T00:00:01.000Z',
-    });
     const looks = [
-      actionAnswer({ notes: [note('00000000000000000000000007', 'seven')] }),
-      actionAnswer({ notes: [note('00000000000000000000000009', 'nine')] }),
+      actionAnswer({ notes: [noteAnswer('00000000000000000000000007', 'seven')] }),
+      actionAnswer({ notes: [noteAnswer('00000000000000000000000009', 'nine')] }),
       { ...complete, notes: [] },
     ];
     const seat = conductorOf(looks);
@@ -183,7 +182,7 @@ describe('other verbs', () => {
   });
 
   test('show: groups, notes, and the report of what has ended', async () => {
-    const notes = [{ note_id: '7', subject: 'n1', verbosity: 1, text: 'is deployed', at: '1970-01-01T00:00:01.000Z' }];
+    const notes = [noteAnswer('7', 'is deployed', { subject: 'n1' })];
     const output = await conductorOf([{ ...complete, notes }]).run('action', 'show', id);
     expect(output).toContain('✓ g  ██████████ 2/2\n');
     expect(output).toContain('1970-01-01T00:00:01.000Z  n1: is deployed\n');

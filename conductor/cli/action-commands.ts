@@ -1,4 +1,5 @@
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
+import { callFor } from '#conductor/cli/api-client.ts';
 import { describeForCli } from '#conductor/cli/cli-words.ts';
 import {
   type Command,
@@ -25,7 +26,7 @@ import { didYouMean } from '#shared/nearest-word.ts';
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
   const limit = numberOption(input, 'limit');
   const query = limit === undefined ? '' : `?limit=${limit}`;
-  const rows = ((await context.client.call('GET', `${actionsPath}${query}`)) ?? []) as unknown as ActionAnswer[];
+  const rows = (await callFor<readonly ActionAnswer[]>(context.client, 'GET', `${actionsPath}${query}`)) ?? [];
   const cells = rows.map((row) => [
     row.id,
     row.name,

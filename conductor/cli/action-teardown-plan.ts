@@ -1,5 +1,9 @@
-import type { PlannedDiskView, TeardownNodeView } from '#conductor/api/teardown-plan.ts';
-import { type LostPodView, namePods } from '#conductor/api/teardown-plan.ts';
+import {
+  type LostPodView,
+  namePods,
+  type PlannedDiskView,
+  type TeardownNodeView,
+} from '#conductor/api/teardown-plan.ts';
 import { formatBytes } from '#conductor/cli/format-units.ts';
 
 /** The plan of a teardown as its operator reads it before: node by node, step by step. Pure. */

@@ -27,6 +27,17 @@ export interface ApiClient {
   download(path: string): Promise<Download>;
 }
 
+/**
+ * As `call`; the answer is taken to be what the schema of the operation (`conductor/api`) says. It is not parsed by it: a newer
+ * conductor may add fields.
+ */
+export async function callFor<Expected extends object>(
+  client: ApiClient,
+  ...request: Parameters<ApiClient['call']>
+): Promise<Expected | undefined> {
+  return (await client.call(...request)) as Expected | undefined;
+}
+
 type Answer = Pick<Response, 'status' | 'ok' | 'text' | 'arrayBuffer'> & { readonly headers: Pick<Headers, 'get'> };
 interface RequestParts {
   method: string;

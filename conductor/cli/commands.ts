@@ -25,6 +25,7 @@ import { siteCommands } from '#conductor/cli/site-commands.ts';
 import { siteGroupsCommand } from '#conductor/cli/site-groups-command.ts';
 import { siteRevisionCommands } from '#conductor/cli/site-revision-commands.ts';
 import { stateCommands } from '#conductor/cli/state-commands.ts';
+import { statusCommand } from '#conductor/cli/status-command.ts';
 import { teardownCommands } from '#conductor/cli/teardown-commands.ts';
 import { templateCommands } from '#conductor/cli/template-commands.ts';
 import { tokenCommands } from '#conductor/cli/token-commands.ts';
@@ -55,6 +56,7 @@ const completion: Command = {
 
 /** THE table of commands; the longest words that the arguments begin with select one. */
 export const commands: readonly Command[] = [
+  statusCommand,
   nodeListCommand,
   createNodeCommand,
   ...nodeCommands,

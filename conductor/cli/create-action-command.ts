@@ -1,4 +1,5 @@
-import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
+import type { ActionAnswer, ActionDryRun } from '#conductor/api/actions.ts';
+import { callFor } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -38,21 +39,10 @@ function readParameters(input: CommandInput): Record<string, unknown> {
   return parameters;
 }
 
-interface DryRun {
-  readonly groups: readonly { readonly name: string; readonly critical: boolean; readonly members: string[] }[];
-  readonly validations: readonly { readonly level: string; readonly message: string }[];
-  /** Of a teardown. */
-  readonly nodes?: readonly TeardownNodeView[];
-}
-
 /** @throws AppError `conflict` when the action would be refused */
-async function printDryRun(
-  context: CommandContext,
-  input: CommandInput,
-  made: Readonly<Record<string, unknown>>,
-): Promise<void> {
+async function printDryRun(context: CommandContext, input: CommandInput, made: ActionDryRun): Promise<void> {
   const { teardownPlanLines } = await import('#conductor/cli/action-teardown-plan.ts');
-  const { groups, validations, nodes } = made as unknown as DryRun;
+  const { groups, validations, nodes } = made;
   const rows = groups.map((group) => [group.name, group.critical ? 'critical' : '', group.members.join(',') || '-']);
   const warnings = validations
     .filter(({ level }) => level === 'Warning')
@@ -70,12 +60,16 @@ async function printDryRun(
 async function create(context: CommandContext, input: CommandInput): Promise<void> {
   readTimeout(input);
   const [name] = input.operands;
-  const made = (await context.client.call('POST', actionsPath, { name, parameters: readParameters(input) })) ?? {};
-  if (made['id'] === undefined) {
+  const made = await callFor<ActionAnswer | ActionDryRun>(context.client, 'POST', actionsPath, {
+    name,
+    parameters: readParameters(input),
+  });
+  if (!made) throw new AppError('internal', `create action ${cell(name)}: the conductor answered nothing`);
+  if (!('id' in made)) {
     await printDryRun(context, input, made);
     return;
   }
-  const id = cell(made['id']);
+  const id = made.id;
   if (flagOption(input, 'wait')) {
     await followAction(context, input, id);
     return;

@@ -93,8 +93,8 @@ test('deploy takes a config drive as JSON or as it is, and waits', async () => {
   }
 });
 
-test("README.md's config drive is one that the conductor takes", async () => {
-  const readme = await readFile(new URL('README.md', import.meta.url), 'utf8');
+test("docs/first-rack.md's config drive is one that the conductor takes", async () => {
+  const readme = await readFile(new URL('../../docs/first-rack.md', import.meta.url), 'utf8');
   const [, drive = ''] = /```json\n([\s\S]*?)```/.exec(readme) ?? [];
   const files = configDriveFiles(JSON.parse(drive), { uuid: 'u' });
   expect(Object.keys(files)).toEqual(['meta_data.json', 'network_data.json', 'user_data']);

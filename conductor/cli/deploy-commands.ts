@@ -1,5 +1,5 @@
-import type { PlanView } from '#conductor/api/plan-view.ts';
-import type { Json } from '#conductor/cli/api-client.ts';
+import type { PlanView } from '#conductor/api/flows.ts';
+import { callFor, type Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -56,9 +56,9 @@ async function plan(context: CommandContext, input: CommandInput): Promise<void>
   const node = await getNode(context.client, ident);
   const instance = image === undefined ? {} : { instance_info: changesForImage(node, image) };
   const wish = { target, ...instance, ...steps, ...wipe };
-  const answer = await context.client.call('POST', `/v1/nodes/${ident}/plan`, wish);
+  const answer = await callFor<PlanView>(context.client, 'POST', `/v1/nodes/${ident}/plan`, wish);
   if (!answer) throw new AppError('internal', 'read the plan: the conductor answered nothing');
-  print(context, input, { json: answer, text: renderPlan(answer as unknown as PlanView) });
+  print(context, input, { json: answer, text: renderPlan(answer) });
   // a wipe comes after the release of an instance too
   if (wipe.wipe !== undefined && whyRefused(node, 'deleted', '') === undefined) return;
   const refusal = whyRefused(node, target, '--target rebuild plans a rebuild');

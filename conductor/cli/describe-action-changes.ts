@@ -1,4 +1,4 @@
-import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer, ActionNoteAnswer, ActionStepAnswer } from '#conductor/api/actions.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 
 /**

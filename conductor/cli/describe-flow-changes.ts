@@ -1,4 +1,4 @@
-import type { FlowStepView, FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { flowRemarks, progressOf, renderProgress, stepName } from '#conductor/cli/render-flow.ts';
 

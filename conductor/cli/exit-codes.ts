@@ -1,6 +1,6 @@
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What `baton` ends with, and what a script may make of it; README.md has the table. */
+/** What `baton` ends with, and what a script may make of it; docs/command-line.md has the table. */
 const exitCodes = {
   /** The conductor refused, or what was asked for has failed. */
   failed: 1,

@@ -1,4 +1,4 @@
-import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/api/plugin-answer.ts';
+import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer } from '#conductor/api/sites.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,

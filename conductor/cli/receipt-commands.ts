@@ -1,4 +1,4 @@
-import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/receipt-answer.ts';
+import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/records.ts';
 import type { Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,

@@ -1,4 +1,4 @@
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
 import { describeForCli } from '#conductor/cli/cli-words.ts';
 import { isReport, noteLines } from '#conductor/cli/describe-action-changes.ts';
 import { countStatuses, headline, stageWord } from '#conductor/cli/render-action.ts';

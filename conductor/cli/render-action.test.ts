@@ -6,6 +6,7 @@ import {
   actionAnswer,
   groupAnswer,
   nodeAnswer,
+  noteAnswer,
   ntpFailed,
   ntpFailedNodes,
 } from '#conductor/cli/testing/action-answers.ts';
@@ -194,13 +195,8 @@ describe('renderActionReport', () => {
 
 describe('describeActionChanges', () => {
   test('each change once: steps, new notes in the order of time, the end last', () => {
-    const note = (at: number, subject: string | null, text: string) => ({
-      note_id: String(at),
-      subject,
-      verbosity: 1,
-      text,
-      at: new Date(at).toISOString(),
-    });
+    const note = (at: number, subject: string | null, text: string) =>
+      noteAnswer(String(at), text, { subject, at: new Date(at).toISOString() });
     const [verify, bare] = underWay.steps;
     if (!verify || !bare) throw new Error('no steps');
     const first = { ...underWay, notes: [note(1, null, 'Configdoc revision 3')] };

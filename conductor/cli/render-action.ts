@@ -1,9 +1,4 @@
-import type {
-  ActionAnswer,
-  ActionGroupAnswer,
-  ActionNodeAnswer,
-  ActionStepAnswer,
-} from '#conductor/api/action-answer.ts';
+import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer, ActionStepAnswer } from '#conductor/api/actions.ts';
 import { describeForCli } from '#conductor/cli/cli-words.ts';
 import { type TreeLine, treeOfGroups } from '#conductor/cli/draw-groups.ts';
 import type { ScreenSize } from '#conductor/cli/fit-screen.ts';

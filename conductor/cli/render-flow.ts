@@ -1,4 +1,4 @@
-import type { FlowStepView, FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import { Progress } from '#shared/wire/progress.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PlanView } from '#conductor/api/plan-view.ts';
+import type { PlanView } from '#conductor/api/flows.ts';
 import { renderPlan } from '#conductor/cli/render-plan.ts';
 
 const step = {

@@ -1,4 +1,4 @@
-import type { PlanView } from '#conductor/api/plan-view.ts';
+import type { PlanView } from '#conductor/api/flows.ts';
 import { formatBytes, formatDuration } from '#conductor/cli/format-units.ts';
 import { cell, table } from '#conductor/cli/print.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';

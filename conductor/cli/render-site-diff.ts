@@ -1,25 +1,5 @@
+import type { SiteDiff } from '#conductor/api/sites.ts';
 import { cell } from '#conductor/cli/print.ts';
-
-interface DocumentName {
-  readonly schema: string;
-  readonly name: string;
-}
-
-interface Part<Detail> {
-  readonly count: number;
-  readonly details: readonly Detail[];
-}
-
-/** As `GET …/deepdiff/…` answers. */
-export interface SiteDiff {
-  readonly document_added: Part<DocumentName>;
-  readonly document_deleted: Part<DocumentName>;
-  readonly document_changed: Part<
-    DocumentName & {
-      readonly changes: readonly { readonly path: string; readonly old?: unknown; readonly new?: unknown }[];
-    }
-  >;
-}
 
 /** `+`, `-` and `~` documents, each changed value with its path. Pure. */
 export function renderSiteDiff({
@@ -38,7 +18,7 @@ export function renderSiteDiff({
   return lines.map((line) => `${line}\n`).join('');
 }
 
-function titleOf({ schema, name }: DocumentName): string {
+function titleOf({ schema, name }: SiteDiff['document_added']['details'][number]): string {
   return `${schema}/${name}`;
 }
 

@@ -1,4 +1,5 @@
-import type { Json } from '#conductor/cli/api-client.ts';
+import type { CollectionRow } from '#conductor/api/sites.ts';
+import { callFor, type Json } from '#conductor/cli/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -7,7 +8,7 @@ import {
   textOption,
   usageError,
 } from '#conductor/cli/command.ts';
-import { cell, print } from '#conductor/cli/print.ts';
+import { print } from '#conductor/cli/print.ts';
 import { type CollectionText, readCollection } from '#conductor/cli/read-collection.ts';
 import { bufferModes } from '#conductor/model/buffer-modes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -56,8 +57,8 @@ async function upload(context: CommandContext, input: CommandInput): Promise<voi
 
 async function remove(context: CommandContext, input: CommandInput): Promise<void> {
   const [wanted = ''] = input.operands;
-  const rows = ((await context.client.call('GET', configdocs)) ?? []) as unknown as readonly Json[];
-  const names = rows.map((row) => cell(row['collection_name']));
+  const rows = (await callFor<readonly CollectionRow[]>(context.client, 'GET', configdocs)) ?? [];
+  const names = rows.map((row) => row.collection_name);
   if (!names.includes(wanted)) {
     throw new AppError('not_found', `there is no collection ${wanted}: there are ${names.join(', ') || 'none'}`);
   }

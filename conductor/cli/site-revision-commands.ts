@@ -1,5 +1,6 @@
 import { parseAllDocuments } from 'yaml';
-import type { Json } from '#conductor/cli/api-client.ts';
+import type { CollectionRow, SiteDiff } from '#conductor/api/sites.ts';
+import { callFor, type Json } from '#conductor/cli/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/assignments.ts';
 import {
   type Command,
@@ -11,7 +12,8 @@ import {
   usageError,
 } from '#conductor/cli/command.ts';
 import { cell, print, table } from '#conductor/cli/print.ts';
-import { renderSiteDiff, type SiteDiff } from '#conductor/cli/render-site-diff.ts';
+import { renderSiteDiff } from '#conductor/cli/render-site-diff.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const airship = '/api/v1.0';
 const versionValue = 'VERSION';
@@ -26,8 +28,8 @@ function queryOf(input: CommandInput, ...names: readonly string[]): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(Object.fromEntries(given)).toString()}`;
 }
 
-async function listCollections(context: CommandContext, query: string): Promise<readonly Json[]> {
-  return ((await context.client.call('GET', `${airship}/configdocs${query}`)) ?? []) as unknown as readonly Json[];
+async function listCollections(context: CommandContext, query: string): Promise<readonly CollectionRow[]> {
+  return (await callFor<readonly CollectionRow[]>(context.client, 'GET', `${airship}/configdocs${query}`)) ?? [];
 }
 
 function titleOf({ version, revision }: { readonly version: unknown; readonly revision: unknown }): string {
@@ -44,7 +46,8 @@ async function diff(context: CommandContext, input: CommandInput): Promise<void>
   }
   const { base_revision: base, new_revision: young } = row;
   const path = `${airship}/revisions/${cell(base)}/deepdiff/${cell(young)}`;
-  const changes = (await context.client.call('GET', path)) as unknown as SiteDiff;
+  const changes = await callFor<SiteDiff>(context.client, 'GET', path);
+  if (!changes) throw new AppError('not_found', `${path}: there is no such revision`);
   const title = `${titleOf({ version: row['base_version'], revision: base })} → ${titleOf({ version: row['new_version'], revision: young })}\n`;
   const text = renderSiteDiff(changes);
   print(context, input, { json: changes, text: title + (text === '' ? 'no document is another\n' : text) });

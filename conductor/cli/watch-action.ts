@@ -1,5 +1,5 @@
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
-import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
+import { type ApiClient, callFor } from '#conductor/cli/api-client.ts';
 import { describeActionChanges } from '#conductor/cli/describe-action-changes.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { lookPatiently, pollMs } from '#conductor/cli/look-patiently.ts';
@@ -72,16 +72,17 @@ function withNotesOf(known: ActionAnswer | undefined, seen: ActionAnswer): Actio
 /** @param since a note_id; only notes behind it @throws AppError `not_found` */
 export async function getAction(client: ApiClient, id: string, level = 1, since?: string): Promise<ActionAnswer> {
   const query = `verbosity=${level}${since === undefined ? '' : `&since=${since}`}`;
-  const action = await client.call('GET', `${actionsPath}/${encodeURIComponent(id)}?${query}`);
+  const action = await callFor<ActionAnswer>(client, 'GET', `${actionsPath}/${encodeURIComponent(id)}?${query}`);
   if (!action) throw new AppError('not_found', `Action ${id} could not be found.`);
-  return action as unknown as ActionAnswer;
+  return action;
 }
 
 /** @param query `?status=failure` */
-export async function listActionNodes(client: ApiClient, id: string, query = ''): Promise<ActionNodeAnswer[]> {
-  const answer = await client.call('GET', `${actionsPath}/${encodeURIComponent(id)}/nodes${query}`);
+export async function listActionNodes(client: ApiClient, id: string, query = ''): Promise<readonly ActionNodeAnswer[]> {
+  const path = `${actionsPath}/${encodeURIComponent(id)}/nodes${query}`;
+  const answer = await callFor<{ readonly nodes: readonly ActionNodeAnswer[] }>(client, 'GET', path);
   if (!answer) throw new AppError('not_found', `Action ${id} could not be found.`);
-  return (answer as Json & { readonly nodes: ActionNodeAnswer[] }).nodes;
+  return answer.nodes;
 }
 
 type Show = (action: ActionAnswer, working: readonly ActionNodeAnswer[]) => void;

@@ -1,4 +1,4 @@
-import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
 import { printable } from '#conductor/cli/fit-screen.ts';
 import { getNode } from '#conductor/cli/get-node.ts';

@@ -5,7 +5,7 @@ import { describeRemark } from '#conductor/model/remark-words.ts';
 export type RoundMessage = {
   readonly message: string;
   /** The same as data, where something is decided by it. */
-  readonly remark?: Remark | undefined;
+  readonly remark?: Remark;
   /** True for what stands in the way. */
   readonly error: boolean;
   /** The pod, label, budget or member that the message is about. */

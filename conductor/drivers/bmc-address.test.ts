@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
-import { type OutboundRules, parseOutboundAllowList } from '#conductor/kernel/outbound-url.ts';
+import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 
 const rules = (allow?: string): OutboundRules => ({
   setting: 'BATON_BMC_ALLOW',

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { drivers } from '#conductor/drivers/driver-table.ts';
-import { checkOutboundUrl, type OutboundRules } from '#conductor/kernel/outbound-url.ts';
+import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 
 /** The fields of all drivers that have a BMC's address. */
 export const addressFields: readonly string[] = drivers.flatMap(({ bmc }) => bmc?.address ?? []);

@@ -1,10 +1,10 @@
-import type { OutboundRules } from '#conductor/kernel/outbound-url.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /**

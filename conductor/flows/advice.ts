@@ -36,7 +36,7 @@ export interface AdviceStep {
 }
 
 /** A boot of a big machine takes minutes; what waits longer, or for half of its time, is worth a look. */
-const patienceMs = 5 * 60_000;
+export const patienceMs = 5 * 60_000;
 
 /**
  * What the operator should do next, in a few sentences; `null` while there is nothing to do. For flows that have failed

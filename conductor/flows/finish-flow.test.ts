@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { addAction, asked } from '#conductor/flows/actions/testing/add-action.ts';
 import { finishFlow } from '#conductor/flows/finish-flow.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { receipts } from '#conductor/kernel/db/schema/receipt.ts';
-import { type SiteActionRow, siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
@@ -38,16 +39,14 @@ async function finish(
 }
 
 /** With the node at work in it. */
-async function addAction(
-  more: Partial<SiteActionRow>,
+async function actionAtWork(
+  more: Omit<Parameters<typeof addAction>[1], 'id'>,
   work: Partial<typeof siteActionNodes.$inferInsert> = {},
 ): Promise<string> {
   const { db } = api.context;
   const id = 'A';
   await db.delete(siteActions);
-  await db
-    .insert(siteActions)
-    .values({ id, name: 'redeploy_server', revisionId: 1, contextMarker: 'test', wanted: 'run', ...more });
+  await addAction(db, { id, name: 'redeploy_server', ...more });
   const atWork = { actionId: id, name: 'n1', phase: 'prepare' } as const;
   await db.insert(siteActionNodes).values({ ...atWork, ...work });
   return id;
@@ -126,18 +125,18 @@ describe('of a wipe that is owed', () => {
 
   const yesterday = new Date(Date.now() - 24 * 60 * 60_000);
   test.each([
-    ['is to pause', 'is paused', { wanted: 'pause' }, {}, false],
-    ['is to pause', 'is paused', { wanted: 'pause' }, {}, true],
-    ['is to stop', 'is stopped', { wanted: 'stop' }, {}, false],
-    ['has failed', 'has ended', { state: 'failed', endedAt: yesterday }, {}, false],
+    ['is to pause', 'is paused', { flow: asked.hold }, {}, false],
+    ['is to pause', 'is paused', { flow: asked.hold }, {}, true],
+    ['is to stop', 'is stopped', { flow: asked.abort }, {}, false],
+    ['has failed', 'has ended', { flow: { state: 'failed', endedAt: yesterday } }, {}, false],
     ['is forgotten', 'has ended', undefined, {}, false],
-    ['is to stop, whichever it is', 'is stopped', { name: 'update_site', wanted: 'stop' }, {}, false],
+    ['is to stop, whichever it is', 'is stopped', { name: 'update_site', flow: asked.abort }, {}, false],
     ['breaks it off', 'has given the node up', {}, { cancelling: 'group g took too long' }, false],
     ['has given it up', 'has given the node up', {}, { phase: null, status: 'failure' }, false],
   ] as const)('is not begun for a site action that %s: %s', async (_which, why, action, work, retired) => {
     const { db } = api.context;
     await owe();
-    const actionId = action ? await addAction(action, work) : 'gone';
+    const actionId = action ? await actionAtWork(action, work) : 'gone';
     expect(await finish('teardown', 'deleting', retired, { wipe: all, actionId })).toBe('manageable');
     expect(await findOpenFlow(db, uuid)).toBeUndefined();
     expect(await owed()).toEqual(all);
@@ -147,10 +146,10 @@ describe('of a wipe that is owed', () => {
 
   test.each([
     ['goes on', {}],
-    ['is to pause, and tears nothing down: its phase ends', { name: 'update_site', wanted: 'pause' }],
+    ['is to pause, and tears nothing down: its phase ends', { name: 'update_site', flow: asked.hold }],
   ] as const)('is begun for one that %s', async (_which, action) => {
     await owe();
-    const actionId = await addAction(action);
+    const actionId = await actionAtWork(action);
     expect(await finish('teardown', 'deleting', false, { wipe: all, actionId })).toBe('cleaning');
     expect(await findOpenFlow(api.context.db, uuid)).toMatchObject({ kind: 'wipe', wipe: all, actionId });
   });

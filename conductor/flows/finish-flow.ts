@@ -100,7 +100,7 @@ export async function abortFlow(context: EngineContext, lease: Lease, flow: Flow
   });
 }
 
-async function skipPending(
+export async function skipPending(
   tx: Transaction,
   steps: readonly FlowStepRow[],
   options: { readonly conductor: string; readonly now: Date },

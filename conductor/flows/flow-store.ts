@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { and, desc, eq, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
-import { type FlowRow, type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { type FlowRow, type FlowStepRow, flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
-import { tableReader } from '#conductor/kernel/db/table-reader.ts';
+import { type TableReader, tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { together } from '#conductor/kernel/db/together.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
 import { tellWebhooks } from '#conductor/kernel/outbox.ts';
@@ -15,7 +15,8 @@ import type { PlannedStep, RequestedStep } from '#conductor/model/planned-step.t
 import { attendedBy, isHeld, type Lease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export const flowReader = tableReader(flows, 'uuid');
+/** For statements that read flows of nodes only. */
+export const flowReader = tableReader(flows, 'uuid') as TableReader<FlowRow>;
 const selectOpenFlow = sql.raw(`SELECT ${flowReader.selected} FROM flows WHERE ended_at IS NULL AND node_uuid =`);
 
 /** The node's flow that has not ended; there is at most one. */
@@ -26,7 +27,7 @@ export async function findOpenFlow(db: Queryable, nodeUuid: string): Promise<Flo
 
 export async function findLatestFlow(db: Queryable, nodeUuid: string): Promise<FlowRow | undefined> {
   const [row] = await db
-    .select()
+    .select({ ...getTableColumns(flows), ...nodeFlow })
     .from(flows)
     .where(eq(flows.nodeUuid, nodeUuid))
     .orderBy(sql`${flows.endedAt} is not null`, desc(flows.startedAt))
@@ -274,7 +275,7 @@ export async function listDueNodes(
   { limit, ...worker }: Parameters<typeof attendedBy>[0] & { readonly limit: number },
 ): Promise<string[]> {
   const rows = await db
-    .select({ nodeUuid: flows.nodeUuid })
+    .select({ nodeUuid: nodes.uuid })
     .from(flows)
     .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
     .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, flows.nodeUuid))

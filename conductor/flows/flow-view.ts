@@ -1,4 +1,4 @@
-import type { FlowStepView, FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/advice.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/flow-store.ts';

@@ -86,7 +86,13 @@ export async function answerAgent(
       // partition images and software RAID under BIOS are supported, and the image is the operator's choice
       enable_bios_bootloader_install: true,
       agent_skip_bmc_detect: false,
-      baton: { progress_interval_ms: 1000 },
+      baton: {
+        progress_interval_ms: 1000,
+        fetch_from: {
+          allow: config.outbound.images.allow?.entries ?? null,
+          allow_loopback: config.outbound.images.allowLoopback,
+        },
+      },
     },
   };
 }

@@ -11,11 +11,13 @@ export type NextAction =
 
 /**
  * A step that is `running` in the log was interrupted by a crash and is run again. A failed flow goes through its
- * clean-up steps, each of which is tried whatever became of the one before.
+ * clean-up steps, each of which is tried whatever became of the one before; those that were planned from the beginning
+ * end a flow that goes well, too.
  */
-export function nextAction(flow: FlowRow, steps: readonly FlowStepRow[], now: Date): NextAction {
-  const phase = isCleaningUp(flow.state) ? 'cleanup' : 'main';
-  const step = steps.find((each) => each.phase === phase && !isEnded(each.state));
+export function nextAction(flow: Pick<FlowRow, 'state'>, steps: readonly FlowStepRow[], now: Date): NextAction {
+  const open = steps.filter((each) => !isEnded(each.state));
+  const main = isCleaningUp(flow.state) ? undefined : open.find(({ phase }) => phase === 'main');
+  const step = main ?? open.find(({ phase }) => phase === 'cleanup');
   if (!step) return { kind: 'finish' };
   if (step.state === 'pending' || step.state === 'running') return { kind: 'run', step };
   const deadlines = [step.waitUntil, step.runAgain ? step.retryUntil : null];

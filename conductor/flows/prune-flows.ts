@@ -15,7 +15,7 @@ export async function pruneFlows(context: Pick<EngineContext, 'db' | 'log'>): Pr
         age: sql<number>`row_number() over (partition by ${flows.nodeUuid} order by ${flows.endedAt} desc)`.as('age'),
       })
       .from(flows)
-      .where(isNotNull(flows.endedAt)),
+      .where(and(isNotNull(flows.endedAt), isNotNull(flows.nodeUuid))),
   );
   const old = db.with(ranked).select({ uuid: ranked.uuid }).from(ranked).where(gt(ranked.age, keptFlows));
   const deleted = await db

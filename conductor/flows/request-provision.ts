@@ -16,7 +16,7 @@ import type { WipeWish } from '#conductor/model/flow-states.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { legalVerbs, type ProvisionVerb, provisionVerbs, type VerbEvent } from '#conductor/model/provision-states.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import { checkFetched } from '#conductor/nodes/image-urls.ts';
+import { checkFetched, checkStepUrls } from '#conductor/nodes/image-urls.ts';
 import { refuseReserved } from '#conductor/nodes/node-lock.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { refuseProtected } from '#conductor/nodes/protected-node.ts';
@@ -76,6 +76,7 @@ export async function requestProvision(
   const checked = wipeOf(node, request) ? 'wipe' : kind;
   await refuseInvalid(context, node, checked ? (flowKinds[checked].needs ?? []) : []);
   const given = kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
+  checkStepUrls(request.steps ?? [], context.config.outbound.images);
   checkFetched('configdrive', given, context.config.outbound.images);
   const configDrive =
     given === undefined ? undefined : await buildConfigDrive({ configDrive: given, node, run: context.run });

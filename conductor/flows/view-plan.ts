@@ -1,4 +1,4 @@
-import type { PlannedStepView, PlanView } from '#conductor/api/plan-view.ts';
+import type { PlanView } from '#conductor/api/flows.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
 import { planWarnings } from '#conductor/flows/plan-warnings.ts';
@@ -64,7 +64,7 @@ function isAgentsOwn({ args }: PlannedStep): boolean {
   return Array.isArray(settings) && settings.length > 0 && settings.every(isOwn);
 }
 
-function viewStep(step: PlannedStep, position: number, seconds: number | null): PlannedStepView {
+function viewStep(step: PlannedStep, position: number, seconds: number | null): PlanView['steps'][number] {
   return {
     position,
     interface: step.interface,

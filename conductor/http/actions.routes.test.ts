@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createApp } from '#conductor/http/app.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
@@ -172,7 +173,7 @@ describe('an action is refused', () => {
     if (!first) throw new Error('none was made');
     const refused = answers.filter(({ status }) => status === 409);
     expect(refused).toHaveLength(7);
-    for (const { fault } of refused) expect(fault).toContain(`deploy_site ${idOf(first)} is under way (pending)`);
+    for (const { fault } of refused) expect(fault).toContain(`deploy_site ${idOf(first)} is under way (running)`);
     expect((await start('verify_site')).fault).toContain('verify_site not started');
   });
 });
@@ -217,7 +218,7 @@ test('lists have the newest first, in pages', async () => {
   const ids: string[] = [];
   for (const name of ['verify_site', 'deploy_site', 'verify_site']) {
     ids.unshift(idOf(await start(name)));
-    await api.context.db.update(siteActions).set({ endedAt: new Date(), state: 'complete' });
+    await api.context.db.update(flows).set({ endedAt: new Date(), state: 'succeeded' });
     // ULIDs sort by the millisecond
     const made = Date.now();
     while (Date.now() === made);
@@ -297,7 +298,7 @@ test('what a runner makes of it is seen: groups, nodes, notes, logs, metrics', a
   const logs = await app.request(`http://api.example${airship}/actions/${id}/steps/baremetal_nodes/logs`);
   expect(await logs.text()).toMatch(/ default: prepare begins on 2 nodes: n1, n2\n[^]* n1: is deployed\n/);
   const metrics = await (await app.request('http://api.example/metrics')).text();
-  expect(metrics).toContain('baton_site_actions{action="deploy_site",state="complete"} 1');
+  expect(metrics).toContain('baton_site_actions{action="deploy_site",state="succeeded"} 1');
 });
 
 test('site statuses are what is known of the nodes', async () => {

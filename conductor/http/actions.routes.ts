@@ -1,11 +1,19 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import {
+  Action,
+  ActionDryRun,
+  ActionNode,
+  ActionStep,
+  ActionValidation,
+  SiteStatuses,
+} from '#conductor/api/actions.ts';
 import { getAction, listActions } from '#conductor/flows/actions/action-store.ts';
 import { airshipList, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
-import { answers, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
+import { answers, answersOther, jsonBody, queryFlag } from '#conductor/http/query-values.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { readActionLog } from '#conductor/sites/actions/action-logs.ts';
@@ -62,8 +70,9 @@ const create = createRoute({
     ...answers(
       200,
       'dry_run: the groups in their order with their nodes, of a teardown each step and disk; nothing is started',
+      ActionDryRun,
     ),
-    ...answers(201, 'the action, and its address in Location'),
+    ...answers(201, 'the action, and its address in Location', Action),
   },
 });
 
@@ -78,7 +87,7 @@ const list = createRoute({
       marker: z.string().optional(),
     }),
   },
-  responses: answers(200, 'a list of actions; marker is the id of the last one of the page before'),
+  responses: answers(200, 'a list of actions; marker is the id of the last one of the page before', z.array(Action)),
 });
 
 const show = createRoute({
@@ -87,7 +96,11 @@ const show = createRoute({
   tags,
   summary: 'Show a site action with its steps, groups, notes, validations and commands',
   request: { params: ActionParams, query: Verbosity.extend({ since, members: queryFlag }) },
-  responses: answers(200, 'the action; since: only notes behind the one with that note_id; members: with their names'),
+  responses: answers(
+    200,
+    'the action; since: only notes behind the one with that note_id; members: with their names',
+    Action,
+  ),
 });
 
 const showNodes = createRoute({
@@ -103,7 +116,7 @@ const showNodes = createRoute({
       working: queryFlag,
     }),
   },
-  responses: answers(200, 'nodes'),
+  responses: answers(200, 'nodes', z.strictObject({ nodes: z.array(ActionNode) })),
 });
 
 const control = createRoute({
@@ -121,7 +134,7 @@ const showStep = createRoute({
   tags,
   summary: 'Show a step of a site action with its notes',
   request: { params: StepParams, query: Verbosity.extend({ since, try: z.string().optional() }) },
-  responses: answers(200, 'the step'),
+  responses: answers(200, 'the step', ActionStep),
 });
 
 const showLogs = createRoute({
@@ -130,7 +143,7 @@ const showLogs = createRoute({
   tags,
   summary: 'Show what has happened in a step, a line each',
   request: { params: StepParams, query: airshipQuery({ try: z.string().optional() }) },
-  responses: answers(200, 'text'),
+  responses: answersOther(200, 'text', 'text/plain'),
 });
 
 const showValidation = createRoute({
@@ -139,7 +152,7 @@ const showValidation = createRoute({
   tags,
   summary: 'Show one of the validations of a site action',
   request: { params: ActionParams.extend({ validation: z.string() }), query: airshipQuery({}) },
-  responses: answers(200, 'the validation, as the action has it'),
+  responses: answers(200, 'the validation, as the action has it', ActionValidation),
 });
 
 const showNote = createRoute({
@@ -148,7 +161,7 @@ const showNote = createRoute({
   tags,
   summary: 'Show the text of a note, of whichever action',
   request: { params: z.object({ note: z.string() }), query: airshipQuery({}) },
-  responses: answers(200, 'text'),
+  responses: answersOther(200, 'text', 'text/plain'),
 });
 
 const siteStatuses = createRoute({
@@ -157,7 +170,7 @@ const siteStatuses = createRoute({
   tags,
   summary: "Show every node's provision and power state",
   request: { query: airshipQuery({ filters: airshipList }) },
-  responses: answers(200, 'nodes_provision_status and machines_powerstate, or those that filters names'),
+  responses: answers(200, 'nodes_provision_status and machines_powerstate, or those that filters names', SiteStatuses),
 });
 
 /** Steps run once: what Shipyard numbers from 1 has one try here. */

@@ -13,6 +13,7 @@ import { applicationFault } from '#conductor/http/fault.ts';
 import { limitBody, limitStrangersBodies } from '#conductor/http/limit-body.ts';
 import { isLiteralHost, refuseRebinding } from '#conductor/http/refuse-rebinding.ts';
 import { isAirshipPath } from '#conductor/http/status-object.ts';
+import { refuseUnstorableText } from '#conductor/http/storable-text.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { accessDenied } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
@@ -39,7 +40,14 @@ export function admitCallers(context: AdmitContext): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     const rule = ruleOf(c);
     if (rule && isOpen(rule)) {
-      return letStrangersIn(c, async () => answerWith(c, await limitStrangersBody(c, rule, next)));
+      // agents have the conductor's own address; a page that reaches it by a name of its own could ask for their tokens
+      if (context.auth.unproven && rule.path === '/v1/lookup') refuseRebinding(c, config);
+      const go = async (): Promise<void> => {
+        // what a machine says of itself is mended where it is stored: nobody can correct it
+        if (rule.path !== '/v1/continue_inspection') await refuseUnstorableText(c);
+        await next();
+      };
+      return letStrangersIn(c, async () => answerWith(c, await limitStrangersBody(c, rule, go)));
     }
     refuseForeignPages(c, config.publicUrl);
     if (context.auth.unproven) refuseRebinding(c, config);
@@ -48,6 +56,8 @@ export function admitCallers(context: AdmitContext): MiddlewareHandler<ApiEnv> {
     c.set('caller', caller);
     if (!rule && hasOwnRoute(c)) throw accessDenied('an operation without a rule', caller, undefined);
     return limitBody(c, rule, async () => {
+      // before the database is asked whose the node is
+      await refuseUnstorableText(c);
       if (rule) await authorize(context, c, rule, caller);
       await next();
     });

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
 import { recordHeartbeat } from '#conductor/agents/record-heartbeat.ts';
 import { recordProgress } from '#conductor/agents/record-progress.ts';
+import { AgentLookup } from '#conductor/api/node-parts.ts';
 import { lookupNode } from '#conductor/flows/lookup-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { addressOf } from '#conductor/http/caller-source.ts';
@@ -24,7 +25,7 @@ const lookup = createRoute({
   tags,
   summary: 'Tell a ramdisk which node it runs on',
   request: { query: z.strictObject({ addresses: z.string().optional(), node_uuid: z.string().optional() }) },
-  responses: answers(200, 'node and config, with the boot token the first time'),
+  responses: answers(200, 'node and config, with the boot token the first time', AgentLookup),
 });
 
 const heartbeat = createRoute({

@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
+import { Versions } from '#conductor/api/service.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -15,7 +16,7 @@ const versions = createRoute({
   path: '/versions',
   tags,
   summary: "List the versions of Airship's interfaces that are served",
-  responses: answers(200, 'one'),
+  responses: answers(200, 'one', Versions),
 });
 
 const health = createRoute({

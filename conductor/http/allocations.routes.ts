@@ -7,7 +7,6 @@ import {
   AllocationRequest,
   allocationFields,
   allocationFieldVersions,
-  allocationStates,
   viewAllocation,
 } from '#conductor/allocations/allocation-fields.ts';
 import { getAllocation, listAllocations } from '#conductor/allocations/allocation-store.ts';
@@ -16,6 +15,9 @@ import { createAllocations } from '#conductor/allocations/create-allocation.ts';
 import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
 import { tryAllocation } from '#conductor/allocations/try-allocation.ts';
 import { namedNode } from '#conductor/allocations/visible-node.ts';
+import { AllocationTrial, NewAllocation } from '#conductor/api/node-parts.ts';
+import { Allocation } from '#conductor/api/resources.ts';
+import { pageOf } from '#conductor/api/values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFieldsAt, type VersionedFieldSet } from '#conductor/http/field-choice.ts';
@@ -25,9 +27,12 @@ import { answers, fieldsQuery, jsonBody, NodeParams } from '#conductor/http/quer
 import { requireEndpoint, requireVersion } from '#conductor/http/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
+import { allocationStates } from '#conductor/model/allocation-states.ts';
+import { statesOf } from '#conductor/model/transitions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+const states = statesOf(allocationStates);
 const tags = ['allocations'];
 const path = '/v1/allocations';
 const onePath = `${path}/{allocation}`;
@@ -50,7 +55,7 @@ const ListQuery = z.strictObject({
   fields: fieldsQuery,
   node: z.string().optional(),
   resource_class: z.string().max(80).optional(),
-  state: z.enum(allocationStates, { error: `must be one of ${allocationStates.join(', ')}` }).optional(),
+  state: z.enum(states, { error: `must be one of ${states.join(', ')}` }).optional(),
   owner: z.string().optional(),
 });
 
@@ -60,7 +65,11 @@ const list = createRoute({
   tags,
   summary: 'List allocations',
   request: { query: ListQuery },
-  responses: answers(200, 'allocations, and the address of the next page when this one is full'),
+  responses: answers(
+    200,
+    'allocations, and the address of the next page when this one is full',
+    pageOf('allocations', Allocation),
+  ),
 });
 
 const create = createRoute({
@@ -70,8 +79,8 @@ const create = createRoute({
   summary: 'Ask for a node, or for several',
   request: { body: jsonBody(AllocationRequest) },
   responses: {
-    ...answers(200, 'dry_run: what it would be given, and why every other node is refused'),
-    ...answers(201, 'the allocation, still without its node; with count: all of them'),
+    ...answers(200, 'dry_run: what it would be given, and why every other node is refused', AllocationTrial),
+    ...answers(201, 'the allocation, still without its node; with count: all of them', NewAllocation),
   },
 });
 
@@ -81,7 +90,7 @@ const show = createRoute({
   tags,
   summary: 'Show an allocation',
   request: { params: AllocationParams, query: FieldsQuery },
-  responses: answers(200, 'the allocation'),
+  responses: answers(200, 'the allocation', Allocation),
 });
 
 const change = createRoute({
@@ -90,7 +99,7 @@ const change = createRoute({
   tags,
   summary: 'Change name or extra by JSON patch',
   request: { params: AllocationParams, body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the whole allocation'),
+  responses: answers(200, 'the whole allocation', Allocation),
 });
 
 const remove = createRoute({
@@ -108,7 +117,7 @@ const showOfNode = createRoute({
   tags,
   summary: "Show a node's allocation",
   request: { params: NodeParams, query: FieldsQuery },
-  responses: answers(200, 'the allocation'),
+  responses: answers(200, 'the allocation', Allocation),
 });
 
 const removeOfNode = createRoute({

@@ -1,20 +1,21 @@
 import { z } from 'zod';
+import { Fault } from '#conductor/api/faults.ts';
 import { accessRules } from '#conductor/auth/access-rules.ts';
-import { type AnswerName, answerSchemas, answersByOperation } from '#conductor/http/answer-schemas.ts';
 import type { ApiApp } from '#conductor/http/api-app.ts';
+import { operationId } from '#conductor/http/operation-id.ts';
 import { isAirshipPath } from '#conductor/http/status-object.ts';
 import { maximumMinor, minimumMinor } from '#conductor/http/versions.ts';
 
 type Json = Record<string, unknown>;
 type Document = ReturnType<ApiApp['getOpenAPI31Document']>;
-const reference = (name: AnswerName) => ({ $ref: `#/components/schemas/${name}` });
+const reference = (name: 'Fault' | 'Status') => ({ $ref: `#/components/schemas/${name}` });
 
 const description = `OpenStack Ironic's REST API as Baton serves it, and Baton's own additions to it; below /api/v1.0 that
 of Airship, for whole sites.
 
 Name a microversion in \`X-OpenStack-Ironic-API-Version\`: without it the version is 1.${minimumMinor}, in which much of
 this is not there. What is newer than the version in use is left out of answers, refused in requests (406), or not
-found (404). Paths work without \`/v1\` and with a slash at the end, too. conductor/http/README.md says what of
+found (404). Paths work without \`/v1\` and with a slash at the end, too. docs/api.md says what of
 Ironic's API is not supported, and what to do instead.`;
 
 const versionHeader = {
@@ -49,8 +50,7 @@ const plainOperations: Readonly<Record<string, string>> = {
 };
 
 /**
- * The OpenAPI 3.1 document of the app: paths and input as the routes declare them, answers as `answer-schemas.ts` has
- * them, who needs no login as the access rules have it.
+ * The OpenAPI 3.1 document of the app: paths, input and answers as the routes declare them, who needs no login as the access rules have it.
  */
 export function describeApi(app: ApiApp): Json {
   const document = app.getOpenAPI31Document({
@@ -71,7 +71,7 @@ export function describeApi(app: ApiApp): Json {
         Status: { description: 'An error', content: { 'application/json': { schema: reference('Status') } } },
       },
       securitySchemes,
-      schemas: { ...document.components?.schemas, ...schemas() },
+      schemas: { ...document.components?.schemas, Fault: faultSchema() },
     },
     paths: Object.fromEntries([
       ...paths.map(([path, operations]) => [
@@ -89,13 +89,10 @@ function withoutEmpty({ webhooks, ...document }: Document): Json {
   return webhooks && Object.keys(webhooks).length > 0 ? { ...document, webhooks } : document;
 }
 
-function schemas(): Json {
-  return Object.fromEntries(
-    Object.entries(answerSchemas).map(([name, schema]) => {
-      const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { unrepresentable: 'any', io: 'output' });
-      return [name, rest];
-    }),
-  );
+/** The form of Ironic's errors, which no route declares. */
+function faultSchema(): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(Fault);
+  return rest;
 }
 
 const publicOperations = new Set(
@@ -105,11 +102,8 @@ const publicOperations = new Set(
 /** The operation with its answers' schemas, the form of its errors, and the header that all have. */
 function describe(method: string, path: string, operation: Json): Json {
   const key = `${method.toUpperCase()} ${path}`;
-  const responses = Object.entries(operation['responses'] as Record<string, Json>).map(([status, response]) => [
-    status,
-    { ...response, ...contentOf(key, status) },
-  ]);
   return {
+    operationId: operationId(method, path),
     ...operation,
     ...(path.startsWith('/v1')
       ? {
@@ -121,29 +115,8 @@ function describe(method: string, path: string, operation: Json): Json {
       : {}),
     ...(publicOperations.has(key) ? { security: [] } : {}),
     responses: {
-      ...Object.fromEntries(responses),
+      ...(operation['responses'] as Json),
       default: { $ref: `#/components/responses/${isAirshipPath(path) ? 'Status' : 'Fault'}` },
-    },
-  };
-}
-
-function contentOf(operation: string, status: string): Json {
-  const answer = answersByOperation[operation];
-  // a dry run has another answer
-  if (answer === undefined || (operation.startsWith('POST /v1') && !operation.endsWith('/plan') && status !== '201')) {
-    return {};
-  }
-  const schema = typeof answer === 'string' ? reference(answer) : pageOf(answer.key, answer.of);
-  return { content: { 'application/json': { schema } } };
-}
-
-function pageOf(key: string, of: AnswerName): Json {
-  return {
-    type: 'object',
-    required: [key],
-    properties: {
-      [key]: { type: 'array', items: reference(of) },
-      next: { type: 'string', description: 'Where the next page is, when this one is full.' },
     },
   };
 }
@@ -151,12 +124,20 @@ function pageOf(key: string, of: AnswerName): Json {
 function plainOperation(path: string, summary: string): Json {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
   return {
+    operationId: operationId('get', path),
     tags: [/^\/(boot|images)\//.test(path) ? 'boot' : 'service'],
     summary,
     ...(names.length > 0
       ? { parameters: names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })) }
       : {}),
     ...(path === '/metrics' ? {} : { security: [] }),
-    responses: { 200: { description: summary } },
+    responses: { 200: { description: summary, content: { [plainType(path)]: {} } } },
   };
+}
+
+/** What a file is told to be by its name. */
+function plainType(path: string): string {
+  if (path.endsWith('.json')) return 'application/json';
+  if (path === '/docs') return 'text/html';
+  return path.endsWith('.ipxe') ? 'text/plain' : 'application/octet-stream';
 }

@@ -223,3 +223,26 @@ test('what machines boot is on its own port alone, where there is one', async ()
   expect((await createApp(withPort).request('/boot/boot.ipxe')).status).toBe(404);
   expect((await createBootApp(withPort).request('/boot/boot.ipxe')).status).toBe(200);
 });
+
+test('a POST takes no query parameters that it does not know', async () => {
+  const body = { name: 'a1', resource_class: 'gold' };
+  const answer = await api.call('POST', '/v1/allocations?dry_run=true', body);
+  expect([answer.status, answer.fault]).toEqual([400, 'Unexpected arguments: dry_run']);
+  expect(await list('allocations')('/v1/allocations')).toEqual([]);
+  expect((await api.call('POST', '/allocations/?dry_run=true', body)).status).toBe(400);
+});
+
+test('the page of the API is shown in no frame', async () => {
+  const { headers } = await createApp(api.context).request('/docs');
+  expect(headers.get('X-Frame-Options')).toBe('DENY');
+  expect(headers.get('Content-Security-Policy')).toContain("frame-ancestors 'none'");
+});
+
+test('lookups by another name are refused where nobody proves who they are', async () => {
+  const lookup = (host: string) =>
+    createApp(api.context).request('/v1/lookup?addresses=52:54:00:00:00:01', {
+      headers: { host, 'X-OpenStack-Ironic-API-Version': '1.96' },
+    });
+  expect((await lookup('attacker.example')).status).toBe(403);
+  expect((await lookup('192.0.2.1:6385')).status).toBe(404);
+});

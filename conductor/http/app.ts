@@ -23,6 +23,7 @@ import { docsRoutes } from '#conductor/http/docs.routes.ts';
 import { driverRoutes } from '#conductor/http/drivers.routes.ts';
 import { answerError } from '#conductor/http/error-handler.ts';
 import { etcdRoutes } from '#conductor/http/etcd.routes.ts';
+import { flowRoutes } from '#conductor/http/flows.routes.ts';
 import { healthRoutes } from '#conductor/http/health.routes.ts';
 import { inspectionRoutes } from '#conductor/http/inspection.routes.ts';
 import { kubernetesTeardownRoutes } from '#conductor/http/kubernetes-teardown.routes.ts';
@@ -43,12 +44,12 @@ import { pluginRoutes } from '#conductor/http/plugins.routes.ts';
 import { portgroupRoutes } from '#conductor/http/portgroups.routes.ts';
 import { portRoutes } from '#conductor/http/ports.routes.ts';
 import { receiptRoutes } from '#conductor/http/receipts.routes.ts';
+import { refuseUnknownQuery } from '#conductor/http/refuse-unknown-query.ts';
 import { renderedConfigdocsRoutes } from '#conductor/http/rendered-configdocs.routes.ts';
 import { revisionTagRoutes } from '#conductor/http/revision-tags.routes.ts';
 import { revisionRoutes } from '#conductor/http/revisions.routes.ts';
 import { rootRoutes } from '#conductor/http/root.routes.ts';
 import { shardRoutes } from '#conductor/http/shards.routes.ts';
-import { refuseUnstorableText } from '#conductor/http/storable-text.ts';
 import { tokenRoutes } from '#conductor/http/tokens.routes.ts';
 import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
 import { microversions } from '#conductor/http/versions.ts';
@@ -70,6 +71,7 @@ const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
   nodeTraitRoutes,
   nodeBiosRoutes,
   nodeHistoryRoutes,
+  flowRoutes,
   consoleRoutes,
   inspectionRoutes,
   nodeLogRoutes,
@@ -113,7 +115,6 @@ export function createApp(context: HttpContext): ApiApp {
   app.notFound(answerUnrouted(app));
 
   app.use('*', observeRequests(context));
-  const isInspection = (path: string): boolean => /\/continue_inspection\/?$/.test(path);
   const { apiUrl } = context.config;
   if (apiUrl !== undefined)
     app.use('*', (c, next) => {
@@ -123,9 +124,8 @@ export function createApp(context: HttpContext): ApiApp {
   // refusals too say which versions there are
   app.use('/v1/*', microversions);
   app.use('*', admitCallers(context));
-  // what a machine tells of itself is mended where it is stored: nobody can correct it
-  app.use('/v1/*', (c, next) => (isInspection(c.req.path) ? next() : refuseUnstorableText(c, next)));
-  app.use('/api/*', refuseUnstorableText);
+  // Airship's clients send parameters to every operation
+  app.use('/v1/*', refuseUnknownQuery(app));
 
   for (const routes of routeTables) app.route('/', routes(context));
   app.route(

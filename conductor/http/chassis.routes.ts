@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { Chassis } from '#conductor/api/resources.ts';
+import { pageOf } from '#conductor/api/values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import {
@@ -46,7 +48,11 @@ const list = createRoute({
   tags,
   summary: 'List chassis',
   request: { query: ListQuery },
-  responses: answers(200, 'chassis, and the address of the next page when this one is full'),
+  responses: answers(
+    200,
+    'chassis, and the address of the next page when this one is full',
+    pageOf('chassis', Chassis),
+  ),
 });
 
 const listDetail = createRoute({
@@ -62,7 +68,7 @@ const create = createRoute({
   tags,
   summary: 'Describe a chassis',
   request: { body: jsonBody(ChassisDescription.extend({ uuid: z.guid({ error: 'must be a UUID' }).nullish() })) },
-  responses: answers(201, 'the chassis'),
+  responses: answers(201, 'the chassis', Chassis),
 });
 
 const show = createRoute({
@@ -71,7 +77,7 @@ const show = createRoute({
   tags,
   summary: 'Show a chassis',
   request: { params: ChassisParams, query: z.strictObject({ fields: z.string().optional() }) },
-  responses: answers(200, 'the chassis'),
+  responses: answers(200, 'the chassis', Chassis),
 });
 
 const change = createRoute({
@@ -80,7 +86,7 @@ const change = createRoute({
   tags,
   summary: 'Change a chassis by JSON patch',
   request: { params: ChassisParams, body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the whole chassis'),
+  responses: answers(200, 'the whole chassis', Chassis),
 });
 
 const remove = createRoute({

@@ -1,4 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
+import { Status } from '#conductor/api/faults.ts';
 import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -18,7 +19,7 @@ const commit = createRoute({
     }),
   },
   responses: {
-    ...answers(200, 'a Status with what was found'),
+    ...answers(200, 'a Status with what was found', Status),
     400: { description: 'the documents have errors: a Status with all of them' },
     409: { description: 'the buffer is empty, or has changed meanwhile' },
   },

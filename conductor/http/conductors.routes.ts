@@ -1,6 +1,8 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { Conductor as ConductorAnswer } from '#conductor/api/records.ts';
+import { pageOf } from '#conductor/api/values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
@@ -21,7 +23,11 @@ const list = createRoute({
   tags,
   summary: 'List the conductors that have ever registered, dead ones too',
   request: { query: z.strictObject(plainListQuery) },
-  responses: answers(200, 'conductors, and the address of the next page when this one is full'),
+  responses: answers(
+    200,
+    'conductors, and the address of the next page when this one is full',
+    pageOf('conductors', ConductorAnswer),
+  ),
 });
 
 const show = createRoute({
@@ -33,7 +39,7 @@ const show = createRoute({
     params: z.object({ hostname: z.string() }),
     query: z.strictObject({ fields: z.string().optional() }),
   },
-  responses: answers(200, 'the conductor'),
+  responses: answers(200, 'the conductor', ConductorAnswer),
 });
 
 const fieldSet = {

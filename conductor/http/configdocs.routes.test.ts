@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { answerSchemas } from '#conductor/http/answer-schemas.ts';
+import { Status } from '#conductor/api/faults.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
@@ -36,7 +36,7 @@ describe('an upload', () => {
       body: { kind: 'Status', apiVersion: 'v1.0', metadata: {}, status: 'Success', reason: 'Validation', code: 201 },
     });
     expect(uploaded.body['details']).toMatchObject({ errorCount: 0, revision: 1 });
-    expect(answerSchemas.Status.parse(uploaded.body)).toEqual(uploaded.body);
+    expect(Status.parse(uploaded.body)).toEqual(uploaded.body);
     expect(await get('/configdocs/nodes')).toMatchObject({
       status: 200,
       type: 'application/x-yaml; charset=utf-8',
@@ -83,7 +83,7 @@ describe('an upload', () => {
     const { body } = await upload('nodes', nodeDocument('n3'));
     const remark = newRemark('buffer-changes-collection', { collection: 'nodes', dropped: ['more'] });
     expect(body).toMatchObject({ message: describeRemark(remark), details: { remark } });
-    expect(answerSchemas.Status.parse(body)).toEqual(body);
+    expect(Status.parse(body)).toEqual(body);
     // a reply that was lost: the same once more
     expect((await upload('more', plainStrategy, '?buffermode=append')).status).toBe(200);
     expect(await list('/configdocs')).toMatchObject([
@@ -194,7 +194,7 @@ describe('a commit', () => {
       status: 400,
       body: { status: 'Failure', reason: 'InvalidConfigurationDocuments', code: 400 },
     });
-    expect(answerSchemas.Status.parse(refused.body)).toEqual(refused.body);
+    expect(Status.parse(refused.body)).toEqual(refused.body);
     const messages = messagesOf(refused.body);
     expect(messages).toContainEqual(
       expect.objectContaining({

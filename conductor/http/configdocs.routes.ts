@@ -1,5 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Status } from '#conductor/api/faults.ts';
+import { Collection } from '#conductor/api/sites.ts';
 import {
   airshipFlag,
   airshipList,
@@ -10,7 +12,7 @@ import {
 } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers } from '#conductor/http/query-values.ts';
+import { answers, answersOther } from '#conductor/http/query-values.ts';
 import { answerStatus, type StatusParts } from '#conductor/http/status-object.ts';
 import { bufferModes } from '#conductor/model/buffer-modes.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
@@ -45,7 +47,7 @@ const list = createRoute({
       version: airshipList.describe("what Shipyard's documentation calls `versions`"),
     }),
   },
-  responses: answers(200, 'a list, one entry per collection, with base_status and new_status'),
+  responses: answers(200, 'a list, one entry per collection, with base_status and new_status', z.array(Collection)),
 });
 
 const upload = createRoute({
@@ -66,7 +68,10 @@ const upload = createRoute({
     }),
     body: { content: { 'application/x-yaml': { schema: z.string() } } },
   },
-  responses: { ...answers(201, 'a Status with what is wrong with the site'), ...answers(200, 'it said so before') },
+  responses: {
+    ...answers(201, 'a Status with what is wrong with the site', Status),
+    ...answers(200, 'it said so before', Status),
+  },
 });
 
 const show = createRoute({
@@ -80,7 +85,7 @@ const show = createRoute({
       version: z.string().optional().describe('a role, or a number; default: the buffer, or else what is committed'),
     }),
   },
-  responses: answers(200, 'YAML'),
+  responses: answersOther(200, 'YAML', 'application/x-yaml'),
 });
 
 /** `/api/v1.0/configdocs` (airship.md §5). */

@@ -7,6 +7,7 @@ import { requireConsoleAccess } from '#conductor/agents/console/console-access.t
 import { readConsoleOccasion } from '#conductor/agents/console/console-occasion.ts';
 import type { ConsoleRequest } from '#conductor/agents/console/consoles.ts';
 import { agentConsoleUrl } from '#conductor/agents/console/dial-agent.ts';
+import { ConsoleShell } from '#conductor/api/node-parts.ts';
 import { readCredentials } from '#conductor/auth/authenticator.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import { whyForbidden } from '#conductor/http/console-permission.ts';
@@ -25,7 +26,7 @@ const shell = createRoute({
   tags: ['console'],
   summary: "A shell in the node's ramdisk, as a WebSocket; a plain GET says whether there would be one (Baton's own)",
   request: { params: NodeParams, query: ConsoleQuery },
-  responses: answers(200, 'there would be one'),
+  responses: answers(200, 'there would be one', ConsoleShell),
 });
 
 /** `/v1/nodes/{node}/console/shell`: Baton's own. */

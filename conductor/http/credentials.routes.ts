@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Credential } from '#conductor/api/sites.ts';
 import { airshipFlag, airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -29,7 +30,7 @@ const list = createRoute({
   path,
   tags,
   summary: 'List the credentials that documents may name, without their passwords',
-  responses: answers(200, 'credentials'),
+  responses: answers(200, 'credentials', z.strictObject({ credentials: z.array(Credential) })),
 });
 
 const show = createRoute({
@@ -38,7 +39,7 @@ const show = createRoute({
   tags,
   summary: 'Show a credential, without its password',
   request: { params: CredentialParams },
-  responses: answers(200, 'the credential'),
+  responses: answers(200, 'the credential', Credential),
 });
 
 const put = createRoute({
@@ -55,7 +56,7 @@ const put = createRoute({
       }),
     ),
   },
-  responses: { ...answers(200, 'it was replaced'), ...answers(201, 'it is new') },
+  responses: { ...answers(200, 'it was replaced', Credential), ...answers(201, 'it is new', Credential) },
 });
 
 const remove = createRoute({

@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Status } from '#conductor/api/faults.ts';
 import { type DecommissionStep, decommission } from '#conductor/cluster/decommission.ts';
 import { removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
 import {
@@ -53,7 +54,11 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
       body: jsonBody(DesignBody),
     },
     responses: {
-      ...answers(200, 'a Status object: all is done; a kubelet that could not be stopped is told, and no failure'),
+      ...answers(
+        200,
+        'a Status object: all is done; a kubelet that could not be stopped is told, and no failure',
+        Status,
+      ),
       400: { description: 'a parameter that is none, no design, or one that is no site' },
       404: { description: 'the design, or the cluster, has no such node' },
       409: { description: 'a flow works on the node, which is named with its site action' },

@@ -1,6 +1,8 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { DeployTemplate as DeployTemplateAnswer } from '#conductor/api/node-parts.ts';
+import { pageOf } from '#conductor/api/values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
@@ -38,7 +40,11 @@ const list = createRoute({
   tags,
   summary: 'List deploy templates',
   request: { query: z.strictObject(plainListQuery) },
-  responses: answers(200, 'templates, and the address of the next page when this one is full'),
+  responses: answers(
+    200,
+    'templates, and the address of the next page when this one is full',
+    pageOf('deploy_templates', DeployTemplateAnswer),
+  ),
 });
 
 const CreateBody = TemplateDescription.extend({ uuid: z.guid({ error: 'must be a UUID' }).nullish() });
@@ -49,7 +55,7 @@ const create = createRoute({
   tags,
   summary: 'Prepare steps under the name of a trait',
   request: { body: jsonBody(CreateBody) },
-  responses: answers(201, 'the template'),
+  responses: answers(201, 'the template', DeployTemplateAnswer),
 });
 
 const show = createRoute({
@@ -58,7 +64,7 @@ const show = createRoute({
   tags,
   summary: 'Show a deploy template',
   request: { params: TemplateParams, query: z.strictObject({ fields: z.string().optional() }) },
-  responses: answers(200, 'the template'),
+  responses: answers(200, 'the template', DeployTemplateAnswer),
 });
 
 const change = createRoute({
@@ -67,7 +73,7 @@ const change = createRoute({
   tags,
   summary: 'Change a deploy template by JSON patch',
   request: { params: TemplateParams, body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the whole template'),
+  responses: answers(200, 'the whole template', DeployTemplateAnswer),
 });
 
 const remove = createRoute({

@@ -50,7 +50,10 @@ export function docsRoutes(describe: () => Record<string, unknown>): ApiApp {
   app.use('/docs', async (c, next) => {
     await next();
     // the page's own scripts and styles, and requests to this API
-    c.header('Content-Security-Policy', "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:");
+    const sources = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
+    // in another site's frame, its buttons would act for whoever clicks
+    c.header('Content-Security-Policy', `${sources}; frame-ancestors 'none'`);
+    c.header('X-Frame-Options', 'DENY');
   });
   app.get('/docs', (c) => {
     // below `/docs/` the page's relative addresses lead nowhere

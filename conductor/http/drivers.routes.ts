@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Driver, Meanings } from '#conductor/api/node-parts.ts';
 import type { DriverDefinition } from '#conductor/drivers/interfaces.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -21,7 +22,7 @@ const list = createRoute({
   tags,
   summary: 'List the hardware types',
   request: { query: z.strictObject({ type: z.string().optional(), detail: queryFlag, fields: z.string().optional() }) },
-  responses: answers(200, 'drivers'),
+  responses: answers(200, 'drivers', z.strictObject({ drivers: z.array(Driver) })),
 });
 
 const show = createRoute({
@@ -30,7 +31,7 @@ const show = createRoute({
   tags,
   summary: 'Show a hardware type and the interfaces of its nodes',
   request: { params: DriverParams, query: z.strictObject({ fields: z.string().optional() }) },
-  responses: answers(200, 'the driver'),
+  responses: answers(200, 'the driver', Driver),
 });
 
 const properties = createRoute({
@@ -39,7 +40,7 @@ const properties = createRoute({
   tags,
   summary: 'Explain the driver_info of a hardware type',
   request: { params: DriverParams },
-  responses: answers(200, 'meaning by property'),
+  responses: answers(200, 'meaning by property', Meanings),
 });
 
 /** Microversions that added kinds to a driver's answer. */

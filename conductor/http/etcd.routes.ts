@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Status } from '#conductor/api/faults.ts';
 import { faultOf } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
 import { removeEtcd } from '#conductor/cluster/etcd/etcd-steps.ts';
@@ -42,7 +43,7 @@ function removeRoute<Prefix extends string>(prefix: Prefix) {
       body: jsonBody(DesignBody),
     },
     responses: {
-      ...answers(200, 'a Status object: no member runs on the node any more'),
+      ...answers(200, 'a Status object: no member runs on the node any more', Status),
       400: { description: 'no design, or one that is no site' },
       404: { description: 'the design, or its node, is not there' },
       409: { description: 'a flow works on the node, which is named with its site action' },
@@ -63,7 +64,11 @@ function healthRoute<Prefix extends string>(prefix: Prefix) {
       }),
     },
     responses: {
-      ...answers(200, 'a Status object with a HealthMessage for each: Healthy, Unhealthy, Unable to access Etcd'),
+      ...answers(
+        200,
+        'a Status object with a HealthMessage for each: Healthy, Unhealthy, Unable to access Etcd',
+        Status,
+      ),
       400: { description: 'MissingDesignRef' },
       404: { description: 'the design is not there, or has no etcd' },
       500: { description: 'EtcdNotAccessible: something else than etcd answers' },

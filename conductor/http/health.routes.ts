@@ -1,8 +1,9 @@
 import { createRoute } from '@hono/zod-openapi';
 import { sql } from 'drizzle-orm';
+import { Health } from '#conductor/api/service.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers } from '#conductor/http/query-values.ts';
+import { answers, answersOther } from '#conductor/http/query-values.ts';
 import { inTime } from '#conductor/kernel/in-time.ts';
 import { scrape } from '#conductor/kernel/metrics/scrape.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -14,7 +15,7 @@ const health = createRoute({
   path: '/healthz',
   tags,
   summary: 'Say that the process lives: it answers as long as its event loop turns',
-  responses: answers(200, 'it does'),
+  responses: answers(200, 'it does', Health),
 });
 
 const ready = createRoute({
@@ -22,7 +23,7 @@ const ready = createRoute({
   path: '/readyz',
   tags,
   summary: 'Say whether to send requests here',
-  responses: { ...answers(200, 'yes'), 503: { description: 'no: the checks say why' } },
+  responses: { ...answers(200, 'yes', Health), 503: { description: 'no: the checks say why' } },
 });
 
 const metrics = createRoute({
@@ -30,7 +31,7 @@ const metrics = createRoute({
   path: '/metrics',
   tags,
   summary: "Metrics in Prometheus' text format",
-  responses: answers(200, 'conductor/kernel/metrics/metrics.md describes them'),
+  responses: answersOther(200, 'docs/reference/metrics.md describes them', 'text/plain'),
 });
 
 /** A database that takes longer is of no use to a request either. */

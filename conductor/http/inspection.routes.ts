@@ -1,5 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { AgentLookup, Inventory } from '#conductor/api/node-parts.ts';
+import { uuid } from '#conductor/api/values.ts';
 import { answerAgent } from '#conductor/flows/lookup-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -19,7 +21,7 @@ const showInventory = createRoute({
   tags: ['nodes'],
   summary: "Show what the node's ramdisk found when it last looked",
   request: { params: NodeParams },
-  responses: answers(200, 'inventory and plugin_data'),
+  responses: answers(200, 'inventory and plugin_data', Inventory),
 });
 
 const continueRoute = createRoute({
@@ -31,7 +33,7 @@ const continueRoute = createRoute({
     query: z.strictObject({ node_uuid: z.uuid({ error: 'must be a UUID' }).optional() }),
     body: jsonBody(z.record(z.string(), z.unknown())),
   },
-  responses: answers(202, 'taken'),
+  responses: answers(202, 'taken', z.union([AgentLookup, z.strictObject({ uuid })])),
 });
 
 /** The inventory, and what ramdisks report theirs to. No authentication there: strangers learn nothing. */

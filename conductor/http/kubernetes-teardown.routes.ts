@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { Status } from '#conductor/api/faults.ts';
 import {
   type ClusterWork,
   checkDrainTimes,
@@ -69,7 +70,7 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
     summary,
     request: { params: Params, query },
     responses: {
-      ...answers(200, 'a Status object: it is done'),
+      ...answers(200, 'a Status object: it is done', Status),
       400: { description: 'a parameter that cannot work' },
       404: { description: 'the cluster has no such node' },
       409: { description: 'a flow works on the node, which is named with its site action' },

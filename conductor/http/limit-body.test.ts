@@ -3,11 +3,12 @@ import { expect, test } from 'vitest';
 import { accessRules } from '#conductor/auth/access-rules.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { limitStrangersBodies } from '#conductor/http/limit-body.ts';
+import { listen } from '#conductor/http/listen.ts';
 
 const rule = accessRules.find(({ path }) => path === '/v1/continue_inspection');
 
 test('strangers’ large bodies are read as far as there is room for them, small ones always', async () => {
-  const limit = limitStrangersBodies(300_000);
+  const limit = limitStrangersBodies({ bytes: 300_000 });
   let letGo = (): void => undefined;
   const held = new Promise<void>((resolve) => {
     letGo = resolve;
@@ -28,6 +29,47 @@ test('strangers’ large bodies are read as far as there is room for them, small
   letGo();
   expect((await first).status).toBe(202);
   expect((await send('/quick', 200_000)).status).toBe(202);
-  expect((await send('/quick', 17_000_000)).status).toBe(503);
-  expect((await app.request('/quick', { method: 'POST' })).status).toBe(503);
+  expect((await send('/quick', 17_000_000)).status).toBe(413);
+  expect((await send('/quick', 400_000)).status).toBe(503);
+  // announced and never sent, it takes nobody's room
+  expect((await app.request('/quick', { method: 'POST' })).status).toBe(202);
+});
+
+test('announced bodies that do not come hold nobody up, and end', async () => {
+  const limit = limitStrangersBodies({ bytes: 300_000, timeoutMs: 200 });
+  const app = new Hono<ApiEnv>();
+  app.use('*', (c, next) => limit(c, rule, next));
+  app.post('/', async (c) => c.text(String((await c.req.text()).length), 202));
+  const slow = Array.from({ length: 20 }, async () => {
+    const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(6)) });
+    const headers = { 'Content-Length': '16777216' };
+    return await app.request('/', { method: 'POST', body, headers, duplex: 'half' });
+  });
+  const headers = { 'Content-Length': '200000' };
+  const honest = await app.request('/', { method: 'POST', body: 'x'.repeat(200_000), headers });
+  expect([honest.status, await honest.text()]).toEqual([202, '200000']);
+  for (const answer of await Promise.all(slow)) expect(answer.status).toBe(408);
+});
+
+test('one address takes its own share', async () => {
+  const limit = limitStrangersBodies({ sourceBytes: 150_000 });
+  const app = new Hono<ApiEnv>();
+  app.use('*', (c, next) => limit(c, rule, next));
+  app.post('/', (c) => c.body(null, 202));
+  const send = (bytes: number) => app.request('/', { method: 'POST', body: 'x'.repeat(bytes) });
+  expect([(await send(100_000)).status, (await send(160_000)).status, (await send(100_000)).status]).toEqual([
+    202, 503, 202,
+  ]);
+});
+
+test('over a real connection', async () => {
+  const limit = limitStrangersBodies({ timeoutMs: 5000 });
+  const app = new Hono<ApiEnv>();
+  app.use('*', (c, next) => limit(c, rule, next));
+  app.post('/', async (c) => c.text(String(JSON.stringify(await c.req.json()).length), 202));
+  const server = await listen(app.fetch, { host: '127.0.0.1', port: 0 });
+  const body = JSON.stringify({ text: 'x'.repeat(1_000_000) });
+  const answer = await fetch(`${server.url}/`, { method: 'POST', body });
+  expect([answer.status, await answer.text()]).toEqual([202, String(body.length)]);
+  await server.close();
 });

@@ -2,6 +2,7 @@ import type { Context, Next } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { AccessRule } from '#conductor/auth/access-rules.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
+import { sourceOf } from '#conductor/http/caller-source.ts';
 import { applicationFault } from '#conductor/http/fault.ts';
 
 const kibibyte = 1024;
@@ -16,8 +17,17 @@ const limits: ReadonlyMap<string, number> = new Map([
 ]);
 /** Heartbeats and reports are smaller, and are not held up by others. */
 const smallBytes = 64 * kibibyte;
-/** What strangers' larger bodies may take at once, all together. */
-const strangersBytes = 128 * mebibyte;
+
+export interface StrangersLimits {
+  /** What strangers' larger bodies may take at once, all together. */
+  readonly bytes: number;
+  /** And those of one address: behind a relay there may be many machines. */
+  readonly sourceBytes: number;
+  /** Milliseconds in which a body must be there. */
+  readonly timeoutMs: number;
+}
+
+const strangersLimits: StrangersLimits = { bytes: 128 * mebibyte, sourceBytes: 32 * mebibyte, timeoutMs: 30_000 };
 const retryAfterSeconds = 5;
 
 export type BodyLimit = (c: Context<ApiEnv>, rule: AccessRule | undefined, next: Next) => Promise<Response | void>;
@@ -36,25 +46,75 @@ export const limitBody: BodyLimit = async (c, rule, next) => {
   return told > maxSize ? refuse() : next();
 };
 
-/** The same for who has not logged in, with an end to what all of them together may have read into memory at once. */
-export function limitStrangersBodies(bytes: number = strangersBytes): BodyLimit {
-  const state = { held: 0 };
+/**
+ * The same for who has not logged in, with an end to what all of them, and one address, may have in memory at once, and for
+ * how long. What counts is what has come: an announced length costs nobody anything.
+ */
+export function limitStrangersBodies(given: Partial<StrangersLimits> = {}): BodyLimit {
+  const limits = { ...strangersLimits, ...given };
+  const held = new Map<string, number>();
+  let all = 0;
   return async (c, rule, next) => {
     if (!hasBody(c)) return next();
-    // at most the limit: what is announced above it is refused
-    const size = Math.min(lengthOf(c) ?? Infinity, limitOf(rule));
-    if (size <= smallBytes) return limitBody(c, rule, next);
-    if (state.held + size > bytes) {
-      c.header('Retry-After', String(retryAfterSeconds));
-      return applicationFault(c, 503, 'Too many large bodies are being read; try again later.');
-    }
-    state.held += size;
+    const maxSize = limitOf(rule);
+    const told = lengthOf(c) ?? Infinity;
+    if (told <= smallBytes || (told !== Infinity && told > maxSize)) return limitBody(c, rule, next);
+    const source = sourceOf(c);
+    let mine = 0;
+    const hold = (bytes: number): void => {
+      mine += bytes;
+      all += bytes;
+      const ofSource = (held.get(source) ?? 0) + bytes;
+      if (ofSource > 0) held.set(source, ofSource);
+      else held.delete(source);
+    };
+    const take = (bytes: number): Refusal | undefined => {
+      hold(bytes);
+      if (mine > maxSize) return [413, `The body is larger than ${maxSize} bytes.`];
+      const isFull = all > limits.bytes || (held.get(source) ?? 0) > limits.sourceBytes;
+      return isFull ? [503, 'Too many large bodies are being read; try again later.'] : undefined;
+    };
     try {
-      return await limitBody(c, rule, next);
+      const body = await readInTime(c.req.raw.body, take, limits.timeoutMs);
+      if (Array.isArray(body)) {
+        if (body[0] === 503) c.header('Retry-After', String(retryAfterSeconds));
+        return applicationFault(c, ...body);
+      }
+      c.req.raw = new Request(c.req.raw, { method: c.req.method, body });
+      return await next();
     } finally {
-      state.held -= size;
+      hold(-mine);
     }
   };
+}
+
+type Refusal = [status: 408 | 413 | 503, message: string];
+
+/** The body, or why it is not read to its end. */
+async function readInTime(
+  stream: ReadableStream<Uint8Array> | null,
+  take: (bytes: number) => Refusal | undefined,
+  timeoutMs: number,
+): Promise<Buffer<ArrayBuffer> | Refusal> {
+  if (!stream) return Buffer.alloc(0);
+  const reader = stream.getReader();
+  const late = Promise.withResolvers<Refusal>();
+  const timer = setTimeout(() => late.resolve([408, `The body has not come within ${timeoutMs / 1000} s.`]), timeoutMs);
+  const parts: Uint8Array[] = [];
+  try {
+    for (;;) {
+      const read = await Promise.race([reader.read(), late.promise]);
+      if (Array.isArray(read)) return read;
+      if (read.done) return Buffer.concat(parts);
+      const refusal = take(read.value.length);
+      if (refusal) return refusal;
+      parts.push(read.value);
+    }
+  } finally {
+    clearTimeout(timer);
+    // nothing of what still comes is kept
+    void reader.cancel().catch(() => undefined);
+  }
 }
 
 function hasBody({ req }: Context): boolean {

@@ -1,6 +1,8 @@
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -82,4 +84,13 @@ test('files that are no pair are named at the start', async () => {
   await expect(openTlsFiles(wrong, { log: silentLog })).rejects.toThrow(/BATON_TLS_CERT_FILE: .* are no pair in PEM/);
   const missing = { certFile: join(directory, 'none'), keyFile: other.keyFile };
   await expect(openTlsFiles(missing, { log: silentLog })).rejects.toThrow(/BATON_TLS_CERT_FILE: read .*none/);
+});
+
+test('an upgrade of an address that is none is a bad request', async () => {
+  const plain = await listen(() => new Response('hi'), { host: '127.0.0.1', port: 0 });
+  const socket = connectTcp(plain.port, '127.0.0.1');
+  const upgrade = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+  socket.end(`GET http://[ HTTP/1.1\r\n${upgrade}`);
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+  await plain.close();
 });

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { drain } from '#conductor/http/drain.ts';
 import type { TlsFiles } from '#conductor/http/tls-files.ts';
-import { urlHost } from '#conductor/kernel/address-ranges.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { urlHost } from '#shared/peers/address-ranges.ts';
 import { acceptWebSockets } from '#shared/web-socket/accept.ts';
 import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
 

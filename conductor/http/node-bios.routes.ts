@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { BiosSetting } from '#conductor/api/node-parts.ts';
 import { findBiosSetting, listBiosSettings, settingOfRow } from '#conductor/flows/bios/bios-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -38,7 +39,7 @@ const list = createRoute({
   tags,
   summary: 'List the BIOS settings of a node as last read',
   request: { params: NodeParams, query: z.strictObject({ detail: queryFlag, fields: z.string().optional() }) },
-  responses: answers(200, 'settings, by name'),
+  responses: answers(200, 'settings, by name', z.strictObject({ bios: z.array(BiosSetting) })),
 });
 
 const show = createRoute({
@@ -47,7 +48,7 @@ const show = createRoute({
   tags,
   summary: 'Show one BIOS setting',
   request: { params: NodeParams.extend({ setting: z.string() }) },
-  responses: answers(200, 'the setting, under its name'),
+  responses: answers(200, 'the setting, under its name', z.record(z.string(), BiosSetting)),
 });
 
 /** `/v1/nodes/{node}/bios` (ironic-api.md §3.10). */

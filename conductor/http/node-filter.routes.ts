@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { SiteGroups } from '#conductor/api/sites.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -24,7 +25,7 @@ const filter = createRoute({
   tags,
   summary: 'List the nodes of a design that a node filter, or selectors of a deployment strategy, choose',
   request: { body: jsonBody(NodeFilterBody) },
-  responses: answers(200, 'a list of node names, in the order of the documents'),
+  responses: answers(200, 'a list of node names, in the order of the documents', z.array(z.string())),
 });
 
 const groups = createRoute({
@@ -33,7 +34,7 @@ const groups = createRoute({
   tags,
   summary: 'Show the groups of a site in an order in which they can be deployed, with their nodes',
   request: { query: airshipQuery({ version: z.string().default('committed') }) },
-  responses: answers(200, 'the strategy and its groups'),
+  responses: answers(200, 'the strategy and its groups', SiteGroups),
 });
 
 /** What a site's documents choose and plan, before anything is done: `/api/v1.0/nodefilter`, `/api/v1.0/site/groups`. */

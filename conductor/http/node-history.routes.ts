@@ -1,5 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Flow } from '#conductor/api/flows.ts';
+import { HistoryEntry } from '#conductor/api/node-parts.ts';
 import { latestFlow } from '#conductor/flows/flow-view.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -22,7 +24,7 @@ const list = createRoute({
   tags,
   summary: 'List what happened to the node',
   request: { params: NodeParams, query: z.strictObject({ detail: queryFlag }) },
-  responses: answers(200, 'history, oldest first'),
+  responses: answers(200, 'history, oldest first', z.strictObject({ history: z.array(HistoryEntry) })),
 });
 
 const show = createRoute({
@@ -31,7 +33,7 @@ const show = createRoute({
   tags,
   summary: 'Show one entry',
   request: { params: NodeParams.extend({ entry: z.string() }) },
-  responses: answers(200, 'the entry'),
+  responses: answers(200, 'the entry', HistoryEntry),
 });
 
 const flow = createRoute({
@@ -40,7 +42,7 @@ const flow = createRoute({
   tags,
   summary: "Show the node's current or latest flow with all its steps (Baton's own)",
   request: { params: NodeParams },
-  responses: answers(200, 'the flow'),
+  responses: answers(200, 'the flow', Flow),
 });
 
 type HistoryRow = Awaited<ReturnType<typeof listHistory>>[number];

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { findAgentLogs } from '#conductor/agents/agent-log-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { answers, NodeParams } from '#conductor/http/query-values.ts';
+import { answersOther, NodeParams } from '#conductor/http/query-values.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -16,7 +16,7 @@ const show = createRoute({
     params: NodeParams,
     query: z.strictObject({ flow: z.guid({ error: "must be a flow's UUID" }).optional() }),
   },
-  responses: answers(200, 'the logs'),
+  responses: answersOther(200, 'the logs', 'application/gzip'),
 });
 
 /** `/v1/nodes/{node}/flow/logs`: Baton's own. */

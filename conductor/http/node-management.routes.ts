@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { BootDevice, BootDevices, Validation } from '#conductor/api/node-parts.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { validateNode } from '#conductor/flows/validate-node.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
@@ -20,7 +21,7 @@ const validate = createRoute({
   tags,
   summary: 'Say for each interface whether the node is described well enough to use it',
   request: { params: NodeParams },
-  responses: answers(200, 'result and reason by interface'),
+  responses: answers(200, 'result and reason by interface', Validation),
 });
 
 const validateByQuery = createRoute({
@@ -29,7 +30,7 @@ const validateByQuery = createRoute({
   tags,
   summary: 'The older form of /v1/nodes/{node}/validate',
   request: { query: z.strictObject({ node: z.string().optional(), node_uuid: z.string().optional() }) },
-  responses: answers(200, 'result and reason by interface'),
+  responses: answers(200, 'result and reason by interface', Validation),
 });
 
 const maintenanceOn = createRoute({
@@ -61,7 +62,7 @@ const getBootDevice = createRoute({
   tags,
   summary: 'Ask the BMC for the boot device',
   request: { params: NodeParams },
-  responses: answers(200, 'boot_device and persistent, null where the BMC does not tell'),
+  responses: answers(200, 'boot_device and persistent, null where the BMC does not tell', BootDevice),
 });
 
 const supportedBootDevices = createRoute({
@@ -70,7 +71,7 @@ const supportedBootDevices = createRoute({
   tags,
   summary: 'List the boot devices that can be set',
   request: { params: NodeParams },
-  responses: answers(200, 'supported_boot_devices'),
+  responses: answers(200, 'supported_boot_devices', BootDevices),
 });
 
 const setBootDevice = createRoute({

@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Plan } from '#conductor/api/flows.ts';
 import { jsonDocument } from '#conductor/api/node-description.ts';
 import { viewPlan } from '#conductor/flows/view-plan.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
@@ -10,7 +11,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
+import { checkImageUrls, checkStepUrls } from '#conductor/nodes/image-urls.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/wipe-wish.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -48,7 +49,7 @@ const plan = createRoute({
   tags: ['node states'],
   summary: "Baton's own: what a provision request would do, step by step, without touching anything",
   request: { params: NodeParams, body: jsonBody(PlanBody) },
-  responses: answers(200, 'the plan; its hash may go with the request as plan_hash'),
+  responses: answers(200, 'the plan; its hash may go with the request as plan_hash', Plan),
 });
 
 /** `POST /v1/nodes/{node}/plan`. */
@@ -72,6 +73,7 @@ export function nodePlanRoutes(context: HttpContext): ApiApp {
     const stored = await getNode(context.db, c.req.valid('param').node);
     const node = body.instance_info ? withInstance(context, stored, body.instance_info) : stored;
     const requested = requestedSteps(body);
+    checkStepUrls(requested ?? [], context.config.outbound.images);
     const disableRamdisk = body.disable_ramdisk ?? undefined;
     const asked = body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined;
     const wipe = body.target === 'provide' ? wipeOf(node, { verb: 'provide', wipe: asked }) : undefined;

@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Meanings } from '#conductor/api/node-parts.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
@@ -29,7 +30,7 @@ const explain = createRoute({
   tags: ['drivers'],
   summary: 'Explain the keys of a logical disk',
   request: { params: z.object({ driver: z.string() }) },
-  responses: answers(200, 'meaning by key'),
+  responses: answers(200, 'meaning by key', Meanings),
 });
 
 const logicalDiskProperties: Readonly<Record<keyof LogicalDisk, string>> = {

@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { States } from '#conductor/api/resources.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -24,7 +25,7 @@ const show = createRoute({
   tags,
   summary: 'Show where the node is and where it is going',
   request: { params: NodeParams },
-  responses: answers(200, 'the states'),
+  responses: answers(200, 'the states', States),
 });
 
 const PowerBody = z.strictObject({

@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { Traits } from '#conductor/api/node-parts.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
@@ -26,7 +27,7 @@ const list = createRoute({
   tags,
   summary: 'List the traits of a node',
   request: { params: NodeParams },
-  responses: answers(200, 'traits'),
+  responses: answers(200, 'traits', Traits),
 });
 
 const replace = createRoute({

@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Vifs } from '#conductor/api/node-parts.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
@@ -17,7 +18,7 @@ const list = createRoute({
   tags,
   summary: 'List the networks attached to the node',
   request: { params: NodeParams },
-  responses: answers(200, 'vifs'),
+  responses: answers(200, 'vifs', Vifs),
 });
 
 const attach = createRoute({

@@ -2,6 +2,8 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { NodeDescription } from '#conductor/api/node-description.ts';
+import { Node } from '#conductor/api/resources.ts';
+import { pageOf } from '#conductor/api/values.ts';
 import { refuseFields } from '#conductor/auth/patch-rules.ts';
 import { removeNode } from '#conductor/flows/remove-node.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
@@ -20,8 +22,7 @@ import { NodeFilterQuery, requireKnownNodeFilters, toNodeFilter } from '#conduct
 import { nextPage, parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-values.ts';
 import { requireVersion } from '#conductor/http/versions.ts';
-import type { Caller } from '#conductor/kernel/caller.ts';
-import { accessDenied } from '#conductor/kernel/caller.ts';
+import { accessDenied, type Caller } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { nodeFieldVersions } from '#conductor/model/node-field-names.ts';
@@ -44,7 +45,7 @@ const list = createRoute({
   tags,
   summary: 'List nodes',
   request: { query: NodeFilterQuery },
-  responses: answers(200, 'nodes, and the address of the next page when this one is full'),
+  responses: answers(200, 'nodes, and the address of the next page when this one is full', pageOf('nodes', Node)),
 });
 
 /** `/detail` has all fields: there is nothing to choose. */
@@ -56,7 +57,7 @@ const listDetail = createRoute({
   tags,
   summary: 'List nodes with all fields',
   request: { query: DetailQuery },
-  responses: answers(200, 'nodes'),
+  responses: answers(200, 'nodes', pageOf('nodes', Node)),
 });
 
 const ofChassis = z.object({ chassis: z.string() });
@@ -68,7 +69,7 @@ const listOfChassis = createRoute({
   tags,
   summary: 'List the nodes of a chassis',
   request: { params: ofChassis, query: NodeFilterQuery.omit({ chassis_uuid: true }) },
-  responses: answers(200, 'nodes'),
+  responses: answers(200, 'nodes', pageOf('nodes', Node)),
 });
 
 const listDetailOfChassis = createRoute({
@@ -77,7 +78,7 @@ const listDetailOfChassis = createRoute({
   tags,
   summary: 'List the nodes of a chassis with all fields',
   request: { params: ofChassis, query: DetailQuery.omit({ chassis_uuid: true }) },
-  responses: answers(200, 'nodes'),
+  responses: answers(200, 'nodes', pageOf('nodes', Node)),
 });
 
 const CreateBody = NodeDescription.extend({ uuid: z.guid({ error: 'must be a UUID' }).optional() });
@@ -88,7 +89,7 @@ const create = createRoute({
   tags,
   summary: 'Enroll a node',
   request: { body: jsonBody(CreateBody) },
-  responses: answers(201, 'the node'),
+  responses: answers(201, 'the node', Node),
 });
 
 const show = createRoute({
@@ -97,7 +98,7 @@ const show = createRoute({
   tags,
   summary: 'Show a node',
   request: { params: NodeParams, query: z.strictObject({ fields: z.string().optional() }) },
-  responses: answers(200, 'the node'),
+  responses: answers(200, 'the node', Node),
 });
 
 const change = createRoute({
@@ -106,7 +107,7 @@ const change = createRoute({
   tags,
   summary: 'Change a node by JSON patch',
   request: { params: NodeParams, query: z.strictObject({ reset_interfaces: queryFlag }), body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the whole node'),
+  responses: answers(200, 'the whole node', Node),
 });
 
 const remove = createRoute({

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
-import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
@@ -184,10 +184,9 @@ data: {name: ntp, version: '1.0'}
       status: 409,
       body: { message: 'plugin ntp 1.0 stays while the committed documents name it: baton/Plugin/v1 time' },
     });
-    const action = { id: 'A', name: 'deploy_site', revisionId: 1, contextMarker: 'm' } as const;
-    await api.context.db.insert(siteActions).values(action);
+    await addAction(api.context.db, { id: 'A' });
     expect(await api.call('DELETE', `${path}/ntp/1.1`)).toMatchObject({ status: 409 });
-    await api.context.db.execute(sql`update site_actions set ended_at = now()`);
+    await api.context.db.execute(sql`update flows set ended_at = now()`);
     expect((await api.call('DELETE', `${path}/ntp/1.1`)).status).toBe(204);
     expect((await api.call('DELETE', `${path}/ntp/1.1`)).status).toBe(404);
     expect((await api.call('GET', `${path}/ntp/1.1`)).status).toBe(404);

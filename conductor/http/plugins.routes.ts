@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Plugin, PluginDetail, PluginOrder } from '#conductor/api/sites.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -24,7 +25,7 @@ const list = createRoute({
   path,
   tags,
   summary: 'List the plugins that were uploaded, with their tasks',
-  responses: answers(200, 'plugins, by name'),
+  responses: answers(200, 'plugins, by name', z.strictObject({ plugins: z.array(Plugin) })),
 });
 
 const upload = createRoute({
@@ -34,8 +35,8 @@ const upload = createRoute({
   summary: 'Upload a plugin: its tasks, and the files that they need',
   request: { body: jsonBody(PluginUpload) },
   responses: {
-    ...answers(201, 'the plugin'),
-    ...answers(200, 'it was there already'),
+    ...answers(201, 'the plugin', PluginDetail),
+    ...answers(200, 'it was there already', PluginDetail),
     400: { description: 'all that is wrong with it' },
     409: { description: 'that version has another content' },
   },
@@ -53,7 +54,7 @@ const order = createRoute({
       role: z.string().optional().describe('only what a node with this tag runs'),
     }),
   },
-  responses: answers(200, 'tasks in order, and what the ranges of postfixes are for'),
+  responses: answers(200, 'tasks in order, and what the ranges of postfixes are for', PluginOrder),
 });
 
 const show = createRoute({
@@ -62,7 +63,7 @@ const show = createRoute({
   tags,
   summary: 'Show a plugin',
   request: { params: PluginParams },
-  responses: answers(200, 'the plugin, with the names of its files'),
+  responses: answers(200, 'the plugin, with the names of its files', PluginDetail),
 });
 
 const remove = createRoute({

@@ -2,6 +2,8 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { PortgroupDescription } from '#conductor/api/portgroup-description.ts';
+import { Portgroup } from '#conductor/api/resources.ts';
+import { pageOf } from '#conductor/api/values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import {
@@ -54,7 +56,11 @@ const list = createRoute({
   tags,
   summary: 'List port groups',
   request: { query: ListQuery },
-  responses: answers(200, 'port groups, and the address of the next page when this one is full'),
+  responses: answers(
+    200,
+    'port groups, and the address of the next page when this one is full',
+    pageOf('portgroups', Portgroup),
+  ),
 });
 
 const listDetail = createRoute({
@@ -70,7 +76,7 @@ const listOfNode = createRoute({
   tags,
   summary: 'List the port groups of a node',
   request: { params: NodeParams, query: z.strictObject(listChoice) },
-  responses: answers(200, 'port groups'),
+  responses: answers(200, 'port groups', pageOf('portgroups', Portgroup)),
 });
 
 const CreateBody = PortgroupDescription.extend({
@@ -84,7 +90,7 @@ const create = createRoute({
   tags,
   summary: 'Add a port group to a node',
   request: { body: jsonBody(CreateBody) },
-  responses: answers(201, 'the port group'),
+  responses: answers(201, 'the port group', Portgroup),
 });
 
 const show = createRoute({
@@ -93,7 +99,7 @@ const show = createRoute({
   tags,
   summary: 'Show a port group',
   request: { params: PortgroupParams, query: z.strictObject({ fields: text }) },
-  responses: answers(200, 'the port group'),
+  responses: answers(200, 'the port group', Portgroup),
 });
 
 const change = createRoute({
@@ -102,7 +108,7 @@ const change = createRoute({
   tags,
   summary: 'Change a port group by JSON patch',
   request: { params: PortgroupParams, body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the whole port group'),
+  responses: answers(200, 'the whole port group', Portgroup),
 });
 
 const remove = createRoute({

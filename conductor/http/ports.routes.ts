@@ -2,6 +2,8 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { PortDescription } from '#conductor/api/port-description.ts';
+import { Port } from '#conductor/api/resources.ts';
+import { pageOf } from '#conductor/api/values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import {
@@ -49,7 +51,7 @@ const list = createRoute({
   tags,
   summary: 'List ports',
   request: { query: PortListQuery },
-  responses: answers(200, 'ports, and the address of the next page when this one is full'),
+  responses: answers(200, 'ports, and the address of the next page when this one is full', pageOf('ports', Port)),
 });
 
 const listDetail = createRoute({
@@ -65,7 +67,7 @@ const listOfNode = createRoute({
   tags,
   summary: 'List the ports of a node',
   request: { params: NodeParams, query: z.strictObject(listChoice) },
-  responses: answers(200, 'ports'),
+  responses: answers(200, 'ports', pageOf('ports', Port)),
 });
 
 const listOfPortgroup = createRoute({
@@ -74,7 +76,7 @@ const listOfPortgroup = createRoute({
   tags,
   summary: 'List the ports of a port group',
   request: { params: z.object({ portgroup: z.string() }), query: z.strictObject(listChoice) },
-  responses: answers(200, 'ports'),
+  responses: answers(200, 'ports', pageOf('ports', Port)),
 });
 
 const CreateBody = PortDescription.extend({
@@ -90,7 +92,7 @@ const create = createRoute({
   tags,
   summary: 'Add a port to a node',
   request: { body: jsonBody(CreateBody) },
-  responses: answers(201, 'the port'),
+  responses: answers(201, 'the port', Port),
 });
 
 const show = createRoute({
@@ -99,7 +101,7 @@ const show = createRoute({
   tags,
   summary: 'Show a port',
   request: { params: PortParams, query: z.strictObject({ fields: text }) },
-  responses: answers(200, 'the port'),
+  responses: answers(200, 'the port', Port),
 });
 
 const change = createRoute({
@@ -108,7 +110,7 @@ const change = createRoute({
   tags,
   summary: 'Change a port by JSON patch',
   request: { params: PortParams, body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the whole port'),
+  responses: answers(200, 'the whole port', Port),
 });
 
 const remove = createRoute({

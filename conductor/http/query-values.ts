@@ -12,9 +12,21 @@ export const NodeParams = z.object({ node: z.string() });
 
 export const PortParams = z.object({ port: z.string() });
 
-/** For answers without a schema of their own: the clients' contract is Ironic's. */
-export function answers(status: 200 | 201 | 202 | 204, description: string) {
-  return { [status]: { description } };
+/**
+ * A success answer: its schema is what clients rely on, and tests hold every answer against it; without one it has no body.
+ */
+export function answers(
+  status: 200 | 201 | 202 | 204,
+  description: string,
+  schema?: z.ZodType,
+  type = 'application/json',
+): Record<number, { description: string }> {
+  return { [status]: { description, ...(schema ? { content: { [type]: { schema } } } : {}) } };
+}
+
+/** An answer that is no JSON: text, or a file. */
+export function answersOther(status: 200, description: string, type: string) {
+  return answers(status, description, z.string(), type);
 }
 
 /** A JSON body that must be there. */

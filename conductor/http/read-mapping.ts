@@ -12,7 +12,7 @@ export function readMapping(text: string): JsonObject {
     new AppError('invalid_argument', 'body: it must be a mapping, as JSON or YAML', { cause });
   const value = readYaml(text, wrong) ?? {};
   // what YAML has beyond JSON would not be kept as it is
-  const plain: unknown = JSON.parse(JSON.stringify(value));
+  const plain = asJson(value, wrong);
   if (!isMapping(plain) || /\\u(0000|d[89a-f])/i.test(JSON.stringify(plain))) throw wrong();
   return plain;
 }
@@ -20,6 +20,15 @@ export function readMapping(text: string): JsonObject {
 function readYaml(text: string, wrong: (cause: unknown) => AppError): unknown {
   try {
     return parseYaml(text);
+  } catch (error) {
+    throw wrong(error);
+  }
+}
+
+/** Aliases can make a value that holds itself. */
+function asJson(value: unknown, wrong: (cause: unknown) => AppError): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value)) as unknown;
   } catch (error) {
     throw wrong(error);
   }

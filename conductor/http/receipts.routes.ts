@@ -1,5 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Receipt, ReceiptEnvelope, ReceiptKey } from '#conductor/api/records.ts';
+import { pageOf } from '#conductor/api/values.ts';
 import { airshipPath } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -27,7 +29,7 @@ const list = createRoute({
       marker: z.string().optional().describe('id of the last one of the page before'),
     }),
   },
-  responses: answers(200, 'receipts, without what is signed'),
+  responses: answers(200, 'receipts, without what is signed', pageOf('receipts', Receipt)),
 });
 
 const show = createRoute({
@@ -36,7 +38,7 @@ const show = createRoute({
   tags,
   summary: 'Fetch a receipt: a DSSE envelope that can be verified without Baton',
   request: { params: z.object({ receipt: z.guid({ error: "must be a receipt's UUID" }) }) },
-  responses: { ...answers(200, 'the signed file'), 404: { description: 'there is no such receipt' } },
+  responses: { ...answers(200, 'the signed file', ReceiptEnvelope), 404: { description: 'there is no such receipt' } },
 });
 
 const keys = createRoute({
@@ -44,7 +46,7 @@ const keys = createRoute({
   path: keysPath,
   tags,
   summary: 'List the public keys that receipts were ever signed with, the one in use last',
-  responses: answers(200, 'fingerprint, PEM, and from when to when'),
+  responses: answers(200, 'fingerprint, PEM, and from when to when', z.strictObject({ keys: z.array(ReceiptKey) })),
 });
 
 const rotate = createRoute({
@@ -52,7 +54,7 @@ const rotate = createRoute({
   path: keysPath,
   tags,
   summary: 'Sign with a new key from now on; the private half of the old one is destroyed',
-  responses: answers(201, 'the new key'),
+  responses: answers(201, 'the new key', ReceiptKey),
 });
 
 /** `/api/v1.0/receipts` and `/api/v1.0/receipt-keys`. */

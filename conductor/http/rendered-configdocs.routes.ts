@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Documents } from '#conductor/api/sites.ts';
 import { airshipPath, airshipQuery, answerDocuments } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -22,7 +23,7 @@ const show = createRoute({
     }),
   },
   responses: {
-    ...answers(200, 'YAML, or a list with Accept: application/json'),
+    ...answers(200, 'YAML, or a list with Accept: application/json', Documents),
     400: { description: 'the documents have errors: a Status with all of them' },
   },
 });

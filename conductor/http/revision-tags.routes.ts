@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Tags } from '#conductor/api/sites.ts';
 import { airshipPath, readText, revisionNumber } from '#conductor/http/airship-values.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -27,7 +28,7 @@ const list = createRoute({
   tags,
   summary: "List a revision's tags",
   request: { params: RevisionParams },
-  responses: answers(200, 'tag → its data'),
+  responses: answers(200, 'tag → its data', Tags),
 });
 
 const show = createRoute({
@@ -36,7 +37,7 @@ const show = createRoute({
   tags,
   summary: "Show a revision's tag",
   request: { params: TagParams },
-  responses: answers(200, 'tag → its data'),
+  responses: answers(200, 'tag → its data', Tags),
 });
 
 const set = createRoute({
@@ -48,7 +49,7 @@ const set = createRoute({
     params: TagParams,
     body: { content: { 'application/x-yaml': { schema: z.record(z.string(), z.unknown()) } } },
   },
-  responses: answers(201, 'tag → its data'),
+  responses: answers(201, 'tag → its data', Tags),
 });
 
 const remove = createRoute({

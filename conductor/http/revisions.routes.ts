@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { CollectionChanges, DocumentChanges, Documents, Revision, Revisions } from '#conductor/api/sites.ts';
 import {
   airshipFlag,
   airshipPath,
@@ -53,7 +54,11 @@ const list = createRoute({
       limit: z.coerce.number().pipe(z.int().min(1).max(10_000)).optional().describe('the first of that order'),
     }),
   },
-  responses: answers(200, 'count and results, each with its collections (buckets), the names of its tags, its roles'),
+  responses: answers(
+    200,
+    'count and results, each with its collections (buckets), the names of its tags, its roles',
+    Revisions,
+  ),
 });
 
 const show = createRoute({
@@ -62,7 +67,7 @@ const show = createRoute({
   tags,
   summary: 'Show a revision',
   request: { params: RevisionParams },
-  responses: answers(200, 'the revision; its tags with their data'),
+  responses: answers(200, 'the revision; its tags with their data', Revision),
 });
 
 const remove = createRoute({
@@ -87,7 +92,7 @@ const documents = createRoute({
       'status.bucket': z.string().optional().describe('only of this collection'),
     }),
   },
-  responses: answers(200, 'YAML, or a list with Accept: application/json'),
+  responses: answers(200, 'YAML, or a list with Accept: application/json', Documents),
 });
 
 const diff = createRoute({
@@ -96,7 +101,11 @@ const diff = createRoute({
   tags,
   summary: 'Tell which collections two revisions have differently; 0 = nothing at all',
   request: { params: PairParams },
-  responses: answers(200, 'collection → created, modified, deleted or unmodified, from the older to the newer'),
+  responses: answers(
+    200,
+    'collection → created, modified, deleted or unmodified, from the older to the newer',
+    CollectionChanges,
+  ),
 });
 
 const deepDiff = createRoute({
@@ -105,7 +114,11 @@ const deepDiff = createRoute({
   tags,
   summary: 'Tell every document and value that changes from one revision to the other; 0 = nothing at all',
   request: { params: PairParams },
-  responses: answers(200, 'document_added, document_deleted, document_changed; each with count and details'),
+  responses: answers(
+    200,
+    'document_added, document_deleted, document_changed; each with count and details',
+    DocumentChanges,
+  ),
 });
 
 const rollback = createRoute({
@@ -114,7 +127,7 @@ const rollback = createRoute({
   tags,
   summary: 'Put what an old revision says into the buffer; 0 = nothing at all',
   request: { params: RevisionParams },
-  responses: answers(201, 'the new revision'),
+  responses: answers(201, 'the new revision', Revision),
 });
 
 /** `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */

@@ -1,4 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
+import { Root, VersionRoot } from '#conductor/api/service.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { answers } from '#conductor/http/query-values.ts';
@@ -9,10 +10,15 @@ const root = createRoute({
   path: '/',
   tags: ['versions'],
   summary: 'Say which versions of the API there are',
-  responses: answers(200, 'the version document'),
+  responses: answers(200, 'the version document', Root),
 });
 
-const v1 = createRoute({ ...root, path: '/v1', summary: 'Show version 1 of the API' });
+const v1 = createRoute({
+  ...root,
+  path: '/v1',
+  summary: 'Show version 1 of the API',
+  responses: answers(200, 'the version document', VersionRoot),
+});
 
 /** Resources that the v1 document names, with the microversion since which. */
 const resources = {

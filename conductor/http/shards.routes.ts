@@ -1,4 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
+import { Shards } from '#conductor/api/node-parts.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
@@ -12,7 +13,7 @@ const list = createRoute({
   path: '/v1/shards',
   tags: ['shards'],
   summary: 'Count the nodes of each shard',
-  responses: answers(200, 'shards; nodes without one count under the name None, as in Ironic'),
+  responses: answers(200, 'shards; nodes without one count under the name None, as in Ironic', Shards),
 });
 
 /** `/v1/shards`. */

@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { siteActionSteps, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { flowSteps } from '#conductor/kernel/db/schema/flow.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -119,9 +120,9 @@ describe('cli/cli_format_common.py finds what it prints', () => {
     const { id } = JSON.parse(made.text) as { id: string };
     const times = { startedAt: new Date(1000), endedAt: new Date(3500) };
     await db
-      .update(siteActionSteps)
-      .set({ state: 'done', ...times })
-      .where(eq(siteActionSteps.name, 'preflight'));
+      .update(flowSteps)
+      .set({ state: 'succeeded', ...times })
+      .where(eq(flowSteps.step, 'preflight'));
     const action = JSON.parse((await get(`/actions/${id}`)).text) as Answer & {
       readonly notes: readonly (Answer & { readonly note_id: string })[];
       readonly steps: readonly Answer[];

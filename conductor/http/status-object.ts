@@ -1,50 +1,15 @@
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { Status } from '#conductor/api/faults.ts';
 import type { RoundMessage } from '#conductor/cluster/round.ts';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
-/** One of the messages in a Status: of a document when `kind` is `ValidationMessage`. */
-interface StatusMessage {
-  readonly message: string;
-  readonly error: boolean;
-  /** `SimpleMessage`, `ValidationMessage`; of a teardown what `name` names: `Pod`, `Label`, `HealthMessage`. */
-  readonly kind: string;
-  readonly level?: SiteFault['level'];
-  readonly name?: string;
-  readonly documents?: readonly { readonly schema: string; readonly name: string; readonly collection?: string }[];
-  readonly path?: string | null;
-  /** What `message` says, as data. */
-  readonly remark?: Remark | undefined;
-  /** Ours: the answer's own `message` says it too. */
-  readonly summarized?: true;
-}
-
-/** Airship's answer to what is no resource (airship.md §8): `code` is a number, `retry` is there where it helps. */
-export interface StatusObject {
-  readonly kind: 'Status';
-  readonly apiVersion: 'v1.0';
-  readonly metadata: Readonly<Record<string, never>>;
-  readonly status: 'Success' | 'Failure';
-  readonly message: string;
-  readonly reason: string;
-  readonly details: {
-    readonly errorCount: number;
-    readonly messageList: readonly StatusMessage[];
-    /** Ours: what `message` says, as data. */
-    readonly remark?: Remark;
-    /** Ours: what lies below a failure, for programs. */
-    readonly cause?: string;
-    /** Ours: of a site's documents, where the answer is about one. */
-    readonly revision?: number;
-  };
-  readonly code: number;
-  readonly retry?: true;
-}
+type StatusMessage = Status['details']['messageList'][number];
 
 export interface StatusParts {
-  readonly status: StatusObject['status'];
+  readonly status: Status['status'];
   readonly code: ContentfulStatusCode;
   readonly message: string;
   /** One word, for programs; default: that of the code, `NotFound`. */
@@ -80,7 +45,7 @@ const reasons: Readonly<Record<number, string>> = {
 };
 
 /** A failure without messages of its own has one that repeats it: clients print the list. */
-function statusObject(parts: StatusParts): StatusObject {
+function statusObject(parts: StatusParts): Status {
   const { status, code, message, reason, faults = [], remark, cause, revision, retry } = parts;
   const told = (parts.messages ?? []).map((each) => ({ kind: 'SimpleMessage', ...each }));
   const messages: StatusMessage[] = [...faults.map(validationMessage), ...told];

@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from 'hono';
+import type { Context } from 'hono';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -9,15 +9,14 @@ const suspect = /\\u(0000|d[89a-f])/i;
  * Refuses text that PostgreSQL can't store, in a request's address or JSON body, before anything is done with it.
  * @throws AppError `invalid_argument` naming the field.
  */
-export const refuseUnstorableText: MiddlewareHandler<ApiEnv> = async (c, next) => {
+export async function refuseUnstorableText(c: Context<ApiEnv>): Promise<void> {
   if (/%00/.test(c.req.url)) throw new AppError('invalid_argument', 'The address contains the character U+0000.');
   if (!['GET', 'HEAD'].includes(c.req.method) && c.req.header('content-type')?.includes('json')) {
     const text = await c.req.text();
     const fault = suspect.test(text) ? unstorableField(parse(text), []) : undefined;
     if (fault !== undefined) throw new AppError('invalid_argument', fault);
   }
-  await next();
-};
+}
 
 /** `undefined` for text that is no JSON: the route's own schema says so. */
 function parse(text: string): unknown {

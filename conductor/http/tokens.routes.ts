@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { NewToken, Token, type TokenAnswer } from '#conductor/api/records.ts';
 import { listApiTokens } from '#conductor/auth/api-token-store.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
@@ -17,7 +18,7 @@ const list = createRoute({
   path,
   tags,
   summary: "List the API's bearer tokens, without the tokens themselves (Baton's own)",
-  responses: answers(200, 'tokens'),
+  responses: answers(200, 'tokens', z.strictObject({ tokens: z.array(Token) })),
 });
 
 const CreateBody = z.strictObject({
@@ -36,7 +37,7 @@ const create = createRoute({
   tags,
   summary: "Make a bearer token; this answer alone has it (Baton's own)",
   request: { body: jsonBody(CreateBody) },
-  responses: answers(201, 'the token'),
+  responses: answers(201, 'the token', NewToken),
 });
 
 const remove = createRoute({
@@ -48,7 +49,7 @@ const remove = createRoute({
   responses: answers(204, 'gone; other conductors notice within five seconds'),
 });
 
-function viewToken(row: ApiTokenRow) {
+function viewToken(row: ApiTokenRow): TokenAnswer {
   return {
     uuid: row.uuid,
     name: row.name,

@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Children, ConsoleState, EmptyList, Nothing } from '#conductor/api/service.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { plainListQuery } from '#conductor/http/field-choice.ts';
@@ -10,7 +11,6 @@ import { getNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['not supported'];
-const listed = answers(200, 'an empty list');
 
 /**
  * Collections of Ironic's that Baton does not have: the list is empty, which is true and is what clients expect that
@@ -95,8 +95,15 @@ export function unbuiltRoutes(context: HttpContext): ApiApp {
 }
 
 function mountEmptyAnswers(app: ApiApp, db: HttpContext['db']): void {
-  const get = <Path extends string>(path: Path, summary: string) =>
-    createRoute({ method: 'get', path, tags, summary, request: { params: NodeParams }, responses: listed });
+  const get = <Path extends string>(path: Path, summary: string, schema: z.ZodType) =>
+    createRoute({
+      method: 'get',
+      path,
+      tags,
+      summary,
+      request: { params: NodeParams },
+      responses: answers(200, 'none', schema),
+    });
 
   for (const { key, since } of emptyCollections) {
     const list = createRoute({
@@ -105,29 +112,32 @@ function mountEmptyAnswers(app: ApiApp, db: HttpContext['db']): void {
       tags,
       summary: `List ${key.replace('_', ' ')}: there are none`,
       request: { query: z.strictObject(plainListQuery) },
-      responses: listed,
+      responses: answers(200, 'none', EmptyList),
     });
     app.openapi(list, (c) => {
       requireEndpoint(c.get('version'), since);
       return c.json({ [key]: [] });
     });
   }
-  app.openapi(get('/v1/nodes/{node}/firmware', 'List firmware components: none are known'), async (c) => {
+  app.openapi(get('/v1/nodes/{node}/firmware', 'List firmware components: none are known', EmptyList), async (c) => {
     requireEndpoint(c.get('version'), 86);
     await getNode(db, c.req.valid('param').node);
     return c.json({ firmware: [] });
   });
-  app.openapi(get('/v1/nodes/{node}/children', 'List child nodes: there are none'), async (c) => {
+  app.openapi(get('/v1/nodes/{node}/children', 'List child nodes: there are none', Children), async (c) => {
     requireEndpoint(c.get('version'), 83);
     const { uuid } = await getNode(db, c.req.valid('param').node);
     const href = `${originOf(c)}/v1/nodes?parent_node=${uuid}`;
     return c.json({ children: [], links: { href, rel: 'children' } });
   });
-  app.openapi(get('/v1/nodes/{node}/states/console', 'Say whether a console is on: it never is'), async (c) => {
-    await getNode(db, c.req.valid('param').node);
-    return c.json({ console_enabled: false, console_info: null });
-  });
-  app.openapi(get('/v1/nodes/{node}/vendor_passthru/methods', "List vendors' methods: none"), async (c) => {
+  app.openapi(
+    get('/v1/nodes/{node}/states/console', 'Say whether a console is on: it never is', ConsoleState),
+    async (c) => {
+      await getNode(db, c.req.valid('param').node);
+      return c.json({ console_enabled: false, console_info: null });
+    },
+  );
+  app.openapi(get('/v1/nodes/{node}/vendor_passthru/methods', "List vendors' methods: none", Nothing), async (c) => {
     await getNode(db, c.req.valid('param').node);
     return c.json({});
   });

@@ -3,7 +3,7 @@ import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { frameworkFault } from '#conductor/http/fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Microversions 1.1 … 1.96 (ironic-api.md §1.1); README.md says why 96. */
+/** Microversions 1.1 … 1.96 (ironic-api.md §1.1); docs/api.md says why 96. */
 export const minimumMinor = 1;
 export const maximumMinor = 96;
 

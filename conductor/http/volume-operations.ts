@@ -1,6 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { z } from 'zod';
+import { pageOf } from '#conductor/api/values.ts';
 import type { ApiApp, ApiEnv } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFields, chooseListFields, type FieldSet, plainListQuery } from '#conductor/http/field-choice.ts';
@@ -21,6 +22,7 @@ export interface VolumeResource<Row extends { readonly uuid: string }, Field ext
   readonly key: string;
   /** `volume connector` */
   readonly what: string;
+  readonly schema: z.ZodType;
   readonly fields: readonly Field[];
   readonly listed: readonly Field[];
   readonly view: (row: Row, fields?: readonly Field[]) => Record<string, unknown>;
@@ -50,7 +52,7 @@ export function answerVolume<Row extends { readonly uuid: string }, Field extend
   };
 }
 
-function routesOf(key: string, what: string) {
+function routesOf(key: string, what: string, schema: z.ZodType) {
   const path = `/v1/volume/${key}`;
   const one = `${path}/{volume}`;
   return {
@@ -60,7 +62,7 @@ function routesOf(key: string, what: string) {
       tags: volumeTags,
       summary: `List ${what}s`,
       request: { query: ListQuery },
-      responses: answers(200, `${what}s, and the address of the next page when this one is full`),
+      responses: answers(200, `${what}s, and the address of the next page when this one is full`, pageOf(key, schema)),
     }),
     listOfNode: createRoute({
       method: 'get',
@@ -68,7 +70,7 @@ function routesOf(key: string, what: string) {
       tags: volumeTags,
       summary: `List the ${what}s of a node`,
       request: { params: NodeParams, query: OfNodeQuery },
-      responses: answers(200, `${what}s`),
+      responses: answers(200, `${what}s`, pageOf(key, schema)),
     }),
     show: createRoute({
       method: 'get',
@@ -76,7 +78,7 @@ function routesOf(key: string, what: string) {
       tags: volumeTags,
       summary: `Show a ${what}`,
       request: { params: VolumeParams, query: FieldsQuery },
-      responses: answers(200, `the ${what}`),
+      responses: answers(200, `the ${what}`, schema),
     }),
     change: createRoute({
       method: 'patch',
@@ -84,7 +86,7 @@ function routesOf(key: string, what: string) {
       tags: volumeTags,
       summary: `Change a ${what} by JSON patch while its node is off`,
       request: { params: VolumeParams, body: jsonBody(JsonPatch) },
-      responses: answers(200, `the whole ${what}`),
+      responses: answers(200, `the whole ${what}`, schema),
     }),
     remove: createRoute({
       method: 'delete',
@@ -104,7 +106,7 @@ export function mountVolumeOperations<Row extends { readonly uuid: string }, Fie
   resource: VolumeResource<Row, Field>,
 ): void {
   const { key, what } = resource;
-  const routes = routesOf(key, what);
+  const routes = routesOf(key, what, resource.schema);
   const fieldSet: FieldSet<Field> = { what, all: resource.fields, listed: resource.listed };
   const uuidOf = (text: string): string => {
     if (isUuid(text)) return text.toLowerCase();

@@ -1,5 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { VolumeConnector, VolumeIndex, VolumeTarget } from '#conductor/api/node-parts.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
@@ -41,6 +42,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const connectors: VolumeResource<VolumeConnectorRow, ConnectorField> = {
   key: 'connectors',
   what: 'volume connector',
+  schema: VolumeConnector,
   fields: connectorFields,
   listed: defaultConnectorListFields,
   view: viewConnector,
@@ -53,6 +55,7 @@ const connectors: VolumeResource<VolumeConnectorRow, ConnectorField> = {
 const targets: VolumeResource<VolumeTargetRow, TargetField> = {
   key: 'targets',
   what: 'volume target',
+  schema: VolumeTarget,
   fields: targetFields,
   listed: defaultTargetListFields,
   view: viewTarget,
@@ -74,7 +77,7 @@ const postConnector = createRoute({
   tags: volumeTags,
   summary: 'Say how a node reaches remote storage',
   request: { body: jsonBody(ConnectorDescription.extend(identity)) },
-  responses: answers(201, 'the connector'),
+  responses: answers(201, 'the connector', VolumeConnector),
 });
 
 const postTarget = createRoute({
@@ -83,7 +86,7 @@ const postTarget = createRoute({
   tags: volumeTags,
   summary: 'Give a node a remote volume',
   request: { body: jsonBody(TargetDescription.extend(identity)) },
-  responses: answers(201, 'the target'),
+  responses: answers(201, 'the target', VolumeTarget),
 });
 
 /** `/v1/volume`, its connectors and targets, and the same below a node. */
@@ -134,7 +137,7 @@ function mountIndexes(app: ApiApp, context: HttpContext): void {
     method: 'get',
     tags: volumeTags,
     summary: 'Say where connectors and targets are',
-    responses: answers(200, 'links'),
+    responses: answers(200, 'links', VolumeIndex),
   } as const;
   app.openapi(createRoute({ ...shared, path: '/v1/volume' }), (c) => {
     requireEndpoint(c.get('version'), volumeVersion);

@@ -1,13 +1,15 @@
 import { createRoute } from '@hono/zod-openapi';
 import { z } from 'zod';
+import { Webhook, WebhookDelivery, WebhookTest } from '#conductor/api/records.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { originOf } from '#conductor/http/links.ts';
 import { parsePaging } from '#conductor/http/paging.ts';
 import { answers, jsonBody } from '#conductor/http/query-values.ts';
 import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
-import { checkOutboundUrl, outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
+import { deliveryStates } from '#conductor/model/delivery-states.ts';
+import { statesOf } from '#conductor/model/transitions.ts';
 import { sendTestEvent } from '#conductor/webhooks/send.ts';
 import { viewDelivery, viewWebhook, WebhookDescription } from '#conductor/webhooks/webhook-fields.ts';
 import {
@@ -19,6 +21,7 @@ import {
   updateWebhook,
 } from '#conductor/webhooks/webhook-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { checkOutboundUrl, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 const tags = ["webhooks (Baton's own)"];
 const path = '/v1/webhooks';
@@ -31,7 +34,7 @@ const list = createRoute({
   path,
   tags,
   summary: 'List webhooks',
-  responses: answers(200, 'webhooks, without their secrets'),
+  responses: answers(200, 'webhooks, without their secrets', z.strictObject({ webhooks: z.array(Webhook) })),
 });
 
 const create = createRoute({
@@ -40,7 +43,7 @@ const create = createRoute({
   tags,
   summary: 'Have somebody told what happens to nodes',
   request: { body: jsonBody(WebhookDescription) },
-  responses: answers(201, 'the webhook with its secret, which is not told again'),
+  responses: answers(201, 'the webhook with its secret, which is not told again', Webhook),
 });
 
 const show = createRoute({
@@ -49,7 +52,7 @@ const show = createRoute({
   tags,
   summary: 'Show a webhook',
   request: { params: WebhookParams },
-  responses: answers(200, 'the webhook, without its secret'),
+  responses: answers(200, 'the webhook, without its secret', Webhook),
 });
 
 const change = createRoute({
@@ -58,7 +61,7 @@ const change = createRoute({
   tags,
   summary: 'Change a webhook by JSON patch; what waits is delivered to the new URL, signed with the new secret',
   request: { params: WebhookParams, body: jsonBody(JsonPatch) },
-  responses: answers(200, 'the webhook'),
+  responses: answers(200, 'the webhook', Webhook),
 });
 
 const remove = createRoute({
@@ -76,7 +79,7 @@ const testOne = createRoute({
   tags,
   summary: 'Send an event of type webhook.test now, once',
   request: { params: WebhookParams },
-  responses: answers(200, 'delivered, status and error'),
+  responses: answers(200, 'delivered, status and error', WebhookTest),
 });
 
 const deliveries = createRoute({
@@ -87,15 +90,17 @@ const deliveries = createRoute({
   request: {
     params: WebhookParams,
     query: z.strictObject({
-      state: z
-        .enum(['pending', 'delivered', 'given up'], { error: 'must be pending, delivered or given up' })
-        .optional(),
+      state: z.enum(statesOf(deliveryStates), { error: 'must be pending, delivered or given up' }).optional(),
       limit: z.string().optional(),
       /** `id` of the last one of the page before. */
       marker: z.coerce.number().int().positive().optional(),
     }),
   },
-  responses: answers(200, 'deliveries with state, attempts and the last error'),
+  responses: answers(
+    200,
+    'deliveries with state, attempts and the last error',
+    z.strictObject({ deliveries: z.array(WebhookDelivery) }),
+  ),
 });
 
 /** `/v1/webhooks`. */

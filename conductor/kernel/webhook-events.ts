@@ -11,7 +11,7 @@ export const webhookEvents = {
   'allocation.state':
     'An allocation has become active, has failed or was deleted (`deleted`): `allocation` (`uuid`, `name`), `state`, `last_error`, `node_uuid`.',
   'site.action':
-    'A site action has been made or has ended: `action` (`id`, `name`), `state`, `error`, `user`, `revision`; only to webhooks without a project.',
+    'A site action has been made or has ended: `action` (`id`, `name`), `state` of its flow (`running`, `succeeded`, `failed`, `aborted`), `error`, `user`, `revision`; only to webhooks without a project.',
 } as const;
 
 export type WebhookEventType = keyof typeof webhookEvents;

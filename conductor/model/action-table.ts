@@ -24,6 +24,8 @@ interface ActionDefinition {
   readonly parameters: readonly ParameterName[];
   readonly required?: readonly ParameterName[];
   readonly steps: readonly ActionStepName[];
+  /** Run after them, whatever has become of them. */
+  readonly closing: readonly ActionStepName[];
   /** Whose documents it works from, unless `target-revision` says; absent = the committed ones, always. */
   readonly revision?: TargetRevision;
   /** Takes its target nodes apart, one after another, and then has them deployed, or not. */
@@ -34,14 +36,8 @@ interface ActionDefinition {
   readonly asksNodes?: boolean;
 }
 
-const trueUpSteps = [
-  'preflight',
-  'validate_site_design',
-  'verify_site',
-  'baremetal_nodes',
-  'final_report',
-  'tag_revision',
-] as const;
+const nodeSteps = ['preflight', 'validate_site_design', 'verify_site', 'baremetal_nodes'] as const;
+const trueUpSteps = { steps: nodeSteps, closing: ['final_report', 'tag_revision'] } as const;
 
 const teardownParameters = [
   'target_nodes',
@@ -58,18 +54,18 @@ const teardownParameters = [
 
 /** THE table of site actions (airship.md §4.1, §4.5). */
 export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
-  deploy_site: { isTrueUp: true, parameters: ['allow-intermediate-commits', 'dry_run'], steps: trueUpSteps },
+  deploy_site: { isTrueUp: true, parameters: ['allow-intermediate-commits', 'dry_run'], ...trueUpSteps },
   update_site: {
     isTrueUp: true,
     parameters: ['allow-intermediate-commits', 'continue-on-fail', 'dry_run'],
-    steps: trueUpSteps,
+    ...trueUpSteps,
   },
   redeploy_server: {
     isTrueUp: true,
     parameters: ['allow-intermediate-commits', ...teardownParameters],
     required: ['target_nodes'],
     revision: 'successful-site-action',
-    steps: trueUpSteps,
+    ...trueUpSteps,
     teardown: 'then deploys',
     needs: 1,
   },
@@ -78,7 +74,8 @@ export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
     parameters: [...teardownParameters, 'remove-node'],
     required: ['target_nodes'],
     revision: 'committed',
-    steps: ['preflight', 'validate_site_design', 'verify_site', 'baremetal_nodes', 'final_report'],
+    steps: nodeSteps,
+    closing: ['final_report'],
     teardown: 'then keeps',
     needs: 1,
   },
@@ -87,11 +84,13 @@ export const actionTable: Readonly<Record<ActionName, ActionDefinition>> = {
     parameters: ['target_nodes'],
     required: ['target_nodes'],
     steps: ['preflight', 'validate_site_design', 'relabel_nodes'],
+    closing: [],
   },
   verify_site: {
     isTrueUp: false,
     parameters: ['target_nodes'],
     steps: ['preflight', 'validate_site_design', 'verify_site'],
+    closing: [],
     asksNodes: true,
   },
 };

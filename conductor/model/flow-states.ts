@@ -26,6 +26,14 @@ export interface WipeWish {
 /** `failing`, `aborting`: a step has failed, or an operator has said stop, and the kind's clean-up steps are running. */
 export type FlowState = 'running' | 'waiting' | 'failing' | 'aborting' | 'succeeded' | 'failed' | 'aborted';
 
+/** What an operator has asked of a flow last: that it goes on, begins nothing new for a while, or ends. */
+export type FlowRequest = 'run' | 'hold' | 'abort';
+
+export function requestOf(flow: { readonly held: string | null; readonly abortRequested: string | null }): FlowRequest {
+  if (flow.abortRequested !== null) return 'abort';
+  return flow.held === null ? 'run' : 'hold';
+}
+
 export function isCleaningUp(state: FlowState): state is 'failing' | 'aborting' {
   return state === 'failing' || state === 'aborting';
 }

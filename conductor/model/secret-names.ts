@@ -1,8 +1,11 @@
 /** THE rule of what is secret: what it names is sealed where it is stored, and `******` wherever it is shown. */
 
-/** Keys of documents and names of BIOS settings. `image_url` is a temporary URL, which opens the image by itself. */
+/**
+ * Keys of documents and names of BIOS settings, those of Ironic's SNMP and IPMI drivers among them. `image_url` is a temporary
+ * URL, which opens the image by itself; `user_data` holds what its writer likes.
+ */
 const secretName =
-  /password|passwd|passphrase|pwd|token|secret|credential|authorization|private_key|configdrive|^image_url$/i;
+  /password|passwd|passphrase|pwd|token|secret|credential|authorization|private_key|api_?key|access_?key|(auth|priv|kg)_?key|(^|_)community(_|$)|configdrive|^user_data$|^image_url$/i;
 
 /** Lists of which each entry holds a secret: files that are put on the disk, keys and passwords among them. */
 const fileLists = /^(inject_)?files$/;

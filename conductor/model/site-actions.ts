@@ -5,8 +5,6 @@ export type ActionName =
   | 'teardown_server'
   | 'relabel_nodes'
   | 'verify_site';
-export type ActionState = 'pending' | 'running' | 'paused' | 'stopping' | 'stopped' | 'complete' | 'failed';
-export type ActionStepState = 'pending' | 'running' | 'done' | 'failed' | 'skipped';
 
 export interface ActionClusters {
   readonly kubernetes: boolean;

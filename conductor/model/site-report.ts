@@ -1,4 +1,12 @@
-import type { GroupRun, GroupStage, Miss, NodeStatus, SiteRun } from '#conductor/model/site-run.ts';
+import {
+  type GroupRun,
+  type GroupStage,
+  groupStages,
+  type Miss,
+  type NodeStatus,
+  type SiteRun,
+} from '#conductor/model/site-run.ts';
+import { isFinal } from '#conductor/model/transitions.ts';
 
 /** The seed's final report: what has become of groups and nodes. Also of a run that has not ended. */
 export interface SiteReport {
@@ -64,7 +72,7 @@ export function concludeGroups(
   failedNodes: number,
 ): SiteReport['outcome'] {
   if (groups.some(({ stage, critical }) => critical && stage === 'failure')) return 'failure';
-  if (groups.some(({ stage }) => stage !== 'success' && stage !== 'failure')) return 'unfinished';
+  if (groups.some(({ stage }) => !isFinal(groupStages, stage))) return 'unfinished';
   return failedNodes > 0 || groups.some(({ stage }) => stage === 'failure') ? 'success with failures' : 'success';
 }
 

@@ -1,4 +1,5 @@
 import type { Remark } from '#conductor/model/remark.ts';
+import { isFinal, type Transitions } from '#conductor/model/transitions.ts';
 
 /**
  * A site's deployment as plain values (seed 000, DESIGN.md "Where the documents disagree"). What decides on them
@@ -9,6 +10,21 @@ import type { Remark } from '#conductor/model/remark.ts';
 export type NodeStatus = 'not_started' | 'prepared' | 'success' | 'failure';
 export type NodePhase = 'prepare' | 'deploy';
 export type GroupStage = 'not_started' | 'preparing' | 'prepared' | 'deploying' | 'success' | 'failure';
+
+export const groupStages = {
+  not_started: ['preparing', 'failure'],
+  preparing: ['prepared', 'failure'],
+  prepared: ['deploying', 'failure'],
+  deploying: ['success', 'failure'],
+  success: [],
+  failure: [],
+} as const satisfies Transitions<GroupStage>;
+
+/** The status in which a phase takes a node, and those in which it leaves it. */
+export const nodePhases = {
+  prepare: { takes: 'not_started', done: 'prepared', failed: 'failure' },
+  deploy: { takes: 'prepared', done: 'success', failed: 'failure' },
+} as const satisfies Record<NodePhase, Record<'takes' | 'done' | 'failed', NodeStatus>>;
 
 /** Absent = not asked for. */
 export interface SuccessCriteria {
@@ -74,6 +90,11 @@ export interface GroupRun {
   /** Its criteria were met after prepare. */
   readonly preparedAt?: number;
   readonly deployStartedAt?: number;
+}
+
+/** It has begun and not ended. */
+export function isUnderWay({ stage }: Pick<GroupRun, 'stage'>): boolean {
+  return stage !== 'not_started' && !isFinal(groupStages, stage);
 }
 
 /** A node under way. */

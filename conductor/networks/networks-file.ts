@@ -63,7 +63,7 @@ const Legible = z
 type Legible = z.infer<typeof Legible>;
 
 /**
- * Parses the networks file (YAML; `conductor/networks/README.md` describes it).
+ * Parses the networks file (YAML; `docs/networks.md` describes it).
  * @param fileName only for the error's text
  * @param knownDrivers names in the switch driver table
  * @throws AppError `invalid_argument` listing every fault with its path, such as `networks.tenant.vlan`; those of YAML

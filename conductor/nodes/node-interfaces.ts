@@ -6,7 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 type InterfaceNames = Readonly<Record<InterfaceKind, readonly string[]>>;
 
-/** Names that any hardware type has, the default first. http/README.md says what each one means here. */
+/** Names that any hardware type has, the default first. docs/api.md says what each one means here. */
 const commonNames: InterfaceNames = {
   bios: ['no-bios'],
   boot: ['ipxe', 'pxe'],

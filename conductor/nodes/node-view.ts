@@ -41,6 +41,8 @@ export function viewNode(
 }
 
 /** `2026-11-21T07:35:42.609000+00:00`, as Ironic writes times. */
+export function apiTime(time: Date): string;
+export function apiTime(time: Date | null | undefined): string | null;
 export function apiTime(time: Date | null | undefined): string | null {
   return time ? time.toISOString().replace('Z', '000+00:00') : null;
 }

@@ -1,4 +1,4 @@
-import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/receipt-answer.ts';
+import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/records.ts';
 import type { ListedReceipt } from '#conductor/receipts/receipt-store.ts';
 import type { ListedReceiptKey } from '#conductor/receipts/signing-key-store.ts';
 

@@ -7,7 +7,6 @@ import {
   readOutboundConfig,
   readTlsConfig,
 } from '#conductor/auth/auth-settings.ts';
-import { urlHost } from '#conductor/kernel/address-ranges.ts';
 import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductors/conductor-settings.ts';
 import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
@@ -16,6 +15,7 @@ import { Environment } from '#conductor/start/environment.ts';
 import { readWebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/nearest-word.ts';
+import { urlHost } from '#shared/peers/address-ranges.ts';
 
 /** What `baton` reads: operators have it in the shell from which they start a conductor, too. */
 const clientSettings: ReadonlySet<string> = new Set([

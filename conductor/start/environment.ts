@@ -15,7 +15,7 @@ const flag = (fallback: boolean) =>
     .default(fallback ? 'true' : 'false')
     .transform((text) => text === 'true');
 
-/** Every setting of the conductor: environment variable, meaning, default. `settings.md` is made from it. */
+/** Every setting of the conductor: environment variable, meaning, default. `docs/reference/settings.md` is made from it. */
 export const Environment = z.object({
   BATON_HOST: z.string().default('127.0.0.1').describe('address to listen on'),
   BATON_PORT: z.coerce.number().int().min(0).max(65_535).default(6385).describe('port to listen on'),
@@ -23,8 +23,8 @@ export const Environment = z.object({
     .url()
     .optional()
     .describe(
-      'URL under which nodes reach this conductor, and with which the addresses in answers begin (links, `next`, ' +
-        '`Location`); default from host and port, and for answers as the client wrote it',
+      'URL under which nodes reach this conductor, and beginning of the links in answers; default from host and port, ' +
+        'for links as the client wrote it',
     ),
   BATON_DATA_DIR: z
     .string()
@@ -40,26 +40,26 @@ export const Environment = z.object({
     .min(1)
     .optional()
     .describe(
-      'user as whom a conductor that root starts runs its private server; default `baton` or `postgres`, whichever is ' +
-        'there, and `baton` is made where neither is',
+      'user of the private server when root starts the conductor; default `baton` or `postgres`; if neither exists, ' +
+        '`baton` is created',
     ),
   BATON_POSTGRESQL_BIN_DIR: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'directory of `initdb` and `postgres` for the private server; default those of the newest postgresql package of Debian, else of npm',
+      'directory of `initdb` and `postgres` for the private server; default the newest package of Debian, else npm',
     ),
   BATON_SECRET_KEY_FILE: z
     .string()
     .optional()
     .describe(
-      'file of the keys that seal passwords in the database (32 bytes as base64, a line each: the first seals, all ' +
-        'open); needed with `DATABASE_URL`, else default `secret.key` in `BATON_DATA_DIR`, made at the first start',
+      'keys that encrypt passwords in the database (32 bytes as base64, one per line; the first encrypts, all ' +
+        'decrypt); required with `DATABASE_URL`, else default `secret.key` in `BATON_DATA_DIR`, made at the first start',
     ),
   BATON_RAMDISK_DIR: z.string().default('build/ramdisk').describe('directory with vmlinuz and initrd.img'),
   BATON_IMAGES_DIR: z.string().default('build/os-image').describe('directory served under /images/'),
-  BATON_NETWORKS_FILE: z.string().optional().describe('switches and networks (YAML), see conductor/networks/README.md'),
+  BATON_NETWORKS_FILE: z.string().optional().describe('switches and networks (YAML), see docs/networks.md'),
   BATON_CONDUCTOR_NAME: z
     .string()
     .min(1)
@@ -80,49 +80,44 @@ export const Environment = z.object({
     'keep the ramdisk running after inspection and cleaning, unless driver_info.fast_track says otherwise',
   ),
   BATON_FAST_TRACK_TIMEOUT: seconds(300).describe(
-    'seconds since its last heartbeat after which a kept ramdisk is booted anew',
+    'seconds since its last heartbeat after which a kept ramdisk is booted again',
   ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
-  BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents beat every 0.3 to 0.6 of it'),
+  BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents send heartbeats every 0.3 to 0.6 of it'),
   BATON_CALLBACK_TIMEOUT: seconds(1800).describe(
-    'seconds a step may wait for the agent to call in; one that does not answer is lost so long after its last heartbeat',
+    'seconds a step waits for the agent to call in, or after its last heartbeat when it does not answer',
   ),
   BATON_CLEAN_STEP_PRIORITIES: z
     .string()
     .regex(/^([a-z_]+\.\w+:\d+(,|$))*$/, 'must be like deploy.erase_devices:0,deploy.erase_devices_metadata:99')
     .default('')
     .describe(
-      'priorities of steps in automated cleaning in place of those that agent and drivers offer, 0 leaves out: ' +
+      'overrides priorities of steps in automated cleaning, 0 leaves out: ' +
         '`deploy.erase_devices:0,deploy.erase_devices_metadata:99`',
     ),
   BATON_STEP_TIMEOUT: z.coerce
     .number()
     .min(0)
     .default(0)
-    .describe(
-      'seconds an in-band step may take at the most; 0 = as long as its agent answers, or was heard of within ' +
-        '`BATON_CALLBACK_TIMEOUT`',
-    ),
+    .describe('seconds an in-band step may take; 0 = as long as its agent answers or sends heartbeats'),
   BATON_RETRY_TIMEOUT: seconds(300).describe(
-    'seconds for which a step is tried again after a passing fault, such as a BMC that does not answer',
+    'seconds for which a step is retried after a passing fault, such as a BMC that does not answer',
   ),
-  BATON_POWER_TIMEOUT: seconds(120).describe(
-    'seconds a flow gives a power action, or anybody a read of the power state',
-  ),
+  BATON_POWER_TIMEOUT: seconds(120).describe('seconds for a power action of a flow, or for reading the power state'),
   BATON_POWER_SYNC_INTERVAL: seconds(60).describe("seconds between two reads of every node's power state"),
   BATON_LEASE_SECONDS: seconds(60).describe('seconds after which the work of a dead conductor is taken over'),
   ...allocationEnvironment,
-  BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that a lost nudge left behind'),
+  BATON_RECONCILE_INTERVAL: seconds(5).describe('seconds between two looks for work that is due'),
   BATON_SITE_BEAT_INTERVAL: seconds(0.5).describe(
-    'seconds between two looks at the nodes that a site action has at work, at the most',
+    'at most so many seconds between two looks at the nodes of a site action',
   ),
   BATON_MAX_ACTIVE_NODES: z.coerce.number().int().positive().default(100).describe('nodes worked on at the same time'),
   BATON_CONSOLE: z
     .enum(consoleAccess)
     .default('false')
     .describe(
-      'give out root shells in the ramdisk (`baton console`) to whoever reaches the API: `false`, `true`, or `loopback`: ' +
-        'only while the conductor listens on a loopback address',
+      'allow root shells in the ramdisk (`baton console`) to administrators: `false`, `true`, or `loopback`: only ' +
+        'while the conductor listens on a loopback address',
     ),
   ...authEnvironment,
   BATON_METRICS: z

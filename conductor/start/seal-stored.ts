@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, notLike, sql } from 'drizzle-orm';
 import { agentSessions } from '#conductor/kernel/db/schema/agent-session.ts';
 import { deployTemplateSteps } from '#conductor/kernel/db/schema/deploy-template.ts';
-import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { configDrives, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { receiptKeys } from '#conductor/kernel/db/schema/receipt.ts';
 import { siteCredentials } from '#conductor/kernel/db/schema/site.ts';
@@ -154,11 +154,11 @@ async function sealTemplates({ context: { db }, document }: Pass): Promise<numbe
 }
 
 function sealFlows({ context: { db }, document }: Pass): Promise<number> {
-  const { uuid, nodeUuid, requestedSteps } = flows;
+  const { uuid, requestedSteps } = flows;
   return throughRows(
     (after) =>
       db
-        .select({ uuid, nodeUuid, requestedSteps })
+        .select({ uuid, nodeUuid: nodeFlow.nodeUuid, requestedSteps })
         .from(flows)
         .where(and(gt(uuid, after), sql`${requestedSteps} <> '[]'::jsonb`))
         .orderBy(asc(uuid))
@@ -180,7 +180,7 @@ function sealFlowSteps({ context: { db }, document }: Pass): Promise<number> {
   return throughRows(
     (after) =>
       db
-        .select({ uuid, args, nodeUuid: flows.nodeUuid })
+        .select({ uuid, args, nodeUuid: nodeFlow.nodeUuid })
         .from(flowSteps)
         .innerJoin(flows, eq(flows.uuid, flowSteps.flowUuid))
         .where(and(gt(uuid, after), sql`${args} <> '{}'::jsonb`))

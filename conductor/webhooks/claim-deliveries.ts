@@ -3,15 +3,20 @@ import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type WebhookDeliveryRow, webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 import { expiry, isFree } from '#conductor/kernel/lease.ts';
+import { type DeliveryState, deliveryStates } from '#conductor/model/delivery-states.ts';
+import { statesBefore } from '#conductor/model/transitions.ts';
 
 /** A conductor that has not said within it what became of a delivery is taken for dead. */
 const claimMs = 60_000;
 
 /** What has ended is kept for those who look for a reason. */
-const keptDays = { delivered: 1, 'given up': 7 } as const;
+const keptDays = { delivered: 1, 'given up': 7 } as const satisfies Partial<Record<DeliveryState, number>>;
+
+const open = statesBefore(deliveryStates, 'delivered');
+const isOpen = inArray(webhookDeliveries.state, open);
 
 const isDue = and(
-  eq(webhookDeliveries.state, 'pending'),
+  isOpen,
   lte(webhookDeliveries.nextAttemptAt, sql`now()`),
   isFree({ expiresAt: webhookDeliveries.claimedUntil }),
 );
@@ -35,7 +40,7 @@ export function claimDeliveries(db: Queryable, webhookUuid: string, limit: numbe
       and(
         eq(earlier.webhookUuid, webhookDeliveries.webhookUuid),
         eq(earlier.subject, webhookDeliveries.subject),
-        eq(earlier.state, 'pending'),
+        inArray(earlier.state, open),
         sql`${earlier.id} < ${webhookDeliveries.id}`,
       ),
     )})`;
@@ -78,13 +83,7 @@ export async function recordDelivery(
       lastError: outcome.error ?? null,
       ...(next.state === 'pending' ? { nextAttemptAt: expiry(1000 * next.afterSeconds) } : { endedAt: sql`now()` }),
     })
-    .where(
-      and(
-        eq(webhookDeliveries.id, delivery.id),
-        eq(webhookDeliveries.state, 'pending'),
-        eq(webhookDeliveries.attempts, delivery.attempts),
-      ),
-    );
+    .where(and(eq(webhookDeliveries.id, delivery.id), isOpen, eq(webhookDeliveries.attempts, delivery.attempts)));
 }
 
 /** Deletes what ended long ago. */

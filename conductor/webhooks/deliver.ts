@@ -1,6 +1,5 @@
 import type { WebhookDeliveryRow, WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/database-fault.ts';
-import { outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { webhookChannel } from '#conductor/kernel/outbox.ts';
 import { startWakeLoop } from '#conductor/kernel/wake-loop.ts';
 import { claimDeliveries, listDueWebhooks, recordDelivery } from '#conductor/webhooks/claim-deliveries.ts';
@@ -8,6 +7,7 @@ import type { WebhooksContext } from '#conductor/webhooks/context.ts';
 import { type SendContext, sendEvent } from '#conductor/webhooks/send.ts';
 import { getWebhook } from '#conductor/webhooks/webhook-store.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
+import { outboundAgent } from '#shared/peers/outbound-url.ts';
 import { backOffMs } from '#shared/retry.ts';
 
 /** Deliveries to one webhook at the same time, of different nodes. */

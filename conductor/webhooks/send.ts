@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import type { WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
-import { checkOutboundUrl, type OutboundRules } from '#conductor/kernel/outbound-url.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { DeliveryOutcome } from '#conductor/webhooks/claim-deliveries.ts';
 import { webhookHeaders } from '#conductor/webhooks/sign.ts';
 import { secretPlace } from '#conductor/webhooks/webhook-store.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-
-/** For the whole answer: a receiver stores the event and works on it later. */
-const timeoutMs = 10_000;
+import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
+import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 
 export interface SendContext {
   readonly secrets: Secrets;
@@ -30,7 +28,8 @@ export async function sendEvent(
     const url = checkOutboundUrl('url', webhook.url, rules);
     const secret = secrets.open(webhook.secret, secretPlace(webhook.uuid));
     const body = JSON.stringify(event.body);
-    const { statusCode: status, body: answer } = await request(url, {
+    const status = await askPeerForStatus('webhook', url, {
+      who: 'the receiver',
       dispatcher: agent,
       method: 'POST',
       headers: {
@@ -39,9 +38,7 @@ export async function sendEvent(
         ...webhookHeaders(secret, { id: event.id, at: new Date(), body }),
       },
       body,
-      signal: AbortSignal.timeout(timeoutMs),
     });
-    await answer.dump({ limit: 65_536, signal: AbortSignal.timeout(timeoutMs) });
     return { status, error: status >= 200 && status < 300 ? undefined : `answered ${status}` };
   } catch (error) {
     return { status: null, error: errorChain(error) };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { WebhookAnswer, WebhookDeliveryAnswer } from '#conductor/api/records.ts';
 import type { WebhookDeliveryRow, WebhookRow } from '#conductor/kernel/db/schema/webhook.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { webhookEventFilters } from '#conductor/kernel/webhook-events.ts';
@@ -27,7 +28,7 @@ export const WebhookDescription = z.strictObject({
 });
 export type WebhookDescription = z.infer<typeof WebhookDescription>;
 
-export function viewWebhook(webhook: WebhookRow, origin: string): Record<string, unknown> {
+export function viewWebhook(webhook: WebhookRow, origin: string): WebhookAnswer {
   const { uuid, name, url, events, project, createdBy, createdAt, updatedAt } = webhook;
   return {
     uuid,
@@ -43,7 +44,7 @@ export function viewWebhook(webhook: WebhookRow, origin: string): Record<string,
   };
 }
 
-export function viewDelivery(delivery: WebhookDeliveryRow): Record<string, unknown> {
+export function viewDelivery(delivery: WebhookDeliveryRow): WebhookDeliveryAnswer {
   const { id, eventId, eventType, subject, body, state, attempts, lastStatus, lastError } = delivery;
   return {
     id,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isLoopbackHost } from '#conductor/kernel/address-ranges.ts';
-import { type OutboundRules, parseOutboundAllowList } from '#conductor/kernel/outbound-url.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
+import { isLoopbackHost } from '#shared/peers/address-ranges.ts';
+import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 
 /** Settings of webhooks; part of the conductor's environment (`environment.ts`). */
 export const webhookEnvironment = {

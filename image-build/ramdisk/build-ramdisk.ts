@@ -26,7 +26,7 @@ export interface RamdiskOptions {
   readonly agentEntry?: string;
   /** Where the outputs go; default `build/ramdisk`. */
   readonly output?: string;
-  /** Directories with hardware managers and script steps, beside the recipe's (`agent/custom/README.md`). */
+  /** Directories with hardware managers and script steps, beside the recipe's (`docs/custom-steps.md`). */
   readonly extra?: readonly string[];
   /** Default `small`. With `quick` a current `small` one is left as it is. */
   readonly compression?: Compression;

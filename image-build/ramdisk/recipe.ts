@@ -2,7 +2,7 @@
 
 export const suite = 'bookworm';
 
-/** Directories with hardware managers and script steps to put in, see `agent/custom/README.md`; `--extra` adds more. */
+/** Directories with hardware managers and script steps to put in, see `docs/custom-steps.md`; `--extra` adds more. */
 export const extraDirectories: readonly string[] = [];
 
 /** Debian packages that the ramdisk's files are picked from; what they depend on is there too. */

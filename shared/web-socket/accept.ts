@@ -12,6 +12,7 @@ export interface WebSocketAcceptance {
 }
 
 interface UpgradeRequest {
+  readonly url?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
@@ -33,6 +34,7 @@ export function acceptWebSockets(maxMessageBytes: number): WebSocketAcceptance {
  * with their first request) get a plain answer: Node would leave them without any as soon as somebody listens for
  * upgrades.
  */
-function wantsWebSocket({ headers }: UpgradeRequest): boolean {
-  return String(headers['upgrade']).toLowerCase() === 'websocket';
+function wantsWebSocket({ url = '', headers }: UpgradeRequest): boolean {
+  // for an address that is none, the adapter's upgrade would answer 500
+  return String(headers['upgrade']).toLowerCase() === 'websocket' && URL.canParse(url, 'http://localhost');
 }

@@ -6,6 +6,14 @@ import { z } from 'zod';
 const BatonLookupConfig = z.object({
   /** Milliseconds between two progress reports (`POST /v1/progress/{node}`); absent from Ironic, so no reports there. */
   progress_interval_ms: z.number().int().positive(),
+  /** Where the agent may fetch from; absent from an older conductor. */
+  fetch_from: z
+    .object({
+      /** Entries of `BATON_IMAGE_URL_ALLOW`; `null` = anywhere but what is refused always. */
+      allow: z.array(z.string()).nullable(),
+      allow_loopback: z.boolean(),
+    })
+    .optional(),
 });
 
 export const LookupAnswer = z.looseObject({

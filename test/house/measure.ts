@@ -15,7 +15,8 @@ export interface Measures {
   readonly offences: number;
   /** The program: no tests. */
   readonly product: { readonly lines: number; readonly files: number; readonly smallOfOneImporter: number };
-  readonly readmes: { readonly files: number; readonly words: number };
+  /** All `.md` files, generated tables included; a word is what stands between white space. */
+  readonly documents: { readonly files: number; readonly words: number };
 }
 
 /** Counts over the sources of a clone. */
@@ -27,8 +28,12 @@ export async function measureHouse(root: string): Promise<Measures> {
   const withTypes = folderGraph(conductor, folderOf, all);
   const deepByValue = folderGraph(conductor, dirname, ({ imports }) => imports);
   const deepWithTypes = folderGraph(conductor, dirname, all);
-  const readmes = await Promise.all([...layers].map((layer) => listFiles(root, layer, '.md')));
-  const texts = await Promise.all(['README.md', ...readmes.flat()].map((file) => readFile(join(root, file), 'utf8')));
+  const documents = await Promise.all(['docs', ...layers].map((folder) => listFiles(root, folder, '.md')));
+  const texts = await Promise.all(
+    ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...documents.flat()].map((file) =>
+      readFile(join(root, file), 'utf8'),
+    ),
+  );
   return {
     knots: { folders: withTypes.size, byValue: knotted(byValue), withTypes: knotted(withTypes) },
     arrows: { withTypes: sizeOf(withTypes), back: countBackArrows(withTypes) },
@@ -43,7 +48,7 @@ export async function measureHouse(root: string): Promise<Measures> {
       files: sources.length,
       smallOfOneImporter: countSmallOfOneImporter(sources),
     },
-    readmes: { files: texts.length, words: texts.join(' ').split(/\s+/).filter(Boolean).length },
+    documents: { files: texts.length, words: texts.join(' ').split(/\s+/).filter(Boolean).length },
   };
 }
 

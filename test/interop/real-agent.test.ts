@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import { run } from '#shared/process/run.ts';
 import { type AgentMachine, createAgentMachine } from '#test/interop/agent-machine.ts';
 import { debian13 } from '#test/interop/debian-13.ts';

@@ -5,7 +5,7 @@ import { run } from '#shared/process/run.ts';
 /**
  * A ramdisk with steps of one's own, beside the ordinary one; seconds, since only its small second archive is made anew.
  * @param name below `build/`; each set of directories has its own
- * @param extra directories as `agent/custom/README.md` describes them
+ * @param extra directories as `docs/custom-steps.md` describes them
  * @returns the directory, for `ramdiskDirectory`
  */
 export async function buildCustomRamdisk(

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { FlowView } from '#conductor/api/flow-view.ts';
-import type { PlanView } from '#conductor/api/plan-view.ts';
+import type { FlowView, PlanView } from '#conductor/api/flows.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
 import {

@@ -1,4 +1,4 @@
-import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
 import type { DeployReport } from '#test/lab/deploy-and-prove.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';

@@ -1,5 +1,4 @@
-import type { FlowView } from '#conductor/api/flow-view.ts';
-import type { PlanView } from '#conductor/api/plan-view.ts';
+import type { FlowView, PlanView } from '#conductor/api/flows.ts';
 import { formatDuration } from '#conductor/cli/format-units.ts';
 import { renderPlan } from '#conductor/cli/render-plan.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

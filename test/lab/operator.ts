@@ -1,6 +1,5 @@
 import { join, resolve } from 'node:path';
-import type { FlowView } from '#conductor/api/flow-view.ts';
-import type { PlanView } from '#conductor/api/plan-view.ts';
+import type { FlowView, PlanView } from '#conductor/api/flows.ts';
 import { readManifest } from '#image-build/manifest.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';

@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty';
-import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
 import { renderFlow } from '#conductor/cli/render-flow.ts';
 

@@ -46,7 +46,7 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/ipmi.test.ts', proves: 'the IPMI driver on ipmi_sim' },
   { file: 'system/ovs.test.ts', proves: 'switch ports on Open vSwitch' },
   { file: 'system/lldp.test.ts', proves: 'LLDP on real cables' },
-  { file: 'system/dnsmasq-config.test.ts', proves: "the README's DHCP configuration" },
+  { file: 'system/dnsmasq-config.test.ts', proves: 'the DHCP configuration of docs/networks.md' },
   { file: 'system/conductor-start.test.ts', proves: "a conductor that can't start says why" },
   {
     file: 'system/private-server.test.ts',

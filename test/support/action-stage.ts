@@ -1,7 +1,6 @@
-import { listActionSteps } from '#conductor/flows/actions/action-store.ts';
+import { getAction, listActionSteps, type SiteAction } from '#conductor/flows/actions/action-store.ts';
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
-import type { SiteActionRow } from '#conductor/kernel/db/schema/site-action.ts';
 import { reportSite, type SiteReport } from '#conductor/model/site-report.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
@@ -41,7 +40,7 @@ export interface ActionStage {
   /** A conductor's runner, until `clear`. */
   startLife(hands: SiteHands, name: string): RunnerLife;
   control(id: string, verb: string): Promise<unknown>;
-  ended(id: string): Promise<SiteActionRow>;
+  ended(id: string): Promise<SiteAction>;
   /** Names and states. */
   steps(id: string): Promise<[string, string][]>;
   /** Of all revisions, but `committed`. */
@@ -74,7 +73,8 @@ export async function openActionStage(): Promise<ActionStage> {
     },
     control: (id, verb) => controlAction(context, id, { verb, caller: anybody }),
     ended: (id) => actionBecomes(context, id, hasEnded),
-    steps: async (id) => (await listActionSteps(context.db, [id])).map(({ name, state }) => [name, state]),
+    steps: async (id) =>
+      (await listActionSteps(context.db, [await getAction(context.db, id)])).map(({ step, state }) => [step, state]),
     tags: async () =>
       (await listTags(context.db)).filter(({ tag }) => tag !== 'committed').map(({ tag, data }) => ({ tag, data })),
     report: async (id) => {

@@ -13,7 +13,7 @@ export interface LoadBalancer {
 export const checkMs = 300;
 
 /**
- * HAProxy in front of conductors, as conductor/kernel/conductors/README.md shows it: in turn, to those that `/readyz` says are.
+ * HAProxy in front of conductors, as docs/install.md shows it: in turn, to those that `/readyz` says are.
  * `timeout server` is how long what was sent to a conductor that is paused just then hangs; an answer takes seconds when a
  * node is locked (it is tried for two) or the machine is busy, and must not become a 504.
  */

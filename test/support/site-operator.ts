@@ -1,4 +1,4 @@
-import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
 /** An operator's client of what is below `/api/v1.0/`: documents, credentials, actions. */

@@ -11,6 +11,7 @@ import { readFault } from '#conductor/cli/read-fault.ts';
 import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { createStepTable } from '#conductor/flows/find-step.ts';
+import type { ApiApp } from '#conductor/http/api-app.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { joinRegister } from '#conductor/kernel/conductors/register.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
@@ -25,6 +26,7 @@ import type { ConductorConfig, ConductorContext } from '#conductor/start/context
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
+import { answerCheck } from '#test/support/check-answer.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
@@ -125,9 +127,7 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
       nudged.push(nodeUuid);
     },
   };
-  const app = createApp(context);
-  const request: TestApi['request'] = async (path, init) =>
-    app.request(String(new URL(path, 'http://api.example')), init);
+  const request = checkedRequests(createApp(context));
   return {
     context,
     nudged,
@@ -143,6 +143,17 @@ export async function openTestApi(options: TestApiOptions = {}): Promise<TestApi
       await database.close();
       await rm(dataDirectory, { recursive: true, force: true });
     },
+  };
+}
+
+/** Each success answer is what the schema of its operation says, or the request fails. */
+function checkedRequests(app: ApiApp): TestApi['request'] {
+  const checkAnswer = answerCheck(app);
+  return async (path, init) => {
+    const url = String(new URL(path, 'http://api.example'));
+    const answer = await app.request(url, init);
+    await checkAnswer(init?.method ?? 'GET', url, answer);
+    return answer;
   };
 }
 

@@ -16,7 +16,7 @@ import { batonProgram } from '#test/support/programs.ts';
 
 /** The real `baton` process, on a conductor with a simulated machine. */
 
-const cli = new URL('../../conductor/cli/', import.meta.url).pathname;
+const guide = new URL('../../docs/first-rack.md', import.meta.url).pathname;
 const name = 'by-baton';
 let conductor: ConductorInProcess;
 let machine: SimulatedNode;
@@ -165,8 +165,8 @@ function shellWords(line: string): string[] {
   return [...words].map(([word, quoted]) => quoted ?? word);
 }
 
-test("README.md's example runs as it stands, and nodes of a file are made once", async () => {
-  const readme = await readFile(join(cli, 'README.md'), 'utf8');
+test("docs/first-rack.md's example runs as it stands, and nodes of a file are made once", async () => {
+  const readme = await readFile(guide, 'utf8');
   const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
   const [, shell = ''] = /```sh\n([\s\S]*?)```/.exec(readme) ?? [];
   const file = join(directory, 'nodes.yaml');

@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm';
+import { eq, getTableColumns, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findAgentSession, forgetAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
@@ -7,7 +7,7 @@ import { recordOutcome } from '#conductor/flows/record-outcome.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import { openDatabase, type Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
-import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { plannedCore } from '#conductor/model/planned-step.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
@@ -67,7 +67,10 @@ test.each(Object.keys(outcomes))('%s', async (kind) => {
     await db.update(flowSteps).set({ state: 'running' }).where(eq(flowSteps.step, 'deploy'));
     const read = async () => ({
       node: await getNode(db, nodeUuid),
-      flow: await db.select().from(flows).where(eq(flows.uuid, flowUuid)),
+      flow: await db
+        .select({ ...getTableColumns(flows), ...nodeFlow })
+        .from(flows)
+        .where(eq(flows.uuid, flowUuid)),
       steps: await listSteps(db, flowUuid),
       events: rowsOf(await db.execute(sql`select count(*)::int as n from flow_events where flow_uuid = ${flowUuid}`)),
     });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentContext } from '#agent/context.ts';
 import { mountHarmless } from '#agent/inject/mount-harmless.ts';
-import { injectFilesStep } from '#agent/steps/deploy-inject-files.ts';
+import { injectFilesStep } from '#agent/steps/inject-files.ts';
 import { withMounted } from '#agent/storage/mount.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';

@@ -19,7 +19,7 @@ import { testSecrets } from '#test/support/test-secrets.ts';
 /** A wipe leaves a receipt that people without a conductor can verify, by `baton` and without it. */
 
 const name = 'n1';
-const readme = new URL('../../conductor/receipts/README.md', import.meta.url).pathname;
+const guide = new URL('../../docs/teardown.md', import.meta.url).pathname;
 let conductor: ConductorInProcess;
 let operator: Operator;
 let machine: SimulatedNode;
@@ -120,7 +120,7 @@ test('receipts outlive their node, and are verified by baton and by openssl, off
   expect([alone.exitCode, alone.stdout]).toEqual([2, '']);
 
   // the page's own words to auditors
-  const openssl = /```sh\n(type=[\s\S]*?)```/.exec(await readFile(readme, 'utf8'))?.[1] ?? 'false';
+  const openssl = /```sh\n(type=[\s\S]*?)```/.exec(await readFile(guide, 'utf8'))?.[1] ?? 'false';
   const proof = await run('sh', ['-eu', '-c', openssl], { cwd: directory });
   expect(proof.stdout).toContain('Signature Verified Successfully');
   const { fingerprint } = JSON.parse((await baton(['receipt', 'key', '-o', 'json'], conductor.url)).stdout)[0] as {

@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, onTestFailed, test } from 'vitest';
-import type { ActionAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer } from '#conductor/api/actions.ts';
 import type { GroupStage } from '#conductor/model/site-run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import type { SimulatedNodeOptions } from '#test/simulators/node/simulated-node.ts';

@@ -93,7 +93,7 @@ test('conductors that die while they run it are followed by others when their le
   const last = startLife(contextOf(0), world.hands, { name: 'last' });
   const action = await actionBecomes(contextOf(0), id, hasEnded);
   await last.stop();
-  expect(action).toMatchObject({ state: 'complete', token: 4 });
+  expect(action).toMatchObject({ state: 'succeeded', token: 4 });
   expect(world.violations).toEqual([]);
   expect(world.begun).toHaveLength(2 * seedNodes.length);
   expect(new Set(world.begun).size).toBe(world.begun.length);

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFailed, onTestFinished, test } from 'vitest';
-import type { ActionAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer } from '#conductor/api/actions.ts';
 import { run } from '#shared/process/run.ts';
 import type { NodeFaults } from '#test/simulators/node/simulated-hardware.ts';
 import { prepareConductor } from '#test/support/conductor.ts';

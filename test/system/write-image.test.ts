@@ -114,10 +114,9 @@ describe('a whole-disk image', () => {
       await run('cmp', [...range, files.gpt, device.name]);
       expect((await run('sgdisk', ['--verify', device.name])).stdout).toContain('No problems found');
 
-      const drive = await fetchConfigDrive(
-        gzipSync(await readFile(files.configDrive)).toString('base64'),
-        context.signal,
-      );
+      const drive = await fetchConfigDrive(gzipSync(await readFile(files.configDrive)).toString('base64'), {
+        signal: context.signal,
+      });
       const partition = await writeConfigDrive(context, device.name, drive);
       // again is into the same partition
       expect(await writeConfigDrive(context, device.name, drive)).toBe(partition);
@@ -218,7 +217,7 @@ describe('failures', () => {
   test('a wrong checksum leaves a disk that does not boot', () =>
     withDisk(async (device) => {
       await write(device, files.gpt);
-      await expect(write(device, files.gptZstd, 'a'.repeat(64))).rejects.toThrow(/sha256 is .* but aaaa/);
+      await expect(write(device, files.gptZstd, 'a'.repeat(64))).rejects.toThrow(/sha256 is not aaaa/);
       await expectNotBootable(device);
     }));
 

@@ -209,7 +209,7 @@ describe('failures', () => {
 
   test('a wrong checksum leaves no table and no root file system', () =>
     withDisk(async (device) => {
-      expect(await failureOf(device, { sha256: 'a'.repeat(64) })).toMatch(/but aaaa/);
+      expect(await failureOf(device, { sha256: 'a'.repeat(64) })).toMatch(/sha256 is not aaaa/);
       expect(await readDiskTable(run, device.name)).toBeUndefined();
       const { exitCode } = await run('blkid', ['--probe', '--offset', String(mib), device.name], {
         okExitCodes: [0, 2],

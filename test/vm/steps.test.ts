@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';
 import { deployEnrolled } from '#test/lab/deploy-and-prove.ts';
 import { tellSteps } from '#test/lab/deploy-on-each.ts';

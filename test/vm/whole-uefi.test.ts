@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import { Progress } from '#shared/wire/progress.ts';
 import { efiChange } from '#test/lab/bios-change.ts';
 import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';

@@ -103,7 +103,7 @@ describe('nothing unverified makes the disk bootable', () => {
       data: makeQcow2(disk),
       options: { checksum: { algorithm: 'sha256', hex: 'a'.repeat(64) } },
     });
-    expect(failureOf(outcome)).toEqual(failure('image_error', /sha256 is .* but aaaa/));
+    expect(failureOf(outcome)).toEqual(failure('image_error', /sha256 is not aaaa/));
   });
 
   test('tables that are others when they pass', async () => {

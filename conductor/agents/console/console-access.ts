@@ -1,6 +1,6 @@
 import type { AgentsConfig } from '#conductor/agents/context.ts';
-import { isLoopbackHost } from '#conductor/kernel/address-ranges.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { isLoopbackHost } from '#shared/peers/address-ranges.ts';
 
 /** Values of `BATON_CONSOLE`. */
 export const consoleAccess = ['false', 'loopback', 'true'] as const;

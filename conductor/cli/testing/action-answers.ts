@@ -1,4 +1,4 @@
-import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer, ActionNoteAnswer } from '#conductor/api/actions.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
 
@@ -30,10 +30,23 @@ export function actionAnswer(more: Partial<ActionAnswer> = {}): ActionAnswer {
       ended_at: null,
       error: null,
       notes: [],
+      task_id: id,
+      start_date: null,
+      end_date: null,
+      duration: null,
+      try_number: 1,
+      operator: 'baton',
     })),
     notes: [],
     ...more,
   };
+}
+
+/** A note of an action as the epoch has it, but for what the test says. */
+export function noteAnswer(id: string, text: string, more: Partial<ActionNoteAnswer> = {}): ActionNoteAnswer {
+  const at = more.at ?? '1970-01-01T00:00:01.000Z';
+  const shipyard = { assoc_id: 'action/1', sub_type: 'action', note_val: text, note_timestamp: at } as const;
+  return { note_id: id, subject: null, verbosity: 1, text, at, ...shipyard, resolved_url_value: null, ...more };
 }
 
 /** A group that has not begun; its counts are of the members. */

@@ -1,4 +1,4 @@
-import type { FlowStepView, FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 
 /** A step that has not begun, but for what the test says. */
 export function stepView(more: Partial<FlowStepView>): FlowStepView {

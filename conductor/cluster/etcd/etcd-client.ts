@@ -1,11 +1,12 @@
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import type { z } from 'zod';
 import { ErrorAnswer, HealthAnswer, TokenAnswer } from '#conductor/cluster/etcd/etcd-answers.ts';
 import type { EtcdLogin } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { etcdError, faultOf, requestError } from '#conductor/cluster/etcd/etcd-fault.ts';
 import type { EtcdTls } from '#conductor/cluster/etcd/etcd-tls.ts';
 import { refusedCertificate } from '#conductor/cluster/etcd/refused-certificate.ts';
-import { type AppError, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { askPeer } from '#shared/peers/ask-peer.ts';
 
 export interface EtcdLimits {
   /** Milliseconds to connect, TLS included. */
@@ -42,30 +43,28 @@ export interface EtcdClientOptions {
 
 /** gRPC's codes of a wrong password (3), a user who may not (7), and one who is not known (16). */
 const denials: ReadonlySet<number> = new Set([3, 7, 16]);
-const maxAnswerBytes = 1024 * 1024;
 
 export function createEtcdClient({ tls, login, limits = defaultLimits, signal }: EtcdClientOptions): EtcdClient {
   const agent = new Agent({
     allowH2: false,
-    maxResponseSize: maxAnswerBytes,
     connect: { allowH2: false, timeout: limits.connectMs, ...tls },
   });
   const tokens = new Map<string, Promise<string | undefined>>();
 
   const exchange = async (url: string, options: { body?: object; token?: string | undefined; ms: number }) => {
-    const limit = AbortSignal.timeout(options.ms);
     try {
-      const answer = await request(url, {
+      return await askPeer('etcd', url, {
+        who: new URL(url).origin,
         dispatcher: agent,
         method: options.body ? 'POST' : 'GET',
         headers: options.token === undefined ? {} : { authorization: options.token },
-        ...(options.body ? { body: JSON.stringify(options.body) } : {}),
-        signal: signal ? AbortSignal.any([limit, signal]) : limit,
+        body: options.body && JSON.stringify(options.body),
+        signal,
+        timeoutMs: options.ms,
       });
-      const text = await answer.body.text();
-      return { status: answer.statusCode, text, body: readJson(text) };
     } catch (cause) {
       signal?.throwIfAborted();
+      if (cause instanceof AppError) throw etcdError('invalid', cause.message);
       const refused = wasClosed(cause)
         ? await refusedCertificate(url, { tls, connectMs: limits.connectMs })
         : undefined;
@@ -87,7 +86,7 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
     }
     const answer = schema.safeParse(body);
     if (status === 200 && answer.success) return answer.data;
-    throw strangeAnswer(url, status, text);
+    throw strangeAnswer(url, status, text());
   };
 
   /** Of a cluster that asks for none: none. */
@@ -117,7 +116,7 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
       const { status, text, body } = await exchange(`${url}/health?exclude=NOSPACE`, { ms: limits.askMs });
       const answer = HealthAnswer.safeParse(body);
       if (answer.success) return answer.data.health === 'true';
-      throw strangeAnswer(`${url}/health`, status, text);
+      throw strangeAnswer(`${url}/health`, status, text());
     },
     close: () => agent.destroy(),
   };
@@ -133,13 +132,4 @@ function strangeAnswer(url: string, status: number, text: string): AppError {
 
 function wasClosed(cause: unknown): boolean {
   return cause instanceof Error && 'code' in cause && ['UND_ERR_SOCKET', 'ECONNRESET'].includes(String(cause.code));
-}
-
-/** What is no JSON is no answer of etcd's, which the caller finds. */
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,9 +1,10 @@
-import { type Dispatcher, fetch } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Cluster, Reply, RequestOptions } from '#conductor/cluster/kubernetes/cluster.ts';
 import { refusalOf } from '#conductor/cluster/kubernetes/refusal.ts';
 import { keepWatching } from '#conductor/cluster/kubernetes/watch.ts';
 import { inTime } from '#conductor/kernel/in-time.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { askPeer, openPeerLines, type PeerRequest } from '#shared/peers/ask-peer.ts';
 
 export interface ClusterOptions {
   /** Milliseconds for one request; default 15,000. */
@@ -29,21 +30,21 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
   const timeoutMs = options.requestTimeoutMs ?? 15_000;
   const late = { code: 'unavailable', message: `BATON_KUBECONFIG: a login with ${file} takes too long` } as const;
   const access = await inTime(readAccess(file), Math.max(timeoutMs, 15_000), late);
-  const open = async (method: string, url: URL, init: RequestOptions & { readonly signal: AbortSignal }) => {
+  const prepare = async (method: PeerRequest['method'], url: URL, init: RequestOptions): Promise<PeerRequest> => {
     // a plugin of the kubeconfig that hangs must not hold up more than this request
     const late = { code: 'unavailable', message: 'the login of the kubeconfig takes too long' } as const;
     const { headers, dispatcher } = await inTime(access.credentials(url), timeoutMs, late);
-    return fetch(url, {
+    return {
+      who: `the Kubernetes API server ${access.server}`,
       method,
       headers: {
         ...headers,
         accept: 'application/json',
         ...(init.body === undefined ? {} : { 'content-type': init.contentType ?? 'application/json' }),
       },
-      ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
-      signal: init.signal,
-      ...(dispatcher ? { dispatcher } : {}),
-    });
+      body: init.body === undefined ? undefined : JSON.stringify(init.body),
+      dispatcher,
+    };
   };
 
   const request: Cluster['request'] = async (method, path, init = {}): Promise<Reply> => {
@@ -53,10 +54,12 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
     const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit;
     const what = `${method} ${path} at the Kubernetes API server ${access.server}`;
     try {
-      const response = await open(method, address(access.server, path, init.query), { ...init, signal });
-      const body = parseJson(await response.text());
-      if (!response.ok) throw refusalOf(what, path, response.status, body);
-      return { body, serverTime: new Date(response.headers.get('date') ?? Date.now()) };
+      const url = address(access.server, path, init.query);
+      const answer = await askPeer('kubernetes', url, { ...(await prepare(method, url, init)), signal });
+      // a proxy's page: its status says what matters
+      const body = answer.body ?? answer.text();
+      if (answer.status < 200 || answer.status >= 300) throw refusalOf(what, path, answer.status, body);
+      return { body, serverTime: new Date(String(answer.headers['date'] ?? new Date().toUTCString())) };
     } catch (cause) {
       if (cause instanceof AppError) throw cause;
       if (init.signal?.aborted) throw new AppError('aborted', `${what} was given up`, { cause: init.signal.reason });
@@ -69,17 +72,11 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
     server: access.server,
     request,
     watch: (path, query, signal, changed) => {
-      const connect = (version: string): ReturnType<typeof open> =>
-        open(
-          'GET',
-          address(access.server, path, {
-            ...query,
-            watch: 'true',
-            allowWatchBookmarks: 'true',
-            resourceVersion: version,
-          }),
-          { signal },
-        );
+      const connect = async (version: string): ReturnType<typeof openPeerLines> => {
+        const more = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion: version };
+        const url = address(access.server, path, { ...query, ...more });
+        return openPeerLines('kubernetesEvent', url, { ...(await prepare('GET', url, {})), signal });
+      };
       void keepWatching({ connect, list: () => request('GET', path, { query, signal }), signal, changed });
     },
     close: () => access.close(),
@@ -143,12 +140,4 @@ function address(server: string, path: string, query: Readonly<Record<string, st
   const url = new URL(`${server}${path}`);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   return url;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text; // a proxy's page: its status says what matters
-  }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Response } from 'undici';
 import { z } from 'zod';
 import type { Reply } from '#conductor/cluster/kubernetes/cluster.ts';
+import type { openPeerLines } from '#shared/peers/ask-peer.ts';
 
 const List = z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string() }) });
 const Event = z.looseObject({
@@ -9,8 +9,10 @@ const Event = z.looseObject({
   object: z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string().optional() }).optional() }),
 });
 
+type Answer = ReturnType<typeof openPeerLines>;
+
 interface WatchHands {
-  readonly connect: (resourceVersion: string) => Promise<Response>;
+  readonly connect: (resourceVersion: string) => Answer;
   readonly list: () => Promise<Reply>;
   readonly signal: AbortSignal;
   readonly changed: () => void;
@@ -42,25 +44,18 @@ export async function keepWatching({ connect, list, signal, changed }: WatchHand
 }
 
 /** @returns the last version seen, or `undefined` when a new list is needed */
-async function follow(response: Response, from: string, changed: () => void): Promise<string | undefined> {
-  if (!response.ok || !response.body) {
-    await response.body?.cancel();
-    return undefined;
-  }
+async function follow(
+  { status, lines }: Awaited<Answer>,
+  from: string,
+  changed: () => void,
+): Promise<string | undefined> {
+  if (status !== 200) return undefined;
   let version = from;
-  let rest = '';
-  const decoder = new TextDecoder();
-  for await (const chunk of response.body) {
-    rest += decoder.decode(chunk as Uint8Array, { stream: true });
-    const lines = rest.split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      if (line.trim() === '') continue;
-      const { type, object } = Event.parse(JSON.parse(line));
-      if (type === 'ERROR') return undefined;
-      version = object.metadata?.resourceVersion ?? version;
-      if (type !== 'BOOKMARK') changed();
-    }
+  for await (const line of lines) {
+    const { type, object } = Event.parse(line);
+    if (type === 'ERROR') return undefined;
+    version = object.metadata?.resourceVersion ?? version;
+    if (type !== 'BOOKMARK') changed();
   }
   return version;
 }

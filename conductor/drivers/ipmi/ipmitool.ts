@@ -2,13 +2,13 @@ import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { BootDevice, BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
 import type { Turns } from '#conductor/drivers/ipmi/turns.ts';
-import { type OutboundRules, resolveOutbound } from '#conductor/kernel/outbound-url.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { PowerState } from '#conductor/model/power-states.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { overdueTimers } from '#shared/overdue-timers.ts';
+import { type OutboundRules, resolveOutbound } from '#shared/peers/outbound-url.ts';
 import type { Run } from '#shared/process/run.ts';
 import { backOffMs, retry } from '#shared/retry.ts';
 

@@ -1,8 +1,9 @@
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
-import { type OutboundRules, outboundAgent } from '#conductor/kernel/outbound-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { askPeer } from '#shared/peers/ask-peer.ts';
+import { type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -36,8 +37,6 @@ export interface TransportLimits {
   readonly answerMs: number;
 }
 
-const maxAnswerBytes = 4 * 1024 * 1024;
-
 export function createTransport(
   connection: Pick<RedfishConnection, 'origin' | 'verifyCa'>,
   limits: TransportLimits,
@@ -53,7 +52,6 @@ export function createTransport(
     keepAliveMaxTimeout: 2000,
     headersTimeout: limits.answerMs,
     bodyTimeout: limits.answerMs,
-    maxResponseSize: maxAnswerBytes,
     connect: {
       allowH2: false,
       timeout: limits.connectMs,
@@ -69,7 +67,8 @@ export function createTransport(
         const url = new URL(options.path, origin);
         // `//host/` is a path that leads to another host
         if (url.origin !== origin) throw new AppError('bmc_error', `${what} leads to ${url.origin}`);
-        const response = await request(url, {
+        const answer = await askPeer('bmc', url, {
+          who: 'the BMC',
           dispatcher: agent,
           method: options.method,
           headers: {
@@ -78,11 +77,11 @@ export function createTransport(
             ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
             ...options.headers,
           },
-          ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
-          ...(options.signal ? { signal: options.signal } : {}),
+          body: options.body === undefined ? undefined : JSON.stringify(options.body),
+          signal: options.signal,
         });
-        const text = await response.body.text();
-        return { status: response.statusCode, headers: firstValues(response.headers), body: parseBody(text) };
+        const body = answer.body ?? (answer.text().trim() || undefined);
+        return { status: answer.status, headers: firstValues(answer.headers), body };
       } catch (cause) {
         throw transportError(what, cause, options.signal);
       }
@@ -117,14 +116,4 @@ function firstValues(headers: Record<string, string | string[] | undefined>): Re
       return first === undefined ? [] : [[name, first]];
     }),
   );
-}
-
-function parseBody(text: string): unknown {
-  if (text.trim() === '') return undefined;
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
-  } catch (error) {
-    if (error instanceof SyntaxError) return text;
-    throw error;
-  }
 }

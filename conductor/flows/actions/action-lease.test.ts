@@ -1,9 +1,13 @@
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { requireAction } from '#conductor/flows/actions/action-lease.ts';
+import { addAction, asked } from '#conductor/flows/actions/testing/add-action.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import type { FlowRequest } from '#conductor/model/flow-states.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { actOnNode } from '#conductor/sites/nodes/act-on-node.ts';
 import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
@@ -31,17 +35,16 @@ beforeEach(async () => {
   await api.context.db.delete(siteActions);
 });
 
-async function becomes(wanted: SiteActionRow['wanted']): Promise<void> {
-  const row = { id, name: 'redeploy_server', revisionId: 1, contextMarker: 'test', token, fitToken: token } as const;
-  await api.context.db.insert(siteActions).values({ ...row, wanted });
+async function becomes(request: FlowRequest): Promise<void> {
+  await addAction(api.context.db, { id, name: 'redeploy_server', token, flow: asked[request] });
 }
 const isFlow = async () => (await findOpenFlow(api.context.db, uuid))?.kind;
 
 test.each([
-  ['pause', 'site action A is paused'],
-  ['stop', 'site action A is stopped'],
-] as const)('once %s was accepted no act of a teardown is begun', async (wanted, why) => {
-  await becomes(wanted);
+  ['hold', 'site action A is paused'],
+  ['abort', 'site action A is stopped'],
+] as const)('once %s was accepted no act of a teardown is begun', async (request, why) => {
+  await becomes(request);
   const { context } = api;
   const node = await getNode(context.db, uuid);
   const asked = { caller, actionId: id, actionToken: token };
@@ -74,7 +77,7 @@ function actOn(act: NodeAct, teardown?: TeardownOrder, held = token): Promise<vo
 const stateNow = async () => (await getNode(api.context.db, uuid)).provisionState;
 
 test('a node becomes available while its action is paused when that ends its phase, and of a teardown not', async () => {
-  await becomes('pause');
+  await becomes('hold');
   const makeAvailable = { kind: 'make available', reserves: false } as const;
   const refused = { code: 'conflict', message: 'site action A is paused' };
   await expect(actOn(makeAvailable, teardownOrder)).rejects.toMatchObject(refused);
@@ -87,15 +90,15 @@ test('a node is forgotten, and leaves the pool to be wiped, only while its actio
   const { db } = api.context;
   const manage = { kind: 'verb', verb: 'manage' } as const;
   await db.update(nodes).set({ provisionState: 'available' });
-  for (const wanted of ['pause', 'stop'] as const) {
+  for (const request of ['hold', 'abort'] as const) {
     await db.delete(siteActions);
-    await becomes(wanted);
+    await becomes(request);
     const refused = { code: 'conflict', retryable: true };
     await expect(actOn({ kind: 'remove' }, teardownOrder)).rejects.toMatchObject(refused);
     await expect(actOn(manage, teardownOrder)).rejects.toMatchObject(refused);
     expect(await stateNow()).toBe('available');
   }
-  await db.update(siteActions).set({ wanted: 'run' });
+  await db.update(flows).set(asked.run).where(eq(flows.siteActionId, id));
   await expect(actOn({ kind: 'remove' }, teardownOrder, token - 1)).rejects.toMatchObject({ code: 'lease_lost' });
   await actOn(manage, teardownOrder);
   expect(await stateNow()).toBe('manageable');

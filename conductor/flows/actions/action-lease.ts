@@ -1,10 +1,19 @@
 import { and, eq, isNotNull, isNull, lte, sql } from 'drizzle-orm';
+import {
+  type ActionControl,
+  type SiteAction,
+  selectActions,
+  selectControl,
+} from '#conductor/flows/actions/action-store.ts';
 import { prolongRun } from '#conductor/flows/actions/run-store.ts';
 import { workKnown } from '#conductor/kernel/conductors/work-known.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { type SiteActionRow, siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
+import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { type Claim, type Held, isFree, leasesOn } from '#conductor/kernel/lease.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
+import { requestOf } from '#conductor/model/flow-states.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The right to run one site action for a while. */
@@ -23,15 +32,12 @@ export const { keep: keepAction, release: releaseAction, releaseStale: releaseSt
 
 export interface ClaimedAction {
   readonly lease: ActionLease;
-  readonly action: SiteActionRow;
+  readonly action: SiteAction;
   /** Whose lease had run out: somebody died, or was away for too long. */
   readonly takenFrom?: string;
   /** The database's time of the claim; milliseconds since 1970. */
   readonly claimedAtMs: number;
 }
-
-/** What the operator wants of an action, and how far it has gone, as the row has it now. */
-export type ActionWish = Pick<SiteActionRow, 'wanted' | 'state'>;
 
 /**
  * Claims the open action, if there is one that nobody runs and that this release knows. A release that does not look at
@@ -41,64 +47,44 @@ export function claimAction(db: Queryable, claim: Claim): Promise<ClaimedAction 
   return db.transaction((tx) => claimIn(tx, claim));
 }
 
-async function claimIn(db: Transaction, claim: Claim): Promise<ClaimedAction | undefined> {
-  const isOpen = and(
-    isNull(siteActions.endedAt),
-    isFree(siteActions),
-    // what is not known here is left to conductors of a newer release
-    lte(siteActions.needs, workKnown),
-  );
-  const [found] = await db
-    .select({
-      id: siteActions.id,
-      holder: siteActions.holder,
-      token: siteActions.token,
-      idleMs: sql<number>`coalesce(extract(epoch from now() - ${siteActions.expiresAt}) * 1000, 0)::float8`,
-    })
+async function claimIn(tx: Transaction, claim: Claim): Promise<ClaimedAction | undefined> {
+  // what is not known here is left to conductors of a newer release
+  const isOpen = and(isNull(flows.endedAt), isFree(siteActions), lte(siteActions.needs, workKnown));
+  const [action] = await selectActions(tx).where(isOpen).for('update');
+  if (!action) return undefined;
+  const idle = sql<number>`coalesce(extract(epoch from now() - ${siteActions.expiresAt}) * 1000, 0)::float8`;
+  const [{ idleMs } = { idleMs: 0 }] = await tx
+    .select({ idleMs: idle })
     .from(siteActions)
-    .where(isOpen);
-  if (!found) return undefined;
-  const claimed = await db
+    .where(eq(siteActions.id, action.id));
+  const [claimed] = await tx
     .update(siteActions)
-    .set({
-      ...leases.claimed(claim),
-      fitToken: sql`${siteActions.token} + 1`,
-      startedAt: sql`coalesce(${siteActions.startedAt}, now())`,
-    })
-    // as it was found: of two that come at once one gets it
-    .where(and(eq(siteActions.id, found.id), eq(siteActions.token, found.token), isOpen))
-    .returning();
-  const [action] = claimed;
-  if (!action?.expiresAt) return undefined;
-  // a pause counts for no limit either, once it ends: not twice
-  if (action.pausedAt === null && found.idleMs > 0) await prolongRun(db, action.id, found.idleMs);
+    .set({ ...leases.claimed(claim), fitToken: sql`${siteActions.token} + 1` })
+    .where(eq(siteActions.id, action.id))
+    .returning({ holder: siteActions.holder, token: siteActions.token, expiresAt: siteActions.expiresAt });
+  if (!claimed?.expiresAt) return undefined;
+  // the time for which it is held counts for no limit either, once that ends: not twice
+  if (action.heldSince === null && idleMs > 0) await prolongRun(tx, action.id, idleMs);
   return {
-    lease: { actionId: action.id, holder: claim.holder, token: action.token },
-    action,
-    claimedAtMs: action.expiresAt.getTime() - claim.leaseMs,
-    ...(found.holder === null ? {} : { takenFrom: found.holder }),
+    lease: { actionId: action.id, holder: claim.holder, token: claimed.token },
+    action: { ...action, ...claimed },
+    claimedAtMs: claimed.expiresAt.getTime() - claim.leaseMs,
+    ...(action.holder === null ? {} : { takenFrom: action.holder }),
   };
 }
 
-/** @throws AppError `lease_lost` when another conductor has claimed the action since. */
-export async function readWish(db: Queryable, lease: ActionLease): Promise<ActionWish> {
-  const [row] = await db
-    .select({ wanted: siteActions.wanted, state: siteActions.state })
-    .from(siteActions)
-    .where(leases.isHeld(lease));
+/** @throws AppError `lease_lost` when another conductor has claimed it since. */
+export async function readClaimed(db: Queryable, lease: ActionLease): Promise<ActionControl> {
+  const [row] = await selectControl(db).where(leases.isHeld(lease));
   return row ?? leases.lost(lease);
 }
 
 /**
- * Locks the action's row, so that whatever the transaction records is fenced.
+ * The same, and locks the action and its flow, so that whatever the transaction records is fenced.
  * @throws AppError `lease_lost` when another conductor has claimed the action since.
  */
-export async function holdAction(tx: Transaction, lease: ActionLease): Promise<ActionWish> {
-  const [row] = await tx
-    .select({ wanted: siteActions.wanted, state: siteActions.state })
-    .from(siteActions)
-    .where(leases.isHeld(lease))
-    .for('update');
+export async function holdAction(tx: Transaction, lease: ActionLease): Promise<ActionControl> {
+  const [row] = await selectControl(tx).where(leases.isHeld(lease)).for('update');
   return row ?? leases.lost(lease);
 }
 
@@ -114,16 +100,18 @@ export async function requireAction(
   tx: Transaction,
   { actionId, token, isTeardown }: Pick<ActionLease, 'actionId' | 'token'> & { readonly isTeardown: boolean },
 ): Promise<void> {
-  const isOurs = and(eq(siteActions.id, actionId), eq(siteActions.token, token), isNull(siteActions.endedAt));
-  const [row] = await tx.select({ wanted: siteActions.wanted }).from(siteActions).where(isOurs).for('share');
-  if (!row) {
+  const isOurs = and(eq(siteActions.id, actionId), eq(siteActions.token, token), isNull(flows.endedAt));
+  const [action] = await selectControl(tx).where(isOurs).for('share');
+  if (!action) {
     throw new AppError('lease_lost', `site action ${actionId} has ended, or was taken over by another conductor`);
   }
-  if (isTeardown && row.wanted !== 'run') {
-    const is = row.wanted === 'pause' ? 'paused' : 'stopped';
-    throw new AppError('conflict', `site action ${actionId} is ${is}`, { retryable: true });
+  const request = requestOf(action);
+  if (isTeardown && request !== 'run') {
+    throw new AppError('conflict', `site action ${actionId} is ${requestWords[request]}`, { retryable: true });
   }
 }
+
+const requestWords = { hold: 'paused', abort: 'stopped' } as const;
 
 /**
  * Why the wipe after a release is not begun for an action: stays so until the transaction ends. What the operator wants is
@@ -134,14 +122,13 @@ export async function whyNotToWipe(
   tx: Transaction,
   { actionId, nodeName }: { readonly actionId: string; readonly nodeName: string | null },
 ): Promise<string | undefined> {
-  const isIt = eq(siteActions.id, actionId);
-  const { name, wanted, endedAt } = siteActions;
-  const [action] = await tx.select({ name, wanted, endedAt }).from(siteActions).where(isIt).for('share');
+  const [action] = await selectControl(tx).where(eq(siteActions.id, actionId)).for('share');
   // forgotten ones have ended long ago
   if (!action || action.endedAt !== null) return 'has ended';
-  if (action.wanted === 'stop') return 'is stopped';
+  const request = requestOf(action);
   // of any other action a pause lets the phase end, to which cleaning, or the wipe in its place, belongs
-  if (action.wanted === 'pause' && isTeardownAction(action.name)) return 'is paused';
+  if (request === 'abort' || (request === 'hold' && isTeardownAction(action.name)))
+    return `is ${requestWords[request]}`;
   const ofNode = and(eq(siteActionNodes.actionId, actionId), eq(siteActionNodes.name, nodeName ?? ''));
   const isAtWork = and(isNotNull(siteActionNodes.phase), isNull(siteActionNodes.cancelling));
   const atWork = await tx.select({ name: siteActionNodes.name }).from(siteActionNodes).where(and(ofNode, isAtWork));
@@ -149,6 +136,6 @@ export async function whyNotToWipe(
 }
 
 /** What this release does not know may be one. */
-function isTeardownAction(name: SiteActionRow['name']): boolean {
+function isTeardownAction(name: ActionName): boolean {
   return !Object.hasOwn(actionTable, name) || actionTable[name].teardown !== undefined;
 }

@@ -1,13 +1,9 @@
-import { and, asc, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm';
-import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import {
-  type SiteActionRow,
-  type SiteActionStepRow,
-  siteActionCommands,
-  siteActionSteps,
-  siteActions,
-} from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionStepName } from '#conductor/model/action-table.ts';
+import { asc, desc, eq, getTableColumns, inArray, isNull, lt, sql } from 'drizzle-orm';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { requestOf } from '#conductor/model/flow-states.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Conductors listen there: an action has come, or something about the one under way has changed. */
@@ -16,9 +12,49 @@ export const siteActionChannel = 'baton_site_action';
 export type ActionCommand = (typeof siteActionCommands.$inferSelect)['command'];
 export type ActionCommandRow = typeof siteActionCommands.$inferSelect;
 
+/** On `flows`: the site's own, not one of a node. */
+export const isOfSite = eq(flows.siteActionId, siteActions.id);
+
+const name = sql<ActionName>`${flows.kind}`.as('name');
+/** How far its flow is, and what its operator has asked for. */
+const control = {
+  name,
+  flowUuid: flows.uuid,
+  state: flows.state,
+  held: flows.held,
+  heldSince: flows.heldSince,
+  abortRequested: flows.abortRequested,
+  endedAt: flows.endedAt,
+};
+/** An action with its flow. */
+const columns = {
+  ...getTableColumns(siteActions),
+  ...control,
+  user: flows.requestedBy,
+  error: flows.error,
+  createdAt: flows.startedAt,
+};
+export type SiteAction = Awaited<ReturnType<typeof selectActions>>[number];
+
+export type ActionControl = Awaited<ReturnType<typeof selectControl>>[number];
+
+export function selectActions(db: Queryable) {
+  return db.select(columns).from(siteActions).innerJoin(flows, isOfSite).$dynamic();
+}
+
+export function selectControl(db: Queryable) {
+  return db.select(control).from(siteActions).innerJoin(flows, isOfSite).$dynamic();
+}
+
+/** What people read as its state: an operator's pause or stop, too, which the runner may not have heard of yet. */
+export function describeState(action: ActionControl): string {
+  if (action.endedAt !== null) return action.state;
+  return { run: 'running', hold: 'paused', abort: 'stopping' }[requestOf(action)];
+}
+
 /** @throws AppError `not_found`. */
-export async function getAction(db: Queryable, id: string): Promise<SiteActionRow> {
-  const [row] = await db.select().from(siteActions).where(eq(siteActions.id, id));
+export async function getAction(db: Queryable, id: string): Promise<SiteAction> {
+  const [row] = await selectActions(db).where(eq(siteActions.id, id));
   if (!row) throw new AppError('not_found', `Action ${id} could not be found.`);
   return row;
 }
@@ -27,27 +63,26 @@ export async function getAction(db: Queryable, id: string): Promise<SiteActionRo
 export function listActions(
   db: Queryable,
   { limit, before }: { readonly limit: number; readonly before?: string | undefined },
-): Promise<SiteActionRow[]> {
-  return db
-    .select()
-    .from(siteActions)
+): Promise<SiteAction[]> {
+  return selectActions(db)
     .where(before === undefined ? undefined : lt(siteActions.id, before))
     .orderBy(desc(siteActions.id))
     .limit(limit);
 }
 
 /** The one under way; there is one at the most. */
-export async function findOpenAction(db: Queryable): Promise<SiteActionRow | undefined> {
-  const [row] = await db.select().from(siteActions).where(isNull(siteActions.endedAt));
+export async function findOpenAction(db: Queryable): Promise<SiteAction | undefined> {
+  const [row] = await selectActions(db).where(isNull(flows.endedAt));
   return row;
 }
 
-export function listActionSteps(db: Queryable, actionIds: readonly string[]): Promise<SiteActionStepRow[]> {
-  return db
-    .select()
-    .from(siteActionSteps)
-    .where(inArray(siteActionSteps.actionId, [...actionIds]))
-    .orderBy(asc(siteActionSteps.position));
+/** Of each action, in the order in which they run. */
+export function listActionSteps(
+  db: Queryable,
+  actions: readonly Pick<SiteAction, 'flowUuid'>[],
+): Promise<FlowStepRow[]> {
+  const uuids = actions.map(({ flowUuid }) => flowUuid);
+  return db.select().from(flowSteps).where(inArray(flowSteps.flowUuid, uuids)).orderBy(asc(flowSteps.position));
 }
 
 export function listActionCommands(db: Queryable, actionId: string): Promise<ActionCommandRow[]> {
@@ -63,34 +98,6 @@ export async function addCommand(
   row: { readonly actionId: string; readonly command: ActionCommand; readonly user: string | null },
 ): Promise<void> {
   await db.insert(siteActionCommands).values(row);
-}
-
-/** How long the pause has lasted that is followed, by the database's clock; 0 = none is. */
-export async function readPausedMs(db: Queryable, actionId: string): Promise<number> {
-  const [row] = await db
-    .select({ ms: sql<number>`coalesce(extract(epoch from now() - ${siteActions.pausedAt}) * 1000, 0)::float8` })
-    .from(siteActions)
-    .where(eq(siteActions.id, actionId));
-  return row?.ms ?? 0;
-}
-
-/** Notes the beginning or the end of a step; its times are the database's. */
-export async function recordStep(
-  tx: Transaction,
-  step: { readonly actionId: string; readonly name: ActionStepName },
-  now: { readonly state: SiteActionStepRow['state']; readonly error?: string | undefined },
-): Promise<void> {
-  const { state, error = null } = now;
-  const times =
-    state === 'running'
-      ? { startedAt: sql`coalesce(${siteActionSteps.startedAt}, now())` }
-      : state === 'pending'
-        ? {}
-        : { endedAt: sql`now()` };
-  await tx
-    .update(siteActionSteps)
-    .set({ state, error, ...times })
-    .where(and(eq(siteActionSteps.actionId, step.actionId), eq(siteActionSteps.name, step.name)));
 }
 
 /** Tells every conductor, once the transaction is committed. */

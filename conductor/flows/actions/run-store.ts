@@ -1,4 +1,5 @@
-import { asc, eq, sql } from 'drizzle-orm';
+import { asc, eq, inArray, sql } from 'drizzle-orm';
+import { selectActions } from '#conductor/flows/actions/action-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { storeRemark } from '#conductor/kernel/db/remark-column.ts';
 import {
@@ -11,7 +12,8 @@ import {
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
 import { actionTable } from '#conductor/model/action-table.ts';
 import type { Remark } from '#conductor/model/remark.ts';
-import type { GroupRun, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
+import { type GroupRun, groupStages, isUnderWay, type NodeRun, type SiteRun } from '#conductor/model/site-run.ts';
+import { statesOf } from '#conductor/model/transitions.ts';
 
 const instant = (milliseconds: number | undefined) =>
   milliseconds === undefined ? null : new Date(milliseconds).toISOString();
@@ -53,10 +55,7 @@ export async function loadRun(
 
 /** Groups are chosen, maybe none, in the transaction that records that documents have passed. */
 async function isPlanned(db: Queryable, actionId: string): Promise<boolean> {
-  const [action] = await db
-    .select({ validated: siteActions.validated, name: siteActions.name })
-    .from(siteActions)
-    .where(eq(siteActions.id, actionId));
+  const [action] = await selectActions(db).where(eq(siteActions.id, actionId));
   return action?.validated === true && actionTable[action.name].steps.includes('baremetal_nodes');
 }
 
@@ -168,13 +167,15 @@ async function recordNodes(
     where kept.action_id = ${actionId} and kept.name = now_is.name`);
 }
 
+const underWay = statesOf(groupStages).filter((stage) => isUnderWay({ stage }));
+
 /** The same in the database as `prolongPhases` in memory. */
 export async function prolongRun(tx: Transaction, actionId: string, ms: number): Promise<void> {
   const longer = sql`make_interval(secs => ${ms / 1000})`;
   await tx.execute(sql`
     update site_action_groups
     set prepare_started_at = prepare_started_at + ${longer}, deploy_started_at = deploy_started_at + ${longer}
-    where action_id = ${actionId} and stage in ('preparing', 'prepared', 'deploying')`);
+    where action_id = ${actionId} and ${inArray(siteActionGroups.stage, underWay)}`);
   await tx.execute(sql`
     update site_action_nodes set phase_started_at = phase_started_at + ${longer}
     where action_id = ${actionId} and phase is not null`);

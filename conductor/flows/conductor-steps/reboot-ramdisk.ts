@@ -1,9 +1,11 @@
-import { checkSameRamdisk } from '#conductor/flows/conductor-steps/check-same-ramdisk.ts';
+import { askForSteps, sameVersions } from '#conductor/agents/ask-for-steps.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const comesBack = 'the ramdisk to come back after the reboot';
 
@@ -16,6 +18,23 @@ export async function awaitRamdisk(context: StepContext): Promise<ConductorStepO
   await checkSameRamdisk(context);
   await bootFromDiskAgain(context);
   return { kind: 'done' };
+}
+
+/**
+ * After a reboot amid the flow: the ramdisk must be the one that the plan was made with.
+ * @throws AppError `version_mismatch`
+ */
+async function checkSameRamdisk(context: StepContext): Promise<void> {
+  const { inBand } = flowKinds[context.flow.kind];
+  const planned = context.flow.hardwareManagerVersion;
+  if (!inBand || !planned) return;
+  const about = { secrets: context.secrets, node: context.node, ports: await context.ports() };
+  const { version } = await askForSteps(context.agent(), inBand.kind, about);
+  if (sameVersions(planned, version)) return;
+  throw new AppError(
+    'version_mismatch',
+    `the agent came back with other hardware managers: ${JSON.stringify(version)}, planned with ${JSON.stringify(planned)}`,
+  );
 }
 
 /** That the instance boots from its disk had been set before the reboot, which took the boot device's place. */

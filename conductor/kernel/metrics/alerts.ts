@@ -1,4 +1,4 @@
-/** Alerts worth a night's sleep, as Prometheus takes them; `metrics.md` shows them, and a test knows every metric in them. */
+/** Alerts worth a night's sleep, as Prometheus takes them; `docs/reference/metrics.md` shows them, and a test knows every metric in them. */
 export const exampleAlerts: readonly {
   readonly name: string;
   readonly expr: string;
@@ -9,30 +9,30 @@ export const exampleAlerts: readonly {
     name: 'BatonNodesStuck',
     expr: 'max by (provision_state) (baton_nodes_lingering{over_seconds="3600", provision_state!~".* hold|rescue.*"}) > 0',
     for: '5m',
-    why: 'Nodes have been at work or waiting in one state for an hour: `GET /v1/nodes/{node}/flow` says for what, and its `advice` what to do. Disk erasure may take longer: raise the threshold for `clean wait` where it does.',
+    why: 'Nodes have been in one working state for an hour; their flow says why and what to do. Raise the threshold for `clean wait` where erasing disks takes longer.',
   },
   {
     name: 'BatonConductorGone',
     expr: 'max(baton_conductors_alive) < max(baton_conductors_known) or up{job="baton"} == 0',
     for: '3m',
-    why: 'A conductor has gone without a good-bye. The others have taken over its nodes (`baton_lease_takeovers_total`), unless it was the last of its group.',
+    why: 'A conductor died. The others have taken over its nodes, unless it was the last of its group.',
   },
   {
     name: 'BatonBmcErrors',
     expr: 'sum by (driver) (rate(baton_bmc_errors_total[15m])) / sum by (driver) (rate(baton_bmc_call_duration_seconds_count[15m])) > 0.1',
     for: '15m',
-    why: 'Every tenth call to BMCs of this driver fails: a network between conductor and BMCs, or a password that was changed, rather than one machine. One machine alone shows as `baton_nodes_with_fault`.',
+    why: 'Every tenth call to BMCs of this driver fails: the network, or a changed password. A single machine shows as `baton_nodes_with_fault`.',
   },
   {
     name: 'BatonWebhooksFailing',
     expr: 'max by (webhook) (baton_webhook_oldest_pending_seconds) > 900 or increase(baton_webhook_deliveries_total{outcome="given_up"}[1h]) > 0',
     for: '5m',
-    why: 'Somebody does not take their events, which are given up after `BATON_WEBHOOK_GIVE_UP`: `GET /v1/webhooks/{webhook}/deliveries?state=pending` has the last error.',
+    why: 'A webhook does not accept its events: `baton webhook deliveries` shows the last error.',
   },
   {
     name: 'BatonCleaningFails',
     expr: 'max(sum by (instance) (baton_nodes{provision_state="clean failed"})) > 2 or sum(increase(baton_flow_duration_seconds_count{kind="clean", state="failed"}[1h])) > 2',
     for: '0m',
-    why: 'Machines do not become available again, so that capacity runs out by the morning; several at once are a bad ramdisk or provisioning network.',
+    why: 'Machines do not become available again; several at once mean a bad ramdisk or provisioning network.',
   },
 ];

@@ -1,4 +1,4 @@
-/** THE table of Baton's metrics: `metrics.md` and the registry are made from it. */
+/** THE table of Baton's metrics: `docs/reference/metrics.md` and the registry are made from it. */
 
 interface Definition<Kind extends string, Label extends string> {
   readonly kind: Kind;

@@ -60,13 +60,14 @@ export async function readFleet(
         sql`, `,
       )}) as limits(over) group by 2, 3
     union all select 'flowsOpen', kind, state, (held is not null or on_hold is not null)::text, count(*)::float8
-      from flows where ended_at is null group by 2, 3, 4
-    union all select 'flowAgeSecondsMax', kind, ${none}, ${none}, max(${age('started_at')}) from flows where ended_at is null group by 2
-    union all select 'siteActions', name, state, ${none}, count(*)::float8 from site_actions group by 2, 3
+      from flows where ended_at is null and node_uuid is not null group by 2, 3, 4
+    union all select 'flowAgeSecondsMax', kind, ${none}, ${none}, max(${age('started_at')}) from flows
+      where ended_at is null and node_uuid is not null group by 2
+    union all select 'siteActions', kind, state, ${none}, count(*)::float8 from flows where site_action_id is not null group by 2, 3
     union all select 'siteActionGroups', stage, ${none}, ${none}, count(*)::float8 from site_action_groups
-      where action_id = (select id from site_actions where ended_at is null) group by 2
+      where action_id = (select site_action_id from flows where ended_at is null and site_action_id is not null) group by 2
     union all select 'siteActionNodes', status, coalesce(phase, ''), ${none}, count(*)::float8 from site_action_nodes
-      where action_id = (select id from site_actions where ended_at is null) group by 2, 3
+      where action_id = (select site_action_id from flows where ended_at is null and site_action_id is not null) group by 2, 3
     union all select 'allocations', state, ${none}, ${none}, count(*)::float8 from allocations group by 2
     union all select 'conductorsAlive', ${none}, ${none}, ${none}, count(*)::float8 from conductors
       where stopped_at is null and updated_at > now() - make_interval(secs => ${options.conductorTimeoutMs / 1000})

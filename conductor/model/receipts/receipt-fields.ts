@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a receipt says, version 1. README.md explains each field for those who read receipts years later. */
+/** What a receipt says, version 1. docs/teardown.md explains it for those who read receipts years later. */
 
 export const receiptKind = 'WipeReceipt';
 export const receiptVersion = 1;

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createJsonObjectSplitter } from '#conductor/networks/switches/json-objects.ts';
+import { peerLimits } from '#shared/peers/peer-limits.ts';
 
 describe('createJsonObjectSplitter', () => {
   test('finds the objects however their bytes are cut', () => {
@@ -44,6 +45,10 @@ describe('createJsonObjectSplitter', () => {
   });
 
   test('refuses an endless object', () => {
-    expect(() => createJsonObjectSplitter(10).push(Buffer.from('{"a":"aaaaaaaaaaaa'))).toThrow('above 10 bytes');
+    const limits = { ...peerLimits.switch, bytes: 40, depth: 3, values: 6 };
+    const push = (text: string) => () => createJsonObjectSplitter(limits).push(Buffer.from(text));
+    expect(push(`{"a":"${'a'.repeat(40)}`)).toThrow('more than 40 bytes');
+    expect(push('{"a":[[[')).toThrow('JSON deeper than 3');
+    expect(push('{"a":[1,2,3,4,5')).toThrow('more than 6 values');
   });
 });

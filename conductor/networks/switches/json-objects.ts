@@ -1,10 +1,12 @@
 import { AppError } from '#shared/errors/app-error.ts';
+import { createJsonMeter, type JsonMeter } from '#shared/peers/json-meter.ts';
+import { type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 
 /** OVSDB peers send JSON objects one after another without any separator (RFC 7047 §4); this finds where each ends. */
 export interface JsonObjectSplitter {
   /**
    * Takes the next bytes and answers the objects that they complete, parsed.
-   * @throws AppError `switch_error` for bytes that are no JSON object, or an object above the size limit.
+   * @throws AppError `switch_error` for bytes that are no JSON object, or an object above the limits.
    */
   push(chunk: Uint8Array): unknown[];
 }
@@ -15,9 +17,10 @@ const openers: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 const closers: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 const blanks: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-export function createJsonObjectSplitter(maxBytes = 64 * 1024 * 1024): JsonObjectSplitter {
+export function createJsonObjectSplitter(limits: PeerLimits = peerLimits.switch): JsonObjectSplitter {
   let parts: Uint8Array[] = [];
-  let bytes = 0;
+  const newMeter = (): JsonMeter => createJsonMeter('the OVSDB server', limits);
+  let meter = newMeter();
   let depth = 0;
   let inString = false;
   let escaped = false;
@@ -40,9 +43,8 @@ export function createJsonObjectSplitter(maxBytes = 64 * 1024 * 1024): JsonObjec
   };
 
   const keep = (part: Uint8Array): void => {
+    meter.push(part);
     parts.push(part);
-    bytes += part.length;
-    if (bytes > maxBytes) throw new AppError('switch_error', `OVSDB server sent an object above ${maxBytes} bytes`);
   };
 
   return {
@@ -59,7 +61,7 @@ export function createJsonObjectSplitter(maxBytes = 64 * 1024 * 1024): JsonObjec
         keep(chunk.subarray(from, index + 1));
         objects.push(parse(Buffer.concat(parts)));
         parts = [];
-        bytes = 0;
+        meter = newMeter();
         from = index + 1;
       }
       if (from < chunk.length) keep(Uint8Array.from(chunk.subarray(from)));

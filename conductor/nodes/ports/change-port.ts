@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { PortDescription } from '#conductor/api/port-description.ts';
-import type { Caller } from '#conductor/kernel/caller.ts';
-import { accessDenied } from '#conductor/kernel/caller.ts';
+import { accessDenied, type Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';

@@ -1,7 +1,6 @@
 import { asc, eq } from 'drizzle-orm';
 import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import type { SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
 import { pluginTaskTitle } from '#conductor/model/planned-step.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
@@ -15,7 +14,7 @@ const maximumEvents = 50_000;
  */
 export async function readActionLog(
   { db }: Pick<SitesContext, 'db'>,
-  step: Pick<SiteActionStepRow, 'actionId' | 'name'>,
+  step: { readonly actionId: string; readonly name: string },
 ): Promise<string> {
   const notes = await listNotes(db, [step.actionId], { verbosity: 5, step: step.name });
   const lines = notes.map(({ at, subject, text }) => ({

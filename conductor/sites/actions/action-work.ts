@@ -1,9 +1,9 @@
-import { eq, sql } from 'drizzle-orm';
-import { type ActionLease, type ActionWish, holdAction, readWish } from '#conductor/flows/actions/action-lease.ts';
-import { readPausedMs } from '#conductor/flows/actions/action-store.ts';
+import { type ActionLease, holdAction, readClaimed } from '#conductor/flows/actions/action-lease.ts';
+import type { ActionControl, SiteAction } from '#conductor/flows/actions/action-store.ts';
+import { updateFlow } from '#conductor/flows/flow-store.ts';
 import type { Bell } from '#conductor/kernel/bell.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { requestOf } from '#conductor/model/flow-states.ts';
 import type { Note } from '#conductor/sites/actions/note-store.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
@@ -16,7 +16,7 @@ export interface ActionWork {
   readonly context: SitesContext;
   readonly hands: SiteHands;
   /** As it was when it was claimed. */
-  readonly action: SiteActionRow;
+  readonly action: SiteAction;
   readonly lease: ActionLease;
   /** Aborts when the lease is lost, or the conductor stops. */
   readonly signal: AbortSignal;
@@ -29,7 +29,7 @@ export interface ActionWork {
 
 /** How a step has ended; all of it is recorded in one transaction, with what the step has to write itself. */
 export interface StepEnd {
-  readonly state: 'done' | 'failed' | 'skipped';
+  readonly event: 'succeeded' | 'failed' | 'skipped';
   readonly error?: string;
   readonly notes?: readonly Note[];
   readonly write?: (tx: Transaction) => Promise<void>;
@@ -37,12 +37,12 @@ export interface StepEnd {
 
 /**
  * Writes in one transaction, as long as the lease is held.
- * @param write is told what the operator wants of the action at that moment
+ * @param write is given what the operator asks for at that moment
  * @throws AppError `lease_lost`
  */
 export async function record<Result>(
   { context, lease, signal }: Pick<ActionWork, 'context' | 'lease' | 'signal'>,
-  write: (tx: Transaction, wish: ActionWish) => Promise<Result>,
+  write: (tx: Transaction, control: ActionControl) => Promise<Result>,
 ): Promise<Result> {
   signal.throwIfAborted();
   const result = await context.db.transaction(async (tx) => write(tx, await holdAction(tx, lease)));
@@ -50,34 +50,35 @@ export async function record<Result>(
   return result;
 }
 
-const stateOf = { run: 'running', pause: 'paused', stop: 'stopping' } as const;
-
-/** Whether the action's row says yet that the operator's wish is followed. */
-export function isFollowed({ wanted, state }: ActionWish): boolean {
-  return state === stateOf[wanted];
+/** Whether the flow says since when it is held, or that it goes on. */
+export function isFollowed({ held, heldSince }: Pick<ActionControl, 'held' | 'heldSince'>): boolean {
+  return (held === null) === (heldSince === null);
 }
 
-/** Has the row say that the operator's wish is followed. @returns how long the pause has lasted that ends with it; ms */
-export async function followWish(tx: Transaction, { actionId }: ActionLease, wish: ActionWish): Promise<number> {
-  if (isFollowed(wish)) return 0;
-  const pausedMs = await readPausedMs(tx, actionId);
-  const pausedAt = wish.wanted === 'pause' ? sql`now()` : null;
-  await tx.update(siteActions).set({ state: stateOf[wish.wanted], pausedAt }).where(eq(siteActions.id, actionId));
-  return pausedMs;
+/** Has the flow say since when it is held, or that it goes on. @returns for how long it was held until now; ms */
+export async function followHold(
+  { now }: Pick<ActionWork, 'now'>,
+  tx: Transaction,
+  control: ActionControl,
+): Promise<number> {
+  if (isFollowed(control)) return 0;
+  const { flowUuid, held, heldSince } = control;
+  await updateFlow(tx, flowUuid, { heldSince: held === null ? null : new Date(now()) });
+  return heldSince === null ? 0 : now() - heldSince.getTime();
 }
 
-/** Where nothing is under way: follows the operator's wish, and waits for as long as it is a pause. */
-export async function awaitGo(work: ActionWork): Promise<'run' | 'stop'> {
+/** Where nothing is under way: follows the operator, and waits for as long as the action is held. */
+export async function awaitGo(work: ActionWork): Promise<ActionControl> {
   const { context, lease, bell, signal } = work;
   for (;;) {
-    let wish = await readWish(context.db, lease);
-    if (!isFollowed(wish)) {
-      wish = await record(work, async (tx, current) => {
-        await followWish(tx, lease, current);
+    let control = await readClaimed(context.db, lease);
+    if (!isFollowed(control)) {
+      control = await record(work, async (tx, current) => {
+        await followHold(work, tx, current);
         return current;
       });
     }
-    if (wish.wanted !== 'pause') return wish.wanted;
+    if (requestOf(control) !== 'hold') return control;
     await bell.rest(context.config.reconcileIntervalMs, signal);
   }
 }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { loadRun } from '#conductor/flows/actions/run-store.ts';
-import { actionBecomes, expireLease, longAgo } from '#conductor/sites/actions/testing/action-lab.ts';
+import { actionBecomes, expireLease, isHeld, longAgo } from '#conductor/sites/actions/testing/action-lab.ts';
 import { makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -31,7 +31,7 @@ describe('an operator', () => {
       expect(world.begun).toContain('prepare ntp01');
     });
     await actions.control(id, 'pause');
-    await actionBecomes(actions.api.context, id, ({ state }) => state === 'paused');
+    await actionBecomes(actions.api.context, id, isHeld);
     hold.looks = 0;
     await eventually(async () => {
       const run = await loadRun(actions.api.context.db, id, 1);
@@ -42,8 +42,8 @@ describe('an operator', () => {
     await expect(actions.control(id, 'pause')).rejects.toThrow(/is paused already/);
     await actions.control(id, 'unpause');
     life.nudge();
-    expect((await actions.ended(id)).state).toBe('complete');
-    await expect(actions.control(id, 'unpause')).rejects.toThrow(/has ended \(complete\)/);
+    expect((await actions.ended(id)).state).toBe('succeeded');
+    await expect(actions.control(id, 'unpause')).rejects.toThrow(/has ended \(succeeded\)/);
   });
 
   test('stops: what is at work is broken off, what was not begun stays so, and the report says what is where', async () => {
@@ -56,7 +56,7 @@ describe('an operator', () => {
     await actions.control(id, 'stop');
     await expect(actions.control(id, 'pause')).rejects.toThrow(/is stopping already/);
     const action = await actions.ended(id);
-    expect(action).toMatchObject({ state: 'stopped', error: 'the action was stopped' });
+    expect(action).toMatchObject({ state: 'aborted', error: 'the action was stopped' });
     const { groups, nodes } = await actions.report(id);
     expect(groups.map(({ stage }) => stage)).toEqual([
       'success',
@@ -67,12 +67,12 @@ describe('an operator', () => {
     ]);
     expect(nodes.failure).toEqual(['ntp01']);
     expect(await actions.steps(id)).toEqual([
-      ['preflight', 'done'],
-      ['validate_site_design', 'done'],
-      ['verify_site', 'done'],
+      ['preflight', 'succeeded'],
+      ['validate_site_design', 'succeeded'],
+      ['verify_site', 'succeeded'],
       ['baremetal_nodes', 'failed'],
-      ['final_report', 'done'],
-      ['tag_revision', 'done'],
+      ['final_report', 'succeeded'],
+      ['tag_revision', 'succeeded'],
     ]);
     expect((await actions.tags()).map(({ tag }) => tag)).toEqual(['site-action-failure']);
   });
@@ -87,7 +87,7 @@ describe('an operator', () => {
       expect(world.begun).toContain('prepare ntp01');
     });
     await actions.control(id, 'pause');
-    await actionBecomes(actions.api.context, id, ({ state }) => state === 'paused');
+    await actionBecomes(actions.api.context, id, isHeld);
     await actions.control(id, 'unpause');
     await actions.control(id, 'pause');
     await life.kill();
@@ -100,7 +100,7 @@ describe('an operator', () => {
       expect((await loadRun(actions.api.context.db, id, 1))?.nodes.get('ntp01')).toEqual({ status: 'prepared' });
     });
     await actions.control(id, 'unpause');
-    expect(await actions.ended(id)).toMatchObject({ state: 'complete', pausedAt: null });
+    expect(await actions.ended(id)).toMatchObject({ state: 'succeeded', heldSince: null });
     expect((await actions.report(id)).conclusion).toBe('success');
   });
 
@@ -126,7 +126,7 @@ describe('an operator', () => {
       expect(looks).toBeGreaterThan(2);
     });
     hold.looks = 0;
-    expect((await actions.ended(id)).state).toBe('complete');
+    expect((await actions.ended(id)).state).toBe('succeeded');
     expect((await actions.report(id)).conclusion).toBe('success');
   });
 
@@ -145,7 +145,7 @@ describe('an operator', () => {
     });
     await actions.control(id, 'stop');
     next.nudge();
-    expect((await actions.ended(id)).state).toBe('stopped');
+    expect((await actions.ended(id)).state).toBe('aborted');
     expect((await actions.report(id)).nodes.failure).toEqual(['ntp01']);
     expect(await actions.steps(id)).toContainEqual(['baremetal_nodes', 'failed']);
     expect(await actions.notes(id, 1)).toContain('not broken off, look at them yourself: 1 node: ntp01');
@@ -160,7 +160,7 @@ describe('an operator', () => {
     await actions.control(id, 'stop');
     const advanceNodes = () => Promise.reject(new TypeError('a bug'));
     actions.startLife({ ...world.hands, advanceNodes }, 'b');
-    expect((await actions.ended(id)).state).toBe('stopped');
+    expect((await actions.ended(id)).state).toBe('aborted');
     expect((await actions.report(id)).groups.map(({ stage }) => stage)).toContain('failure');
   });
 

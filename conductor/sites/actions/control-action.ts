@@ -1,15 +1,21 @@
 import { eq } from 'drizzle-orm';
-import { addCommand, tellRunners } from '#conductor/flows/actions/action-store.ts';
+import { addCommand, type SiteAction, selectActions, tellRunners } from '#conductor/flows/actions/action-store.ts';
+import { type FlowChange, updateFlow } from '#conductor/flows/flow-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
+import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const controlVerbs = ['pause', 'unpause', 'stop'] as const;
 type ControlVerb = (typeof controlVerbs)[number];
 
-const wantedBy = { pause: 'pause', unpause: 'run', stop: 'stop' } as const;
+const changes = {
+  pause: { held: 'paused' },
+  unpause: { held: null },
+  stop: { held: null, abortRequested: stopReason },
+} as const satisfies Record<ControlVerb, FlowChange>;
 
 /**
  * Notes what the operator wants of an action; whoever runs it follows at its next beat (airship.md §4.3). Pause: nothing
@@ -24,14 +30,14 @@ export async function controlAction(
 ): Promise<void> {
   const user = caller.user ?? null;
   await db.transaction(async (tx) => {
-    const [action] = await tx.select().from(siteActions).where(eq(siteActions.id, id)).for('update');
+    const [action] = await selectActions(tx).where(eq(siteActions.id, id)).for('update');
     if (!action) throw new AppError('not_found', `Action ${id} could not be found.`);
     const command = controlVerbs.find((each) => each === verb);
     if (!command) {
       throw new AppError('not_found', `There is no control '${verb}'; must be one of ${controlVerbs.join(', ')}`);
     }
     refuseWrongState(action, command);
-    await tx.update(siteActions).set({ wanted: wantedBy[command] }).where(eq(siteActions.id, id));
+    await updateFlow(tx, action.flowUuid, changes[command]);
     await addCommand(tx, { actionId: id, command, user });
     await addNotes(tx, id, [{ verbosity: 2, text: `${command} was asked for${user === null ? '' : ` by ${user}`}` }]);
     await tellRunners(tx);
@@ -39,12 +45,13 @@ export async function controlAction(
   log.info({ action: id, verb, user }, 'site action controlled');
 }
 
-function refuseWrongState({ id, name, state, wanted, endedAt }: SiteActionRow, verb: ControlVerb): void {
+function refuseWrongState(action: SiteAction, verb: ControlVerb): void {
+  const { id, name, state, held, abortRequested, endedAt } = action;
   const refuse = (why: string): never => {
     throw new AppError('conflict', `Unable to ${verb} action ${id} (${name}): it ${why}`);
   };
   if (endedAt !== null) refuse(`has ended (${state})`);
-  if (wanted === 'stop') refuse('is stopping already');
-  if (verb === 'pause' && wanted === 'pause') refuse('is paused already');
-  if (verb === 'unpause' && wanted !== 'pause') refuse('is not paused');
+  if (abortRequested !== null) refuse('is stopping already');
+  if (verb === 'pause' && held !== null) refuse('is paused already');
+  if (verb === 'unpause' && held === null) refuse('is not paused');
 }

@@ -101,7 +101,7 @@ describe('a conductor that dies', () => {
     await commitRevision(api.context);
     const whole = await runWithDeaths(small, () => false);
     expect(whole.lives).toBe(1);
-    expect(whole.state).toBe('complete');
+    expect(whole.state).toBe('succeeded');
     expect(whole.passed).toBeGreaterThan(15);
     for (let place = 1; place <= whole.passed; place += 1) {
       const mended = await runWithDeaths(small, (life, at) => life === 1 && at === place);
@@ -159,7 +159,7 @@ describe('several conductors', () => {
     const taken = await actionBecomes(context, id, (row) => row.token > 1 && row.holder !== null);
     expect(taken).toMatchObject({ holder: second?.name, token: 2 });
     hold.looks = 0;
-    expect((await actionBecomes(context, id, hasEnded)).state).toBe('complete');
+    expect((await actionBecomes(context, id, hasEnded)).state).toBe('succeeded');
     await second?.life.stop();
     expect((await remains(id)).takeovers).toEqual([`conductor ${second?.name} goes on with it, from what is recorded`]);
     expect(world.violations).toEqual([]);
@@ -200,7 +200,7 @@ test('what fails in a beat is told once, tried again at growing intervals, and l
     return world.hands.advanceNodes(...args);
   };
   const life = startLife(context, { ...world.hands, advanceNodes }, { name: 'a' });
-  expect((await actionBecomes(context, id, hasEnded)).state).toBe('complete');
+  expect((await actionBecomes(context, id, hasEnded)).state).toBe('succeeded');
   await life.stop();
   const told = (await listNotes(context.db, [id], { verbosity: 1 })).filter(({ text }) => text.includes('a bug'));
   expect(told.map(({ text }) => text)).toEqual(['conductor a does not get on, and tries again: a bug']);

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { findOpenAction, tellRunners } from '#conductor/flows/actions/action-store.ts';
+import {
+  describeState,
+  findOpenAction,
+  getAction,
+  type SiteAction,
+  tellRunners,
+} from '#conductor/flows/actions/action-store.ts';
+import { insertSiteFlow } from '#conductor/flows/actions/insert-site-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
-import {
-  type SiteActionRow,
-  siteActionCommands,
-  siteActionSteps,
-  siteActions,
-} from '#conductor/kernel/db/schema/site-action.ts';
+import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
 import { actionTable, readActionName, readActionParameters } from '#conductor/model/action-table.ts';
@@ -76,7 +78,7 @@ export async function createAction(
   context: CreateContext,
   request: ActionRequest,
   check: typeof checkRevision = checkRevision,
-): Promise<{ readonly action: SiteActionRow } | { readonly plan: ActionPlan }> {
+): Promise<{ readonly action: SiteAction } | { readonly plan: ActionPlan }> {
   const checked = await checkRequest(context, request, check);
   const { name, parameters, revisionId, site, faults } = checked;
   const isTeardown = actionTable[name].teardown !== undefined;
@@ -134,9 +136,9 @@ async function checkRequest(
   return { name, parameters, allowIntermediateCommits, revisionId, between, site, faults };
 }
 
-function anotherIsOpen(name: ActionName, open: Pick<SiteActionRow, 'id' | 'name' | 'state'>): AppError {
-  const { id, state } = open;
-  const remark = newRemark('action-under-way', { name, open: open.name, id, state });
+function anotherIsOpen(name: ActionName, open: SiteAction): AppError {
+  const { id } = open;
+  const remark = newRemark('action-under-way', { name, open: open.name, id, state: describeState(open) });
   return remarkError('conflict', remark, { reason: 'ActionUnderWay', action: id });
 }
 
@@ -154,31 +156,24 @@ function refuseUnknownNodes(site: Site, { target_nodes: names = [] }: ActionPara
   );
 }
 
-async function insertAction(context: CreateContext, request: ActionRequest, checked: Checked): Promise<SiteActionRow> {
+async function insertAction(context: CreateContext, request: ActionRequest, checked: Checked): Promise<SiteAction> {
   const { db, clock } = context;
   const { name, revisionId, allowIntermediateCommits } = checked;
   const user = request.caller.user ?? null;
   const insert = () =>
     db.transaction(async (tx) => {
-      const [action] = await tx
-        .insert(siteActions)
-        .values({
-          id: newUlid(clock.now()),
-          name,
-          parameters: request.parameters,
-          revisionId,
-          user,
-          contextMarker: request.contextMarker ?? randomUUID(),
-          allowIntermediateCommits,
-          validations: [...checked.faults],
-          needs: actionTable[name].needs ?? 0,
-          clusters: checked.etcd ? clustersOf(checked.etcd, context.config) : null,
-        })
-        .returning();
-      if (!action) throw new AppError('internal', 'a site action was inserted and not answered');
-      const actionId = action.id;
-      const steps = actionTable[name].steps.map((step, index) => ({ actionId, position: index + 1, name: step }));
-      await tx.insert(siteActionSteps).values(steps);
+      const actionId = newUlid(clock.now());
+      await tx.insert(siteActions).values({
+        id: actionId,
+        parameters: request.parameters,
+        revisionId,
+        contextMarker: request.contextMarker ?? randomUUID(),
+        allowIntermediateCommits,
+        validations: [...checked.faults],
+        clusters: checked.etcd ? clustersOf(checked.etcd, context.config) : null,
+      });
+      await insertSiteFlow(tx, { actionId, name, user });
+      const action = await getAction(tx, actionId);
       await tx.insert(siteActionCommands).values({ actionId, command: 'invoke', user });
       await addNotes(tx, actionId, firstNotes(checked));
       await tellOfAction(tx, action);

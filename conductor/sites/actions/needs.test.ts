@@ -5,7 +5,7 @@ import { insertConductor } from '#conductor/kernel/conductors/conductor-store.ts
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { actionBecomes, commitRevision, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
+import { actionBecomes, commitRevision, isHeld, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
@@ -56,9 +56,9 @@ test('a release that does not look at what an action needs can’t claim it, and
   await expect(claim).rejects.toMatchObject({
     cause: { message: expect.stringContaining('claimed_by_who_knows') },
   });
-  await context.db.update(siteActions).set({ needs: 2 }).where(eq(siteActions.id, id));
+  await context.db.update(siteActions).set({ needs: 3 }).where(eq(siteActions.id, id));
   expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 })).toBeUndefined();
-  await context.db.update(siteActions).set({ needs: 1 }).where(eq(siteActions.id, id));
+  await context.db.update(siteActions).set({ needs: 2 }).where(eq(siteActions.id, id));
   expect(await claimAction(context.db, { holder: 'a', leaseMs: 1000 })).toMatchObject({ action: { id } });
 });
 
@@ -86,7 +86,7 @@ test('a conductor without the clusters that it began with waits; a pause reaches
   expect(orders.at(-1)).not.toHaveProperty('paused');
   await actions.control(id, 'pause');
   life.nudge();
-  await actionBecomes(context, id, ({ state }) => state === 'paused');
+  await actionBecomes(context, id, isHeld);
   life.nudge();
   await eventually(() => {
     expect(orders.at(-1)).toMatchObject({ paused: true });
@@ -95,7 +95,7 @@ test('a conductor without the clusters that it began with waits; a pause reaches
   const sofar = orders.length;
   await actions.control(id, 'stop');
   life.nudge();
-  expect((await actions.ended(id)).state).toBe('stopped');
+  expect((await actions.ended(id)).state).toBe('aborted');
   // not even in the beat that hears of the stop first
   for (const order of orders.slice(sofar)) expect([order.paused, order.cancel]).not.toEqual([undefined, undefined]);
   expect(orders.at(-1)).toMatchObject({ cancel: 'the action was stopped' });

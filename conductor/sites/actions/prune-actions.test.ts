@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { addNotes } from '#conductor/sites/actions/note-store.ts';
@@ -15,11 +16,8 @@ afterAll(() => api.close());
 test('keeps the newest 50 ended actions, the one under way, and those that the newest tags name', async () => {
   const { db } = api.context;
   const ids = Array.from({ length: 55 }, (_, index) => `action-${String(index).padStart(2, '0')}`);
-  const row = { name: 'deploy_site', revisionId: 1, contextMarker: 'x' } as const;
-  await db
-    .insert(siteActions)
-    .values(ids.map((id) => ({ ...row, id, state: 'complete', endedAt: new Date() }) as const));
-  await db.insert(siteActions).values({ ...row, id: 'a-00-open' });
+  for (const id of ids) await addAction(db, { id, flow: { state: 'succeeded', endedAt: new Date() } });
+  await addAction(db, { id: 'a-00-open' });
   await db.insert(siteActionNodes).values(ids.map((actionId) => ({ actionId, name: 'n1' })));
   for (const id of ids) await addNotes(db, id, [{ verbosity: 1, text: 'x' }]);
   await db.insert(siteRevisions).values([{ kind: 'upload' }, { kind: 'upload' }]);

@@ -1,4 +1,6 @@
 import { and, desc, inArray, isNotNull, notInArray, sql } from 'drizzle-orm';
+import { isOfSite } from '#conductor/flows/actions/action-store.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
@@ -14,7 +16,8 @@ export async function pruneActions({ db, log }: Pick<SitesContext, 'db' | 'log'>
   const newest = db
     .select({ id: siteActions.id })
     .from(siteActions)
-    .where(isNotNull(siteActions.endedAt))
+    .innerJoin(flows, isOfSite)
+    .where(isNotNull(flows.endedAt))
     .orderBy(desc(siteActions.id))
     .limit(keptActions);
   const named = await db
@@ -26,7 +29,7 @@ export async function pruneActions({ db, log }: Pick<SitesContext, 'db' | 'log'>
     .delete(siteActions)
     .where(
       and(
-        isNotNull(siteActions.endedAt),
+        inArray(siteActions.id, db.select({ id: flows.siteActionId }).from(flows).where(isNotNull(flows.endedAt))),
         notInArray(siteActions.id, newest),
         ...named.flatMap(({ id }) => (id === null ? [] : [sql`${siteActions.id} <> ${id}`])),
       ),

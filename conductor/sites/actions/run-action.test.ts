@@ -20,7 +20,7 @@ const failing =
 
 test('a strategy without groups: nothing is deployed, and the action is complete', async () => {
   const { id, world } = await actions.begin({ site: () => makeSite(seedNodes, { groups: [] }) });
-  expect((await actions.ended(id)).state).toBe('complete');
+  expect((await actions.ended(id)).state).toBe('succeeded');
   expect(world.begun).toEqual([]);
   expect(await actions.notes(id, 1)).toContain(
     'deployment strategy deployment-strategy has no groups: nothing is deployed',
@@ -28,7 +28,7 @@ test('a strategy without groups: nothing is deployed, and the action is complete
   expect(await actions.notes(id, 1)).toContain(
     'Warning there was nothing to deploy: the strategy of the documents has no groups',
   );
-  expect(await actions.steps(id)).toContainEqual(['final_report', 'done']);
+  expect(await actions.steps(id)).toContainEqual(['final_report', 'succeeded']);
 });
 
 test('groups without nodes: complete, with a warning', async () => {
@@ -36,7 +36,7 @@ test('groups without nodes: complete, with a warning', async () => {
   if (!group) throw new Error('no group');
   const { success_criteria: _any, ...lenient } = group;
   const { id } = await actions.begin({ site: () => makeSite([], { groups: [{ ...lenient, depends_on: [] }] }) });
-  expect((await actions.ended(id)).state).toBe('complete');
+  expect((await actions.ended(id)).state).toBe('succeeded');
   expect(await actions.notes(id, 1)).toContainEqual(expect.stringContaining('Warning there was nothing to deploy: no'));
 });
 
@@ -44,14 +44,14 @@ describe('the seed’s three runs', () => {
   test('all succeed: complete, and the revision is tagged', async () => {
     const { id, world, revision } = await actions.begin();
     const action = await actions.ended(id);
-    expect(action).toMatchObject({ state: 'complete', error: null, validated: true, holder: null, expiresAt: null });
+    expect(action).toMatchObject({ state: 'succeeded', error: null, validated: true, holder: null, expiresAt: null });
     expect(await actions.steps(id)).toEqual([
-      ['preflight', 'done'],
-      ['validate_site_design', 'done'],
-      ['verify_site', 'done'],
-      ['baremetal_nodes', 'done'],
-      ['final_report', 'done'],
-      ['tag_revision', 'done'],
+      ['preflight', 'succeeded'],
+      ['validate_site_design', 'succeeded'],
+      ['verify_site', 'succeeded'],
+      ['baremetal_nodes', 'succeeded'],
+      ['final_report', 'succeeded'],
+      ['tag_revision', 'succeeded'],
     ]);
     const { nodes, conclusion } = await actions.report(id);
     expect(conclusion).toBe('success');
@@ -67,7 +67,7 @@ describe('the seed’s three runs', () => {
     const told = await actions.notes(id, 1);
     expect(told[0]).toBe(`Configdoc revision ${revision}`);
     expect(told).toContain('Finish (success)');
-    expect(told.at(-1)).toBe(`deploy_site complete; revision ${revision} tagged site-action-success`);
+    expect(told.slice(-2)).toEqual([`revision ${revision} tagged site-action-success`, 'deploy_site succeeded']);
     const rows = await actions.api.context.db.select().from(siteActionNodes);
     expect(rows.every(({ phase, doing, endedAt }) => phase === null && doing === null && endedAt !== null)).toBe(true);
   });
@@ -85,12 +85,12 @@ describe('the seed’s three runs', () => {
     expect(world.begun.filter((step) => /compute|control01/.test(step))).toEqual([]);
     expect((await actions.tags()).map(({ tag }) => tag)).toEqual(['site-action-failure']);
     expect(await actions.notes(id, 1)).toContain('ntp01: prepare failed: the BMC is on fire');
-    expect(await actions.steps(id)).toContainEqual(['final_report', 'done']);
+    expect(await actions.steps(id)).toContainEqual(['final_report', 'succeeded']);
   });
 
   test('compute-nodes-2 fails in deploy: complete, with what failed in the report', async () => {
     const { id } = await actions.begin({ fate: failing('deploy', 'compute2') });
-    expect((await actions.ended(id)).state).toBe('complete');
+    expect((await actions.ended(id)).state).toBe('succeeded');
     const { conclusion, nodes } = await actions.report(id);
     expect(conclusion).toBe('success with some nodes/groups failed');
     expect(nodes.failure).toEqual(['compute21', 'compute22', 'compute23', 'compute24']);
@@ -106,7 +106,7 @@ test('webhooks that see everything are told of its beginning and its end', async
   await actions.ended(id);
   const told = await actions.api.context.db.select({ body: webhookDeliveries.body }).from(webhookDeliveries);
   expect(told.map(({ body }) => body['data'])).toEqual(
-    ['pending', 'complete'].map((state) => ({
+    ['running', 'succeeded'].map((state) => ({
       action: { id, name: 'deploy_site' },
       state,
       error: null,
@@ -140,7 +140,7 @@ describe('before anything is touched', () => {
     expect(action.state).toBe('failed');
     expect(action.error).toContain('the documents are broken');
     expect(await actions.steps(id)).toEqual([
-      ['preflight', 'done'],
+      ['preflight', 'succeeded'],
       ['validate_site_design', 'failed'],
       ['verify_site', 'skipped'],
       ['baremetal_nodes', 'skipped'],
@@ -158,6 +158,6 @@ describe('before anything is touched', () => {
     expect(await actions.tags()).toEqual([]);
     const parameters = { 'continue-on-fail': 'true', 'allow-intermediate-commits': true };
     const again = await actions.begin({ name: 'update_site', parameters });
-    expect((await actions.ended(again.id)).state).toBe('complete');
+    expect((await actions.ended(again.id)).state).toBe('succeeded');
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { textRemark } from '#conductor/model/remark.ts';
-import { actionBecomes, commitRevision, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
+import { actionBecomes, commitRevision, isHeld, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite } from '#conductor/sites/actions/testing/site-world.ts';
 import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
 import { type ActionStage, openActionStage } from '#test/support/action-stage.ts';
@@ -29,12 +29,12 @@ describe('actions without groups', () => {
       return world.hands.verifyNodes(context, work);
     };
     const life = actions.startLife({ ...world.hands, verifyNodes }, 'a');
-    await actionBecomes(actions.api.context, id, ({ state }) => state === 'paused');
+    await actionBecomes(actions.api.context, id, isHeld);
     expect(await actions.notes(id, 4)).toContain('n0: well');
     expect(calls).toHaveLength(1);
     await actions.control(id, 'stop');
     life.nudge();
-    expect((await actions.ended(id)).state).toBe('stopped');
+    expect((await actions.ended(id)).state).toBe('aborted');
     expect(calls).toHaveLength(1);
   });
 
@@ -78,7 +78,7 @@ describe('actions without groups', () => {
 
   test('relabel_nodes does what it is given', async () => {
     const { id } = await actions.begin({ name: 'relabel_nodes', parameters: { target_nodes: 'ntp01,control01' } });
-    expect((await actions.ended(id)).state).toBe('complete');
+    expect((await actions.ended(id)).state).toBe('succeeded');
     expect(await actions.notes(id, 1)).toContain('2 nodes: all well');
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { FlowRequest } from '#conductor/model/flow-states.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
@@ -20,7 +21,7 @@ const start = planSite({
     })),
   },
 });
-const settle = (run: SiteRun, wanted: 'run' | 'pause' | 'stop', now = 0) => settleRun(run, { wanted, now, timeouts });
+const settle = (run: SiteRun, request: FlowRequest, now = 0) => settleRun(run, { request, now, timeouts });
 const stages = ({ groups }: SiteRun) => groups.map(({ stage }) => stage);
 
 describe('settling', () => {
@@ -31,12 +32,12 @@ describe('settling', () => {
   });
 
   test('paused: what is at work ends its phase, and nothing begins', () => {
-    expect(settle(start, 'pause')).toEqual({ run: start, decisions: [], isOver: false });
+    expect(settle(start, 'hold')).toEqual({ run: start, decisions: [], isOver: false });
     const prepared = applyOutcomes(settle(start, 'run').run, new Map([['n1', { state: 'done' }]]));
-    const held = settle(prepared, 'pause', 60_000);
+    const held = settle(prepared, 'hold', 60_000);
     expect(workingNodes(held.run)).toEqual([]);
     expect(stages(held.run)).toEqual(['prepared', 'not_started']);
-    const stopped = reportSite(settle(held.run, 'stop').run).groups;
+    const stopped = reportSite(settle(held.run, 'abort').run).groups;
     expect(stopped[0]).toMatchObject({ stage: 'failure', prepare: 'SUCCESS', deploy: 'not started' });
     expect(settle(held.run, 'run').decisions).toContainEqual({
       kind: 'begin',
@@ -47,17 +48,17 @@ describe('settling', () => {
   });
 
   test('stopped: breaks off once what is at work, and is over when it rests', () => {
-    const broken = settle(settle(start, 'run').run, 'stop');
+    const broken = settle(settle(start, 'run').run, 'abort');
     expect(broken.decisions).toEqual([{ kind: 'cancel', group: 'of-n1', nodes: ['n1'], reason: stopReason }]);
-    expect(settle(broken.run, 'stop')).toMatchObject({ decisions: [], isOver: false });
+    expect(settle(broken.run, 'abort')).toMatchObject({ decisions: [], isOver: false });
     const ended = settle(
       applyOutcomes(broken.run, new Map([['n1', { state: 'failed', error: textRemark('x') }]])),
-      'stop',
+      'abort',
     );
     expect(ended.isOver).toBe(true);
     expect(stages(ended.run)).toEqual(['failure', 'not_started']);
     expect(ended.run.nodes.get('n1')).toEqual({ status: 'failure', reason: textRemark('x') });
-    expect(settle(start, 'stop')).toEqual({ run: start, decisions: [], isOver: true });
+    expect(settle(start, 'abort')).toEqual({ run: start, decisions: [], isOver: true });
   });
 
   test('a pause counts for no limit of a group under way', () => {

@@ -1,6 +1,15 @@
-import type { SiteActionRow } from '#conductor/kernel/db/schema/site-action.ts';
+import type { FlowRequest } from '#conductor/model/flow-states.ts';
 import { textRemark } from '#conductor/model/remark.ts';
-import type { Decision, GroupRun, NodeRun, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
+import {
+  type Decision,
+  type GroupRun,
+  groupStages,
+  isUnderWay,
+  type NodeRun,
+  type PhaseTimeouts,
+  type SiteRun,
+} from '#conductor/model/site-run.ts';
+import { isFinal } from '#conductor/model/transitions.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -19,25 +28,26 @@ export interface Settled {
 const maximumRounds = 100;
 
 /**
- * Takes every decision that can be taken now. Paused: none that begins something. Stopped: what is at work is broken off,
+ * Takes every decision that can be taken now. Held: none that begins something. Aborted: what is at work is broken off,
  * and groups that were begun end as failures once it is at rest; the others stay as they are. Pure.
  * @throws AppError `internal` when the strategy never comes to an end, or stands still before it.
  */
 export function settleRun(
   run: SiteRun,
   options: {
-    readonly wanted: SiteActionRow['wanted'];
+    /** What the operator asks for. */
+    readonly request: FlowRequest;
     /** Milliseconds since 1970. */
     readonly now: number;
     readonly timeouts: PhaseTimeouts;
   },
 ): Settled {
-  const { wanted, now, timeouts } = options;
-  if (wanted === 'stop') return stopRun(run, now);
+  const { request, now, timeouts } = options;
+  if (request === 'abort') return stopRun(run, now);
   const taken: Decision[] = [];
   let settled = run;
   for (let round = 0; ; round += 1) {
-    const decisions = decide(settled, now, timeouts, { paused: wanted === 'pause' });
+    const decisions = decide(settled, now, timeouts, { paused: request === 'hold' });
     if (decisions.length === 0) break;
     if (round === maximumRounds) throw new AppError('internal', `decide on groups: no end after ${round} rounds`);
     settled = applyDecisions(settled, decisions, now);
@@ -45,8 +55,8 @@ export function settleRun(
   }
   const isAtRest = workingNodes(settled).length === 0;
   const isOver = isAtRest && hasEnded(settled);
-  if (isAtRest && !isOver && wanted === 'run') {
-    const open = settled.groups.filter(({ stage }) => stage !== 'success' && stage !== 'failure');
+  if (isAtRest && !isOver && request === 'run') {
+    const open = settled.groups.filter(({ stage }) => !isFinal(groupStages, stage));
     const names = open.map(({ definition, stage }) => `${definition.name} (${stage})`).join(', ');
     throw new AppError('internal', `decide on groups: nothing is at work, and these have not ended: ${names}`);
   }
@@ -58,11 +68,6 @@ export type WorkingNode = NodeRun & Required<Pick<NodeRun, 'work'>>;
 /** Nodes at work, by name. */
 export function workingNodes(run: SiteRun): [name: string, node: WorkingNode][] {
   return [...run.nodes].filter((entry): entry is [string, WorkingNode] => entry[1].work !== undefined);
-}
-
-/** A group that has begun and not ended. */
-function isUnderWay({ stage }: GroupRun): boolean {
-  return stage === 'preparing' || stage === 'prepared' || stage === 'deploying';
 }
 
 function stopRun(run: SiteRun, now: number): Settled {

@@ -1,5 +1,6 @@
-import type { StepState, ValidationAnswer } from '#conductor/api/action-answer.ts';
-import type { SiteActionNoteRow, SiteActionStepRow } from '#conductor/kernel/db/schema/site-action.ts';
+import type { ActionStepAnswer, ValidationAnswer } from '#conductor/api/actions.ts';
+import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { SiteActionNoteRow } from '#conductor/kernel/db/schema/site-action.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 
 /**
@@ -8,10 +9,12 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
  * or "Unparseable Note". Pure.
  */
 
-export const stepStates: Readonly<Record<SiteActionStepRow['state'], StepState>> = {
+/** States of a step in Airflow's words: by `success` and `failed` its client counts. */
+export const stepStates: Readonly<Record<FlowStepRow['state'], ActionStepAnswer['state']>> = {
   pending: 'pending',
   running: 'running',
-  done: 'success',
+  waiting: 'running',
+  succeeded: 'success',
   failed: 'failed',
   skipped: 'skipped',
 };
@@ -21,9 +24,9 @@ function paddedId(id: number): string {
   return String(id).padStart(26, '0');
 }
 
-export function stepKeys({ name, startedAt, endedAt }: SiteActionStepRow) {
+export function stepKeys({ step, startedAt, endedAt }: FlowStepRow) {
   return {
-    task_id: name,
+    task_id: step,
     start_date: startedAt?.toISOString() ?? null,
     end_date: endedAt?.toISOString() ?? null,
     /** Seconds. */
@@ -38,7 +41,7 @@ export function noteKeys({ id, actionId, step, text, at }: SiteActionNoteRow) {
   return {
     note_id: paddedId(id),
     assoc_id: step === null ? `action/${actionId}` : `step/${actionId}/${step}`,
-    sub_type: step === null ? 'action' : 'step',
+    sub_type: step === null ? ('action' as const) : ('step' as const),
     note_val: text,
     note_timestamp: at.toISOString(),
     /** Baton's notes stand for themselves. */

@@ -1,17 +1,15 @@
 import { eq, sql } from 'drizzle-orm';
 import type {
   ActionAnswer,
+  ActionDryRun,
   ActionNoteAnswer,
   ActionStepAnswer,
   ValidationAnswer,
-} from '#conductor/api/action-answer.ts';
-import { listActionCommands, listActionSteps } from '#conductor/flows/actions/action-store.ts';
-import {
-  type SiteActionNoteRow,
-  type SiteActionRow,
-  type SiteActionStepRow,
-  siteActions,
-} from '#conductor/kernel/db/schema/site-action.ts';
+} from '#conductor/api/actions.ts';
+import { listActionCommands, listActionSteps, type SiteAction } from '#conductor/flows/actions/action-store.ts';
+import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import { type SiteActionNoteRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { type FlowState, requestOf } from '#conductor/model/flow-states.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
 import { noteKeys, stepKeys, stepStates, viewValidations } from '#conductor/sites/actions/shipyard-keys.ts';
@@ -22,31 +20,27 @@ import { AppError } from '#shared/errors/app-error.ts';
 const iso = (time: Date | null) => time?.toISOString() ?? null;
 
 /** The state in Airflow's words, which Shipyard's clients print. */
-const dagStatus: Readonly<Record<SiteActionRow['state'], string>> = {
-  pending: 'SCHEDULED',
-  running: 'running',
-  paused: 'paused',
-  stopping: 'running',
-  stopped: 'failed',
-  complete: 'success',
-  failed: 'failed',
-};
+const dagStatus = {
+  Pending: 'SCHEDULED',
+  Processing: 'running',
+  Paused: 'paused',
+  Stopping: 'running',
+  Stopped: 'failed',
+  Complete: 'success',
+  Failed: 'failed',
+} as const satisfies Record<ActionAnswer['action_lifecycle'], string>;
 
-const lifecycle: Readonly<Record<SiteActionRow['state'], ActionAnswer['action_lifecycle']>> = {
-  pending: 'Pending',
-  running: 'Processing',
-  paused: 'Paused',
-  stopping: 'Stopping',
-  stopped: 'Stopped',
-  complete: 'Complete',
+const ends: Readonly<Partial<Record<FlowState, ActionAnswer['action_lifecycle']>>> = {
+  succeeded: 'Complete',
   failed: 'Failed',
+  aborted: 'Stopped',
 };
 
-/** An operator who has asked for a pause or a stop sees it before the runner does. */
-function shownState({ state, wanted, endedAt }: SiteActionRow): SiteActionRow['state'] {
-  if (endedAt !== null) return state;
-  if (wanted === 'stop') return 'stopping';
-  return wanted === 'pause' ? 'paused' : state;
+/** What an operator has asked for is seen before the runner follows it. */
+function lifecycleOf(action: SiteAction, startedAt: Date | null): ActionAnswer['action_lifecycle'] {
+  const request = requestOf(action);
+  const open = request === 'abort' ? 'Stopping' : request === 'hold' ? 'Paused' : undefined;
+  return ends[action.state] ?? open ?? (startedAt === null ? 'Pending' : 'Processing');
 }
 
 function viewNote(note: SiteActionNoteRow): ActionNoteAnswer {
@@ -54,8 +48,8 @@ function viewNote(note: SiteActionNoteRow): ActionNoteAnswer {
   return { subject, verbosity, text, at: at.toISOString(), ...noteKeys(note) };
 }
 
-function viewStep(step: SiteActionStepRow, notes: readonly SiteActionNoteRow[]): ActionStepAnswer {
-  const { actionId, name, position, state, startedAt, endedAt, error } = step;
+function viewStep(actionId: string, step: FlowStepRow, notes: readonly SiteActionNoteRow[]): ActionStepAnswer {
+  const { step: name, position, state, startedAt, endedAt, error } = step;
   return {
     id: name,
     url: `/actions/${actionId}/steps/${name}`,
@@ -72,15 +66,14 @@ function viewStep(step: SiteActionStepRow, notes: readonly SiteActionNoteRow[]):
 /** As lists show them: without groups, and their steps without notes. */
 export async function viewActions(
   { db }: Pick<SitesContext, 'db'>,
-  actions: readonly SiteActionRow[],
+  actions: readonly SiteAction[],
   verbosity: number,
 ): Promise<ActionAnswer[]> {
   const ids = actions.map(({ id }) => id);
-  const steps = Map.groupBy(await listActionSteps(db, ids), ({ actionId }) => actionId);
+  const steps = Map.groupBy(await listActionSteps(db, actions), ({ flowUuid }) => flowUuid);
   const notes = Map.groupBy(await listNotes(db, ids, { verbosity, step: null }), ({ actionId }) => actionId);
   return actions.map((action) => {
-    const its = (steps.get(action.id) ?? []).map((step) => viewStep(step, []));
-    return answerOf(action, its, (notes.get(action.id) ?? []).map(viewNote));
+    return answerOf(action, steps.get(action.flowUuid) ?? [], [], (notes.get(action.id) ?? []).map(viewNote));
   });
 }
 
@@ -95,20 +88,16 @@ interface FullView {
 /** All there is to one action. */
 export async function viewActionInFull(
   { db }: Pick<SitesContext, 'db'>,
-  action: SiteActionRow,
+  action: SiteAction,
   { verbosity, since, members = false }: FullView,
 ): Promise<ActionAnswer> {
   const { id } = action;
-  const steps = await listActionSteps(db, [id]);
+  const steps = await listActionSteps(db, [action]);
   const notes = await listNotes(db, [id], { verbosity, since });
   const commands = await listActionCommands(db, id);
   const ofAction = notes.filter(({ step }) => step === null);
   return {
-    ...answerOf(
-      action,
-      steps.map((step) => viewStep(step, notes)),
-      ofAction.map(viewNote),
-    ),
+    ...answerOf(action, steps, notes, ofAction.map(viewNote)),
     runner: await viewRunner(db, action),
     ...(await viewGroups(db, action, { members })),
     validations: viewValidations(id, action.validations),
@@ -117,11 +106,13 @@ export async function viewActionInFull(
 }
 
 function answerOf(
-  action: SiteActionRow,
-  steps: readonly ActionStepAnswer[],
+  action: SiteAction,
+  steps: readonly FlowStepRow[],
+  ofSteps: readonly SiteActionNoteRow[],
   notes: readonly ActionNoteAnswer[],
 ): ActionAnswer {
-  const state = shownState(action);
+  const startedAt = steps[0]?.startedAt ?? null;
+  const lifecycle = lifecycleOf(action, startedAt);
   const created = action.createdAt.toISOString();
   return {
     id: action.id,
@@ -134,26 +125,26 @@ function answerOf(
     committed_rev_id: action.revisionId,
     allow_intermediate_commits: action.allowIntermediateCommits,
     dag_id: dagId(action),
-    dag_status: dagStatus[state],
-    dag_execution_date: iso(action.startedAt),
-    action_lifecycle: lifecycle[state],
-    started_at: iso(action.startedAt),
+    dag_status: dagStatus[lifecycle],
+    dag_execution_date: iso(startedAt),
+    action_lifecycle: lifecycle,
+    started_at: iso(startedAt),
     ended_at: iso(action.endedAt),
     error: action.error,
-    steps,
+    steps: steps.map((step) => viewStep(action.id, step, ofSteps)),
     notes,
   };
 }
 
 /** Names an action's run as Shipyard's tags and answers do. */
-export function dagId({ name }: Pick<SiteActionRow, 'name'>): string {
+export function dagId({ name }: Pick<SiteAction, 'name'>): string {
   return `baton_${name}`;
 }
 
 /** Who runs an action that has not ended, by the database's clock. */
 async function viewRunner(
   db: SitesContext['db'],
-  { id, endedAt }: Pick<SiteActionRow, 'id' | 'endedAt'>,
+  { id, endedAt }: Pick<SiteAction, 'id' | 'endedAt'>,
 ): Promise<NonNullable<ActionAnswer['runner']> | null> {
   if (endedAt !== null) return null;
   const { holder, expiresAt } = siteActions;
@@ -168,21 +159,21 @@ async function viewRunner(
 /** @throws AppError `not_found` for a step that the action has not. */
 export async function viewActionStep(
   { db }: Pick<SitesContext, 'db'>,
-  action: SiteActionRow,
+  action: SiteAction,
   { step, verbosity, since }: Omit<FullView, 'members'> & { readonly step: string },
 ): Promise<ActionStepAnswer> {
-  const steps = await listActionSteps(db, [action.id]);
-  const found = steps.find(({ name }) => name === step);
+  const steps = await listActionSteps(db, [action]);
+  const found = steps.find((each) => each.step === step);
   if (!found) {
-    const names = steps.map(({ name }) => name).join(', ');
+    const names = steps.map((each) => each.step).join(', ');
     throw new AppError('not_found', `Step ${step} of action ${action.id} could not be found; it has ${names}.`);
   }
-  return viewStep(found, await listNotes(db, [action.id], { verbosity, step, since }));
+  return viewStep(action.id, found, await listNotes(db, [action.id], { verbosity, step, since }));
 }
 
 /** @throws AppError `not_found` for a validation that the action has not. */
 export function viewActionValidation(
-  action: Pick<SiteActionRow, 'id' | 'validations'>,
+  action: Pick<SiteAction, 'id' | 'validations'>,
   validation: string,
 ): ValidationAnswer {
   const all = viewValidations(action.id, action.validations);
@@ -195,7 +186,7 @@ export function viewActionValidation(
 }
 
 /** What a dry run answers: groups in their order, with the nodes that they would have. */
-export function viewPlan({ name, revisionId, faults, run }: ActionPlan): Record<string, unknown> {
+export function viewPlan({ name, revisionId, faults, run }: ActionPlan): ActionDryRun {
   return {
     dry_run: true,
     name,

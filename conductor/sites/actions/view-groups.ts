@@ -1,9 +1,10 @@
 import { and, asc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
+import type { SiteAction } from '#conductor/flows/actions/action-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/rows-of.ts';
-import { type SiteActionRow, siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
+import { siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import type { NodeStatus } from '#conductor/model/site-run.ts';
 import { waitingFor } from '#conductor/sites/actions/waiting-for.ts';
@@ -14,7 +15,7 @@ const iso = (time: Date | null) => time?.toISOString() ?? null;
 /** An action's groups with counts of their nodes: the database counts, whoever looks every second at 10,000 nodes. */
 export async function viewGroups(
   db: Queryable,
-  action: Pick<SiteActionRow, 'id' | 'endedAt' | 'wanted' | 'maxParallelGroups'>,
+  action: Pick<SiteAction, 'id' | 'endedAt' | 'held' | 'maxParallelGroups'>,
   { members: withMembers }: { readonly members: boolean },
 ): Promise<Required<Pick<ActionAnswer, 'groups' | 'nodes_by_status'>>> {
   const { members: all, ...columns } = getTableColumns(siteActionGroups);
@@ -28,11 +29,9 @@ export async function viewGroups(
     .where(eq(siteActionGroups.actionId, action.id))
     .orderBy(asc(siteActionGroups.position));
   const counts = await countMembers(db, action.id);
-  const { maxParallelGroups, wanted, endedAt } = action;
+  const { maxParallelGroups, held, endedAt } = action;
   const waiting =
-    endedAt === null
-      ? waitingFor(rows, { maxParallelGroups, isPaused: wanted === 'pause' })
-      : new Map<string, string[]>();
+    endedAt === null ? waitingFor(rows, { maxParallelGroups, isPaused: held !== null }) : new Map<string, string[]>();
   const groups = rows.map((row): ActionGroupAnswer => {
     const { name, definition, members, size, stage, reason, misses, prepareStartedAt, endedAt: end } = row;
     const { working, ...byStatus } = counts.get(name) ?? noNodes();

@@ -1,4 +1,4 @@
-import type { GroupDefinition, GroupStage } from '#conductor/model/site-run.ts';
+import { type GroupDefinition, type GroupStage, isUnderWay } from '#conductor/model/site-run.ts';
 
 /** A group as far as it says who waits for whom. */
 interface WaitingGroup {
@@ -17,7 +17,7 @@ export function waitingFor(
   { maxParallelGroups, isPaused }: { readonly maxParallelGroups: number | null; readonly isPaused: boolean },
 ): Map<string, string[]> {
   const stages = new Map(groups.map(({ name, stage }) => [name, stage]));
-  const atWork = groups.filter(({ stage }) => ['preparing', 'prepared', 'deploying'].includes(stage)).length;
+  const atWork = groups.filter(isUnderWay).length;
   const slot =
     maxParallelGroups !== null && atWork >= maxParallelGroups
       ? [`a free slot: ${atWork} of ${maxParallelGroups} groups at work`]

@@ -12,7 +12,7 @@ import { parseMacAddress } from '#shared/mac-address.ts';
 import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 /**
- * `data` of `drydock/HostProfile/v1` and `drydock/BaremetalNode/v1`: Drydock's fields, and ours (README.md has the
+ * `data` of `drydock/HostProfile/v1` and `drydock/BaremetalNode/v1`: Drydock's fields, and ours (docs/documents.md has the
  * table). A profile is beneath a node, so everything may be absent; `"!"` takes away what is inherited.
  */
 

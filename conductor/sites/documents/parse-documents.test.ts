@@ -34,6 +34,14 @@ test('faulty documents are told with their line, and the others are still there'
   `);
 });
 
+test('a merge of what is no mapping is a fault, not a crash', () => {
+  for (const merged of ['<<: 1', 'a: &a 1\nb: {<<: *a}', '<<: [1]']) {
+    expect(messages(`schema: s\nmetadata: {name: n}\ndata:\n  ${merged.replace('\n', '\n  ')}`)).toEqual([
+      expect.stringMatching(/^Error InvalidYaml document 1: Merge sources must be/),
+    ]);
+  }
+});
+
 test('what is no document, each with its message', () => {
   const texts = [
     'b: [',

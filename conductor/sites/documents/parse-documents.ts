@@ -116,9 +116,11 @@ function attempt<T>(work: () => T, number: number): { readonly value: T } | { re
   try {
     return { value: work() };
   } catch (error) {
+    // the library finds it only when it makes values
+    const isNoMerge = error instanceof Error && error.message.startsWith('Merge sources');
     const isLimit = error instanceof RangeError || error instanceof ReferenceError || error instanceof TooMuch;
-    if (!isLimit) throw error;
-    const isUnknown = error.message.startsWith('Unresolved alias');
+    if (!isLimit && !isNoMerge) throw error;
+    const isUnknown = isNoMerge || error.message.startsWith('Unresolved alias');
     const told = error instanceof RangeError ? tooDeep : error.message;
     const message =
       error instanceof ReferenceError && !isUnknown ? 'its aliases stand for too much: write it out' : told;

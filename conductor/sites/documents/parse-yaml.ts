@@ -37,6 +37,8 @@ export function parseYaml(text: string): unknown {
     // the library's words for aliases that lead nowhere, or to too much, and for its stack
     if (cause instanceof ReferenceError) throw new AppError('invalid_argument', cause.message);
     if (cause instanceof RangeError) throw new AppError('invalid_argument', 'it is nested too deep');
+    // "Merge sources must be maps", and whatever else it finds wrong with a text only now
+    if (cause instanceof Error) throw new AppError('invalid_argument', cause.message);
     throw cause;
   }
 }

@@ -54,9 +54,9 @@ test('the example: seed 000’s strategy as it is printed there, over nodes, pro
   `);
 });
 
-test('the README’s example is a site without faults', async () => {
-  const readme = await readFile(join(here, 'README.md'), 'utf8');
-  const [, yaml = ''] = /```yaml\n(.*?)```/s.exec(readme) ?? [];
+test('docs/documents.md’s example is a site without faults', async () => {
+  const guide = await readFile(join(here, '../../../docs/documents.md'), 'utf8');
+  const [, yaml = ''] = /```yaml\n(.*?)```/s.exec(guide) ?? [];
   const { site, faults } = readText(yaml, everything);
   expect(faults).toEqual([]);
   expect([...(site?.nodes.keys() ?? [])]).toEqual(['compute01']);

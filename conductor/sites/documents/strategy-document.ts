@@ -7,7 +7,7 @@ import { readData, strictly, text } from '#conductor/sites/documents/schema-faul
 import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { orderGroups } from '#conductor/sites/strategy/order-groups.ts';
 
-/** `shipyard/DeploymentStrategy/v1`: seed 000, and our extensions (README.md). */
+/** `shipyard/DeploymentStrategy/v1`: seed 000, and our extensions (docs/documents.md). */
 
 const names = (of: string) => z.array(text, expected(`a list of ${of}`));
 const count = (what: string) => z.int(expected(what)).min(0, `must be ${what}`);

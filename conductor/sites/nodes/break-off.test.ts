@@ -1,5 +1,6 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -43,7 +44,7 @@ async function addCleaningNode(): Promise<string> {
   const { db } = api.context;
   const nodeUuid = crypto.randomUUID();
   await db.insert(siteRevisions).values({ kind: 'upload' });
-  await db.insert(siteActions).values({ id: action.id, name: 'deploy_site', revisionId: 1, contextMarker: 'x' });
+  await addAction(db, { id: action.id });
   await db.insert(siteActionNodes).values({ actionId: action.id, name: siteNode.name, cancelledAt: sql`now()` });
   await db.insert(nodes).values({
     uuid: nodeUuid,

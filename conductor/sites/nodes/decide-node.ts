@@ -27,7 +27,7 @@ export const patienceMs = 10 * 60_000;
 
 /**
  * What to do about a node now. The same for the same facts, whoever asks: what an action has done already is told by its
- * flows, the allocation and `site_nodes` alone. README.md has the table. Pure.
+ * flows, the allocation and `site_nodes` alone. next-moves.md has every case. Pure.
  */
 export function decideNode(given: NodeCase): NodeDecision {
   const { order, facts } = given;

@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { requestProvision } from '#conductor/flows/request-provision.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
@@ -115,16 +116,9 @@ test('image, network and config drive are the documents’, and nothing stays of
 test('nothing is begun for an action that has ended, or that another conductor has taken over', async () => {
   const uuid = await addPreparedNode();
   const { db } = api.context;
-  await db.insert(siteActions).values({
-    id: action.id,
-    name: 'deploy_site',
-    revisionId: 1,
-    contextMarker: 'x',
-    token: 2,
-    endedAt: new Date(),
-  });
+  await addAction(db, { id: action.id, token: 2, flow: { endedAt: new Date() } });
   await expect(beat(document, 2)).rejects.toMatchObject({ code: 'lease_lost' });
-  await db.update(siteActions).set({ endedAt: null });
+  await db.update(flows).set({ endedAt: null });
   await expect(beat(document, 1)).rejects.toMatchObject({ code: 'lease_lost' });
   expect(await findOpenFlow(db, uuid)).toBeUndefined();
   expect(inWords(await beat(document, 2))).toEqual({ state: 'working', doing: 'beginning its deploy' });

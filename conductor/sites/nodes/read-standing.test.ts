@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { siteActionCommands } from '#conductor/kernel/db/schema/site-action.ts';
 import { readPerhapsBack, readSucceeded } from '#conductor/sites/nodes/read-standing.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
@@ -18,9 +19,7 @@ const before = (minutes: number) => sql`now() - make_interval(mins => ${minutes}
 async function newAction(unpaused?: number): Promise<string> {
   const id = crypto.randomUUID();
   const { db } = database;
-  await db
-    .insert(siteActions)
-    .values({ id, name: 'redeploy_server', revisionId: 1, contextMarker: id, endedAt: before(0) });
+  await addAction(db, { id, name: 'redeploy_server', flow: { endedAt: new Date() } });
   if (unpaused !== undefined) {
     const commands = ['pause', 'unpause'] as const;
     await db

@@ -2,7 +2,7 @@ import { and, desc, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
-import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { flowEvents, flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionCommands, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
@@ -34,8 +34,7 @@ const nodeColumns = {
 
 const flowColumns = {
   uuid: flows.uuid,
-  nodeUuid: flows.nodeUuid,
-  kind: flows.kind,
+  ...nodeFlow,
   state: flows.state,
   actionId: flows.actionId,
   requestedBy: flows.requestedBy,
@@ -119,7 +118,7 @@ export async function readSucceeded(
 ): Promise<Map<string, ReadonlySet<FlowStanding['kind']>>> {
   if (nodeUuids.length === 0) return new Map();
   const rows = await db
-    .selectDistinct({ nodeUuid: flows.nodeUuid, kind: flows.kind })
+    .selectDistinct(nodeFlow)
     .from(flows)
     .where(and(eq(flows.actionId, actionId), eq(flows.state, 'succeeded'), isAmong(flows.nodeUuid, nodeUuids)));
   const byNode = Map.groupBy(rows, ({ nodeUuid }) => nodeUuid);
@@ -149,7 +148,7 @@ export async function readPerhapsBack(
     .from(siteActionCommands)
     .where(and(eq(siteActionCommands.actionId, actionId), eq(siteActionCommands.command, 'unpause')));
   const rows = await db
-    .select({ nodeUuid: flows.nodeUuid })
+    .select({ nodeUuid: nodeFlow.nodeUuid })
     .from(flows)
     .leftJoin(flowEvents, eq(flowEvents.flowUuid, flows.uuid))
     .leftJoin(flowSteps, eq(flowSteps.uuid, flowEvents.stepUuid))

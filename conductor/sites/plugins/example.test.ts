@@ -9,7 +9,7 @@ import { postfixRanges } from '#conductor/sites/plugins/postfix-ranges.ts';
 import { PluginUpload, readUpload } from '#conductor/sites/plugins/upload-plugin.ts';
 import { viewOrder } from '#conductor/sites/plugins/view-plugin.ts';
 
-/** README.md's worked example. */
+/** docs/plugins.md's worked example. */
 
 async function readExample(name: string) {
   const { body, leftOut } = await readPluginFolder(join(import.meta.dirname, 'example', name));
@@ -32,13 +32,13 @@ test('both plugins are right, with their files', async () => {
   expect(watcher.upload.files['units/watcher.service']).toMatchObject({ executable: false });
 });
 
-test('the order is the one that README.md prints, and README.md has the ranges', async () => {
+test('the order is the one that docs/plugins.md prints, and docs/plugins.md has the ranges', async () => {
   const plugins = [(await readExample('nic-settings')).tasks, (await readExample('watcher')).tasks];
   const { order } = orderTasks(plugins);
-  const readme = await readFile(join(import.meta.dirname, 'README.md'), 'utf8');
+  const guide = await readFile(join(import.meta.dirname, '../../../docs/plugins.md'), 'utf8');
   const [tasks = ''] = renderPluginOrder(viewOrder(order), true, paper).split('\n\n');
-  expect(readme).toContain(tasks);
-  for (const { from, to, meaning } of postfixRanges) expect(readme).toContain(`| ${from}–${to} | ${meaning} |`);
+  expect(guide).toContain(tasks);
+  for (const { from, to, meaning } of postfixRanges) expect(guide).toContain(`| ${from}–${to} | ${meaning} |`);
   expect(order.filter((each) => isFor(each, ['control'])).map(({ plugin, number }) => `${plugin} ${number}`)).toEqual([
     'nic-settings 1',
     'watcher 1',

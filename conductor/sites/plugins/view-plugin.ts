@@ -1,9 +1,4 @@
-import type {
-  PluginAnswer,
-  PluginDetailAnswer,
-  PluginOrderAnswer,
-  PluginTaskAnswer,
-} from '#conductor/api/plugin-answer.ts';
+import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer, PluginTaskAnswer } from '#conductor/api/sites.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { OrderedTask } from '#conductor/sites/plugins/order-tasks.ts';
 import type { PluginSummary } from '#conductor/sites/plugins/plugin-store.ts';

@@ -1,3 +1,4 @@
+import type { CollectionRow } from '#conductor/api/sites.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import {
   parseRole,
@@ -18,18 +19,6 @@ export interface VersionPair {
   readonly diff: SiteVersion;
   /** Those that the caller named, and that so have to be there. */
   readonly named: readonly SiteVersion[];
-}
-
-/** A collection in two versions, as Shipyard lists it. */
-export interface CollectionRow {
-  readonly collection_name: string;
-  readonly base_version: SiteVersion;
-  /** 0 = there is none. */
-  readonly base_revision: number;
-  readonly base_status: 'present' | 'not present';
-  readonly new_version: SiteVersion;
-  readonly new_revision: number;
-  readonly new_status: CollectionChange;
 }
 
 const choices = `must be one of ${revisionRoles.join(', ')}`;

@@ -1,5 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
+import { isOfSite } from '#conductor/flows/actions/action-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import {
   siteContents,
   siteRevisionCollections,
@@ -24,7 +26,7 @@ export async function pruneRevisions(tx: Transaction, keep: number = untaggedKep
       select id from ${siteRevisions} untagged
       where not exists (select from ${siteRevisionTags} where ${siteRevisionTags.revisionId} = untagged.id)
         and not exists (
-          select from ${siteActions} where ${siteActions.revisionId} = untagged.id and ${siteActions.endedAt} is null
+          select from ${siteActions} join ${flows} on ${isOfSite} where ${siteActions.revisionId} = untagged.id and ${flows.endedAt} is null
         )
       order by id desc offset ${keep}
     )`);
@@ -59,7 +61,8 @@ export function deleteRevision(db: Queryable, id: number, { force }: { readonly 
     const [action] = await tx
       .select({ id: siteActions.id })
       .from(siteActions)
-      .where(and(eq(siteActions.revisionId, id), isNull(siteActions.endedAt)))
+      .innerJoin(flows, isOfSite)
+      .where(and(eq(siteActions.revisionId, id), isNull(flows.endedAt)))
       .limit(1);
     if (action) throw conflict(`Site action ${action.id} works from revision ${id}.`);
     const tags = (await listTags(tx, id)).map(({ tag }) => tag);

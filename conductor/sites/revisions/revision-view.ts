@@ -1,3 +1,4 @@
+import type { ListedRevisionAnswer, RevisionAnswer } from '#conductor/api/sites.ts';
 import type { SiteRevisionRow, SiteRevisionTagRow } from '#conductor/kernel/db/schema/site.ts';
 import type { RevisionRole } from '#conductor/model/revision-roles.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
@@ -26,12 +27,12 @@ function viewFields(row: SiteRevisionRow, { collections, roles, url }: RevisionS
 }
 
 /** In the list tags are names. */
-export function viewListedRevision(row: SiteRevisionRow, surroundings: RevisionSurroundings) {
+export function viewListedRevision(row: SiteRevisionRow, surroundings: RevisionSurroundings): ListedRevisionAnswer {
   return { ...viewFields(row, surroundings), tags: surroundings.tags.map(({ tag }) => tag) };
 }
 
 /** In the revision itself they are a mapping to their data. */
-export function viewRevision(row: SiteRevisionRow, surroundings: RevisionSurroundings) {
+export function viewRevision(row: SiteRevisionRow, surroundings: RevisionSurroundings): RevisionAnswer {
   return { ...viewFields(row, surroundings), tags: viewTags(surroundings.tags) };
 }
 

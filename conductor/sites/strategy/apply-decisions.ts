@@ -1,4 +1,4 @@
-import type { Decision, NodeOutcome, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
+import { type Decision, type NodeOutcome, type NodeRun, nodePhases, type SiteRun } from '#conductor/model/site-run.ts';
 import { applyToDraft, draftOf, finishDraft, nodeOf } from '#conductor/sites/strategy/run-draft.ts';
 
 /**
@@ -30,9 +30,9 @@ export function applyOutcomes(run: SiteRun, outcomes: ReadonlyMap<string, NodeOu
 function nodeAfter(node: NodeRun, outcome: NodeOutcome): NodeRun {
   if (!node.work || outcome.state === 'working') return node;
   const { phase, group } = node.work;
+  const status = nodePhases[phase][outcome.state];
   if (outcome.state === 'failed') {
-    return { status: 'failure', reason: outcome.error, ...(phase === 'deploy' ? { preparedFor: group } : {}) };
+    return { status, reason: outcome.error, ...(phase === 'deploy' ? { preparedFor: group } : {}) };
   }
-  const status = phase === 'prepare' ? 'prepared' : 'success';
   return { status, ...(outcome.remark === undefined ? {} : { reason: outcome.remark }) };
 }

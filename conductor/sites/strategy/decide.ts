@@ -1,4 +1,12 @@
-import type { Decision, GroupRun, PhaseTimeouts, SiteRun } from '#conductor/model/site-run.ts';
+import {
+  type Decision,
+  type GroupRun,
+  groupStages,
+  isUnderWay,
+  type PhaseTimeouts,
+  type SiteRun,
+} from '#conductor/model/site-run.ts';
+import { isFinal } from '#conductor/model/transitions.ts';
 import { advanceGroup } from '#conductor/sites/strategy/advance-group.ts';
 import { applyToDraft, draftOf, groupOf, type RunDraft } from '#conductor/sites/strategy/run-draft.ts';
 
@@ -32,7 +40,7 @@ export function decide(
   for (let known = -1; known < decisions.length; ) {
     known = decisions.length;
     for (const { definition } of draft.run.groups) {
-      if (isActive(groupOf(draft, definition.name))) advanceGroup(scene, definition.name);
+      if (isUnderWay(groupOf(draft, definition.name))) advanceGroup(scene, definition.name);
     }
     failDependants(draft, emit);
     // a group that has ended at once has left its slot
@@ -47,18 +55,14 @@ export function decide(
 
 /** No group is left that something could still become of. */
 export function hasEnded(run: SiteRun): boolean {
-  return run.groups.every(({ stage }) => stage === 'success' || stage === 'failure');
-}
-
-function isActive({ stage }: GroupRun): boolean {
-  return stage === 'preparing' || stage === 'prepared' || stage === 'deploying';
+  return run.groups.every(({ stage }) => isFinal(groupStages, stage));
 }
 
 function mayBegin(draft: RunDraft, { definition, stage }: GroupRun): boolean {
   return (
     stage === 'not_started' &&
     definition.depends_on.every((name) => groupOf(draft, name).stage === 'success') &&
-    draft.groups.filter(isActive).length < draft.run.maxParallelGroups
+    draft.groups.filter(isUnderWay).length < draft.run.maxParallelGroups
   );
 }
 

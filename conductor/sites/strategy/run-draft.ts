@@ -1,4 +1,13 @@
-import type { Decision, GroupRun, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
+import {
+  type Decision,
+  type GroupRun,
+  groupStages,
+  type NodePhase,
+  type NodeRun,
+  nodePhases,
+  type SiteRun,
+} from '#conductor/model/site-run.ts';
+import { requireTransition } from '#conductor/model/transitions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A run that is being changed: what has changed lies over the stored one, which is not copied for a few nodes of many. */
@@ -30,10 +39,15 @@ export function groupOf({ groups, places }: RunDraft, name: string): GroupRun {
   return group;
 }
 
-/** What a decision makes of the run. @param now milliseconds since 1970 */
+/**
+ * What a decision makes of the run.
+ * @param now milliseconds since 1970
+ * @throws AppError `internal` for a stage that cannot follow the group's, or a phase that cannot take the node
+ */
 export function applyToDraft(draft: RunDraft, decision: Decision, now: number): void {
   const group = groupOf(draft, decision.group);
   const change = (more: Partial<GroupRun>): void => {
+    if (more.stage !== undefined) requireTransition(groupStages, group.stage, more.stage);
     draft.groups[draft.places.get(decision.group) ?? -1] = { ...group, ...more };
   };
   switch (decision.kind) {
@@ -51,7 +65,7 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
     }
     case 'begin': {
       const work = { phase: decision.phase, group: decision.group, startedAt: now };
-      for (const name of decision.nodes) draft.changed.set(name, { ...nodeOf(draft, name), work });
+      for (const name of decision.nodes) draft.changed.set(name, { ...nodeToBegin(draft, name, decision.phase), work });
       return;
     }
     case 'cancel': {
@@ -67,6 +81,12 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
     default:
       decision satisfies never;
   }
+}
+
+function nodeToBegin(draft: RunDraft, name: string, phase: NodePhase): NodeRun {
+  const node = nodeOf(draft, name);
+  if (node.status === nodePhases[phase].takes && node.work === undefined) return node;
+  throw new AppError('internal', `begin to ${phase} node ${name}: it is ${node.work?.phase ?? node.status}`);
 }
 
 /** The run with the changes; the old one stays as it was. */

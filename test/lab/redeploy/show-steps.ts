@@ -1,4 +1,4 @@
-import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import { describeFlowChanges } from '#conductor/cli/describe-flow-changes.ts';
 import { systemClock } from '#shared/clock.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';

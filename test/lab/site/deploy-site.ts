@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Lab, LabNode, LabNodeOptions } from '#test/lab/lab.ts';
 import { type DemoImage, getFlow, getNode } from '#test/lab/operator.ts';

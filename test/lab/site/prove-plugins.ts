@@ -1,4 +1,4 @@
-import type { FlowView } from '#conductor/api/flow-view.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
 
 /** Of the deploy's timeline: what runs in the ramdisk comes before the image, what runs in the system after it. */

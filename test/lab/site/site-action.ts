@@ -1,4 +1,4 @@
-import type { ActionAnswer, ActionGroupAnswer } from '#conductor/api/action-answer.ts';
+import type { ActionAnswer, ActionGroupAnswer } from '#conductor/api/actions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { baton, batonOnTerminal } from '#test/lab/baton-command.ts';
 import type { Lab } from '#test/lab/lab.ts';

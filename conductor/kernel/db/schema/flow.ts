@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import {
   bigint,
   boolean,
+  check,
   index,
   integer,
   jsonb,
@@ -12,21 +13,26 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { FlowEvent, FlowStepOrigin, FlowStepPhase, FlowStepState } from '#conductor/model/flow-log.ts';
 import type { FlowKindName, FlowState, WipeWish } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
+import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
-/** One run of a kind of steps on a node. */
+/** One run of a kind of steps on its subject: a node, or the site. One of a subject is open at a time. */
 export const flows = pgTable(
   'flows',
   {
     uuid: uuid().primaryKey(),
-    nodeUuid: uuid()
-      .notNull()
-      .references(() => nodes.uuid, { onDelete: 'cascade' }),
-    kind: text().$type<FlowKindName>().notNull(),
+    /** null = its subject is the site. */
+    nodeUuid: uuid().references(() => nodes.uuid, { onDelete: 'cascade' }),
+    /** Of the site's flow: what it has beside a node's. */
+    siteActionId: text()
+      .unique()
+      .references(() => siteActions.id, { onDelete: 'cascade' }),
+    kind: text().$type<FlowKindName | ActionName>().notNull(),
     state: text().$type<FlowState>().notNull(),
     requestedBy: text(),
     /** The site action that wants it: after a crash its runner knows its own work by it. */
@@ -48,7 +54,7 @@ export const flows = pgTable(
     startedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
     endedAt: timestamp({ withTimezone: true, precision: 3 }),
     error: text(),
-    /** Why nobody works on it although it is due: `node is in maintenance`. */
+    /** Why nobody works on it although it is due: `node is in maintenance`. Of the site: why nothing new is begun. */
     held: text(),
     /** Since when; that time counts for no limit. */
     heldSince: timestamp({ withTimezone: true, precision: 3 }),
@@ -58,13 +64,21 @@ export const flows = pgTable(
     nudges: bigint({ mode: 'number' }).notNull().default(0),
   },
   (table) => [
+    check('flow_has_one_subject', sql`(node_uuid is null) <> (site_action_id is null)`),
+    uniqueIndex('one_open_site_flow').on(sql`(true)`).where(sql`ended_at is null and site_action_id is not null`),
     uniqueIndex('one_open_flow_per_node').on(table.nodeUuid).where(sql`ended_at is null`),
     index('flows_to_check').on(table.nextCheckAt).where(sql`ended_at is null`),
     index().on(table.nodeUuid),
     index().on(table.actionId).where(sql`action_id is not null`),
   ],
 );
-export type FlowRow = typeof flows.$inferSelect;
+/** What a node's flow has for certain, for statements that read no other. */
+export const nodeFlow = { nodeUuid: sql<string>`${flows.nodeUuid}`, kind: sql<FlowKindName>`${flows.kind}` };
+/** A node's. */
+export type FlowRow = Omit<typeof flows.$inferSelect, 'nodeUuid' | 'kind'> & {
+  readonly nodeUuid: string;
+  readonly kind: FlowKindName;
+};
 
 export const flowSteps = pgTable(
   'flow_steps',

@@ -10,79 +10,48 @@ import {
   primaryKey,
   text,
   timestamp,
-  uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import { remarkColumn } from '#conductor/kernel/db/remark-column.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { ActionClusters, ActionName, ActionState, ActionStepState } from '#conductor/model/site-actions.ts';
+import type { ActionClusters } from '#conductor/model/site-actions.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
 
-/** One thing that an operator asks of a whole site. One is under way at a time. */
+/** What the site's flow (`flows`) has beside a node's: one thing that an operator asks of a whole site. */
 export const siteActions = pgTable(
   'site_actions',
   {
     /** ULID: 26 characters, in order of time. */
     id: text().primaryKey(),
-    name: text().$type<ActionName>().notNull(),
     parameters: jsonb().$type<JsonObject>().notNull().default({}),
-    state: text().$type<ActionState>().notNull().default('pending'),
-    /** What the operator has asked for last; the runner follows it at its next beat. */
-    wanted: text().$type<'run' | 'pause' | 'stop'>().notNull().default('run'),
-    /** Since when its pause is followed: what lies between then and its end counts for no limit. */
-    pausedAt: timestamp({ withTimezone: true, precision: 3 }),
     /** Of its strategy; null = it has none, or is not validated yet. */
     maxParallelGroups: integer(),
     /** The revision that it works from; chosen when it is created. */
     revisionId: integer().notNull(),
-    user: text(),
     contextMarker: text().notNull(),
     allowIntermediateCommits: boolean().notNull().default(false),
     /** Documents and preconditions have passed: from here on a failure is tagged. */
     validated: boolean().notNull().default(false),
     validations: jsonb().$type<SiteFault[]>().notNull().default([]),
-    error: text(),
-    createdAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
-    startedAt: timestamp({ withTimezone: true, precision: 3 }),
-    endedAt: timestamp({ withTimezone: true, precision: 3 }),
     /** Lease of the conductor that runs it, by the database's clock; every record of its work checks the token. */
     holder: text(),
     token: bigint({ mode: 'number' }).notNull().default(0),
     /** Without a holder: when the last one let go. */
     expiresAt: timestamp({ withTimezone: true, precision: 3 }),
     /** What who runs it has to know (`work-known.ts`). */
-    needs: integer().notNull().default(0),
+    needs: integer().notNull().default(2),
     /** The token of the last claim by a release that looks at `needs`: others can't claim what needs anything. */
     fitToken: bigint({ mode: 'number' }).notNull().default(0),
     /** Which clusters its nodes are taken out of, by the conductor that has validated it; null = it tears nothing down. */
     clusters: jsonb().$type<ActionClusters>(),
   },
-  (table) => [
+  () => [
     check('claimed_by_who_knows', sql`needs = 0 or fit_token = token`),
-    uniqueIndex('one_open_site_action').on(sql`(true)`).where(sql`ended_at is null`),
-    index().on(table.createdAt),
+    // a release that keeps an action's state and steps apart from flows writes less
+    check('made_as_flow', sql`needs >= 2`),
   ],
 );
 export type SiteActionRow = typeof siteActions.$inferSelect;
-
-/** What an action does, one after another. */
-export const siteActionSteps = pgTable(
-  'site_action_steps',
-  {
-    actionId: text()
-      .notNull()
-      .references(() => siteActions.id, { onDelete: 'cascade' }),
-    /** From 1. */
-    position: integer().notNull(),
-    name: text().notNull(),
-    state: text().$type<ActionStepState>().notNull().default('pending'),
-    startedAt: timestamp({ withTimezone: true, precision: 3 }),
-    endedAt: timestamp({ withTimezone: true, precision: 3 }),
-    error: text(),
-  },
-  (table) => [primaryKey({ columns: [table.actionId, table.position] })],
-);
-export type SiteActionStepRow = typeof siteActionSteps.$inferSelect;
 
 /** A group of the strategy in an action, with its members as its selectors chose them when the action began. */
 export const siteActionGroups = pgTable(

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { readWish } from '#conductor/flows/actions/action-lease.ts';
+import { readClaimed } from '#conductor/flows/actions/action-lease.ts';
 import { loadRun, recordDoing, recordRun } from '#conductor/flows/actions/run-store.ts';
+import { type FlowRequest, requestOf } from '#conductor/model/flow-states.ts';
 import { progressKey, type Remark } from '#conductor/model/remark.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import { reportSite } from '#conductor/model/site-report.ts';
 import type { NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
-import { type ActionWork, followWish, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
+import { type ActionWork, followHold, isFollowed, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { detectStall, type Stall } from '#conductor/sites/actions/detect-stall.ts';
 import { noteDecisions, noteOutcomes } from '#conductor/sites/actions/note-changes.ts';
 import { addNotes, type Note } from '#conductor/sites/actions/note-store.ts';
@@ -91,10 +92,10 @@ function timeActs(work: ActionWork, acted: { ms: number }): ActionWork {
 }
 
 function endOf(run: SiteRun, isStopped: boolean): StepEnd {
-  if (isStopped) return { state: 'failed', error: stopReason };
+  if (isStopped) return { event: 'failed', error: stopReason };
   const { failedCritical } = reportSite(run);
-  if (failedCritical.length === 0) return { state: 'done' };
-  return { state: 'failed', error: `critical groups failed: ${failedCritical.join(', ')}` };
+  if (failedCritical.length === 0) return { event: 'succeeded' };
+  return { event: 'failed', error: `critical groups failed: ${failedCritical.join(', ')}` };
 }
 
 interface Beat {
@@ -113,30 +114,32 @@ async function beatOnce(
   state: BeatState,
 ): Promise<Beat> {
   const { context, lease, action, hands } = work;
-  const wish = await readWish(context.db, lease);
+  const control = await readClaimed(context.db, lease);
+  const request = requestOf(control);
   // a stop, too, which is recorded at the end of this beat: who pauses at the wrong node, and then stops, has it kept
-  const orders = ordersOf(state.run, site, { teardown, paused: wish.wanted !== 'run' });
+  const orders = ordersOf(state.run, site, { teardown, paused: request !== 'run' });
   const outcomes: ReadonlyMap<string, NodeOutcome> =
     orders.length === 0 ? new Map() : await hands.advanceNodes(context, { action, site, orders });
   context.checkpoint('acted');
   const after = applyOutcomes(state.run, outcomes);
-  const settle = (run: SiteRun, wanted: typeof wish.wanted): Settled =>
-    settleRun(run, { wanted, now: work.now(), timeouts: site.timeouts });
-  const foreseen = settle(after, wish.wanted);
+  const settle = (run: SiteRun, wanted: FlowRequest): Settled =>
+    settleRun(run, { request: wanted, now: work.now(), timeouts: site.timeouts });
+  const foreseen = settle(after, request);
   const doing = doingOf(outcomes);
   const changes = [...doing].filter(([name, remark]) => !isDeepStrictEqual(state.doing.get(name), remark));
   const isDoingDue = changes.length > 0 && work.now() - state.doingRecordedAt >= doingEveryMs;
-  const isPaused = wish.wanted === 'pause';
+  const isPaused = request === 'hold';
   const { next: stalls, due } = detectStall(state.stalls, isPaused ? new Map() : doing, work.now());
   const hasMoved = [...doing].some(([name, remark]) => isOther(state.seen.get(name), remark));
-  if (foreseen.run === state.run && isFollowed(wish) && !isDoingDue && due.length === 0) {
+  if (foreseen.run === state.run && isFollowed(control) && !isDoingDue && due.length === 0) {
     const same = { ...state, seen: doing, stalls };
-    return { state: same, hasBegun: false, hasMoved, isOver: foreseen.isOver, isStopped: wish.wanted === 'stop' };
+    return { state: same, hasBegun: false, hasMoved, isOver: foreseen.isOver, isStopped: request === 'abort' };
   }
   return record(work, async (tx, current) => {
-    const pausedMs = await followWish(tx, lease, current);
+    const asked = requestOf(current);
+    const pausedMs = await followHold(work, tx, current);
     const resumed = prolongPhases(after, pausedMs);
-    const settled = pausedMs > 0 || current.wanted !== wish.wanted ? settle(resumed, current.wanted) : foreseen;
+    const settled = pausedMs > 0 || asked !== request ? settle(resumed, asked) : foreseen;
     await recordRun(tx, action.id, state.run, settled.run);
     if (isDoingDue) {
       await recordDoing(
@@ -163,7 +166,7 @@ async function beatOnce(
       hasBegun: settled.decisions.some(({ kind }) => kind === 'begin' || kind === 'cancel'),
       hasMoved,
       isOver: settled.isOver,
-      isStopped: current.wanted === 'stop',
+      isStopped: asked === 'abort',
     };
   });
 }

@@ -12,7 +12,7 @@ const step = 'final_report';
 /** The seed's report: what has become of groups and nodes; those left `prepared` too, which Shipyard leaves out. */
 export async function finalReport({ context, action }: ActionWork): Promise<StepEnd> {
   const run = await loadRun(context.db, action.id, 1);
-  if (!run) return { state: 'skipped' };
+  if (!run) return { event: 'skipped' };
   const isTeardown = actionTable[action.name].teardown !== undefined;
   const torn = isTeardown ? await reportTeardown(context.db, action.id, run.nodes) : [];
   const outdated = describeOutdated(
@@ -20,7 +20,7 @@ export async function finalReport({ context, action }: ActionWork): Promise<Step
   );
   const nothing = tellNothingToDeploy({ groups: run.groups.length, nodes: run.nodes.size });
   return {
-    state: 'done',
+    event: 'succeeded',
     notes: [
       ...noteReport(reportSite(run), actionTable[action.name].teardown !== 'then keeps'),
       ...torn,

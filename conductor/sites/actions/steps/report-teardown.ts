@@ -1,8 +1,8 @@
-import { and, asc, eq } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns } from 'drizzle-orm';
 import { type ToldFlow, whatRemains } from '#conductor/flows/what-remains.ts';
 import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
+import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { NodeRun } from '#conductor/model/site-run.ts';
@@ -81,7 +81,7 @@ async function readToldFlows(
   const rows = await db
     .select({
       node: { name: nodes.name, uuid: nodes.uuid, provisionState: nodes.provisionState, owedWipe: nodes.owedWipe },
-      flow: flows,
+      flow: { ...getTableColumns(flows), ...nodeFlow },
     })
     .from(flows)
     .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))

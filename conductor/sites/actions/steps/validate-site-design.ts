@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm';
+import type { SiteAction } from '#conductor/flows/actions/action-store.ts';
 import { insertRun } from '#conductor/flows/actions/run-store.ts';
-import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
 import type { ActionClusters, ActionName } from '#conductor/model/site-actions.ts';
 import type { SiteRun } from '#conductor/model/site-run.ts';
@@ -25,7 +26,7 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
   if (!site) {
     const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
     return {
-      state: 'failed',
+      event: 'failed',
       error: `the documents of revision ${revisionId} have faults: ${errors.join('; ')}`,
       write: async (tx) => {
         await tx.update(siteActions).set({ validations }).where(eq(siteActions.id, id));
@@ -37,7 +38,7 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
   const clusters = decideClusters(action, clustersOf(etcd, context.config));
   const text = run ? noteRun(action.name, site.strategy.name, run) : `${countNodes(site.nodes.size)} in the documents`;
   return {
-    state: 'done',
+    event: 'succeeded',
     notes: [{ step, verbosity: 1, text }],
     write: async (tx) => {
       const maxParallelGroups = run?.maxParallelGroups ?? null;
@@ -52,14 +53,14 @@ export async function validateSiteDesign({ context, hands, action }: ActionWork)
 
 /** Once and for all of the action: a conductor that knows less must not leave out what was planned. */
 function decideClusters(
-  { name, clusters: planned }: Pick<SiteActionRow, 'name' | 'clusters'>,
+  { name, clusters: planned }: Pick<SiteAction, 'name' | 'clusters'>,
   known: ActionClusters,
 ): ActionClusters | null {
   if (actionTable[name].teardown === undefined) return null;
   return { kubernetes: known.kubernetes || planned?.kubernetes === true, etcd: known.etcd };
 }
 
-function planRun({ name, parameters }: Pick<SiteActionRow, 'name' | 'parameters'>, site: Site): SiteRun | undefined {
+function planRun({ name, parameters }: Pick<SiteAction, 'name' | 'parameters'>, site: Site): SiteRun | undefined {
   const { steps, teardown } = actionTable[name];
   if (!steps.includes('baremetal_nodes')) return undefined;
   return teardown === undefined ? planSite(site) : planTeardownRun(site, readActionParameters(name, parameters));

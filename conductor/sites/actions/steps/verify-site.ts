@@ -32,10 +32,10 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
   })) satisfies StepEnd['notes'];
   if (left.length === nodes.size && nodes.size > 0) {
     const error = `no conductor that is alive works on any of ${countNodes(left.length)}: ${nameNodes(left.map(({ name }) => name))}`;
-    return { state: 'failed', error, notes };
+    return { event: 'failed', error, notes };
   }
   if (actionTable[action.name].asksNodes !== true) {
-    return { state: 'done', notes: [...notes, ...(await noteObstacles(work))] };
+    return { event: 'succeeded', notes: [...notes, ...(await noteObstacles(work))] };
   }
   const verified = await workOnNodes(work, { step, does: hands.verifyNodes });
   const leftBehind = await tellLeftBehind(context.db, new Set(nodes.keys()));

@@ -1,5 +1,6 @@
 import { type NodeLook, recordLooks } from '#conductor/flows/actions/run-store.ts';
 import { type ActionStepName, readActionParameters } from '#conductor/model/action-table.ts';
+import { requestOf } from '#conductor/model/flow-states.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { type ActionWork, awaitGo, record, type StepEnd } from '#conductor/sites/actions/action-work.ts';
 import { countNodes, nameNodes } from '#conductor/sites/actions/note-changes.ts';
@@ -39,7 +40,7 @@ export async function workOnNodes(
   const differing: string[] = [];
   for (let done = 0; done < names.length; done += nodesPerCall) {
     signal.throwIfAborted();
-    if ((await awaitGo(work)) === 'stop') return { state: 'failed', error: stopReason };
+    if (requestOf(await awaitGo(work)) === 'abort') return { event: 'failed', error: stopReason };
     const reports = await options.does(context, { action, site, names: names.slice(done, done + nodesPerCall) });
     context.checkpoint('acted');
     for (const [subject, { state, differs = [] }] of reports) {
@@ -65,7 +66,7 @@ function endOf(found: {
   const note = (text: string): Note[] => [{ step, verbosity: 1, text: `${countNodes(count)}: ${text}` }];
   const isLook = step === 'verify_site';
   if (failed.length === 0 && differing.length === 0) {
-    return { state: 'done', notes: note(isLook ? 'all as documented' : 'all well') };
+    return { event: 'succeeded', notes: note(isLook ? 'all as documented' : 'all well') };
   }
   const errors = [
     ...(failed.length > 0 ? [`${countNodes(failed.length)} of ${count} failed: ${nameNodes(failed)}`] : []),
@@ -80,7 +81,7 @@ function endOf(found: {
       : []),
     ...(failed.length > 0 ? [`${failed.length} failed`] : []),
   ];
-  return { state: 'failed', error: errors.join('; '), ...(isLook ? { notes: note(parts.join(', ')) } : {}) };
+  return { event: 'failed', error: errors.join('; '), ...(isLook ? { notes: note(parts.join(', ')) } : {}) };
 }
 
 /** As a row of the action's nodes. */

@@ -1,8 +1,8 @@
 import { eq, sql } from 'drizzle-orm';
-import { getAction } from '#conductor/flows/actions/action-store.ts';
+import { getAction, type SiteAction } from '#conductor/flows/actions/action-store.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
-import { type SiteActionRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
+import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { startActionRunner } from '#conductor/sites/actions/action-runner.ts';
 import { createAction } from '#conductor/sites/actions/create-action.ts';
 import { listNotes } from '#conductor/sites/actions/note-store.ts';
@@ -110,8 +110,8 @@ export async function expireLease({ db }: Pick<ConductorContext, 'db'>, id: stri
 /** As if all that is noted of an action's work had been so much earlier. */
 export async function longAgo({ db }: Pick<ConductorContext, 'db'>, id: string, seconds: number): Promise<void> {
   const earlier = sql`make_interval(secs => ${seconds})`;
-  await db.execute(sql`update site_actions set paused_at = paused_at - ${earlier}, expires_at = expires_at - ${earlier}
-    where id = ${id}`);
+  await db.execute(sql`update site_actions set expires_at = expires_at - ${earlier} where id = ${id}`);
+  await db.execute(sql`update flows set held_since = held_since - ${earlier} where site_action_id = ${id}`);
   await db.execute(sql`update site_action_groups set prepare_started_at = prepare_started_at - ${earlier},
     deploy_started_at = deploy_started_at - ${earlier} where action_id = ${id}`);
   await db.execute(sql`update site_action_nodes set phase_started_at = phase_started_at - ${earlier}
@@ -125,8 +125,8 @@ const patienceMs = 240_000;
 export async function actionBecomes(
   { db }: Pick<ConductorContext, 'db'>,
   id: string,
-  isSo: (action: SiteActionRow) => boolean,
-): Promise<SiteActionRow> {
+  isSo: (action: SiteAction) => boolean,
+): Promise<SiteAction> {
   const until = performance.now() + patienceMs;
   for (;;) {
     const action = await getAction(db, id);
@@ -139,4 +139,7 @@ export async function actionBecomes(
   }
 }
 
-export const hasEnded = ({ endedAt }: SiteActionRow): boolean => endedAt !== null;
+/** The operator's pause is followed. */
+export const isHeld = ({ heldSince }: SiteAction): boolean => heldSince !== null;
+
+export const hasEnded = ({ endedAt }: SiteAction): boolean => endedAt !== null;

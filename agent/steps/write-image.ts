@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { readBootMode } from '#agent/boot/read-boot-mode.ts';
+import type { AgentContext } from '#agent/context.ts';
+import { checkMountable } from '#agent/image/config-drive.ts';
+import { type ExpectedChecksum, resolveChecksum } from '#agent/image/expected-checksum.ts';
+import { fetchSmall } from '#agent/image/fetch-small.ts';
+import { authorizationHeadersFor, checkSupported, ImageInfo, refuseLogin } from '#agent/image/image-info.ts';
+import { requiredFormat } from '#agent/image/image-policy.ts';
+import { isPartitionImage, readPartitionWishes } from '#agent/image/partition-wishes.ts';
+import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
+import { writePartitionImage } from '#agent/image/write-partition-image.ts';
+import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
+import { digestHead, type WrittenImage, writtenText } from '#agent/image/written-image.ts';
+import { assembleForNode } from '#agent/raid/assemble-for-node.ts';
+import type { BlockDevice } from '#agent/storage/block-device.ts';
+import { listBlockDevices } from '#agent/storage/list-block-devices.ts';
+import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
+import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
+import { defineStep } from '#shared/steps/define-step.ts';
+
+const maxChecksumFileBytes = 4 * 1024 * 1024;
+
+const Args = z.object({
+  image_info: ImageInfo.describe('The image: id, urls, checksum group, disk_format'),
+  configdrive: z
+    .string()
+    .nullish()
+    .describe('Base64 of a gzipped ISO 9660 or FAT file system, or an http(s) URL of it; at most 32 MiB unpacked'),
+});
+type Args = z.infer<typeof Args>;
+
+/** Streams the image to the root device, and the config drive to its partition (agent-protocol.md §6). */
+export const writeImageStep = defineStep<AgentContext, Args>({
+  interface: 'deploy',
+  step: 'write_image',
+  priorities: { deploy: 0, service: 0 },
+  destroys: 'root disk',
+  description:
+    'Writes an image to the root device, of the whole disk or of the root file system alone, verified while it streams, and the config drive',
+  args: Args,
+  run: async (context, { image_info: asked, configdrive }) => {
+    checkSupported(asked);
+    const info = { ...asked, disk_format: requiredFormat(asked.disk_format, context.imagePolicy ?? {}) };
+    const { signal } = context;
+    const rules = context.imagePolicy?.fetchFrom;
+    if (configdrive) refuseLogin(configdrive, 'configdrive');
+    const fetchText = async (url: string): Promise<string> => {
+      const headers = authorizationHeadersFor(url, info);
+      return (await fetchSmall(url, 'the checksum file', maxChecksumFileBytes, { signal, headers, rules })).toString();
+    };
+    const checksum = await resolveChecksum(info, fetchText);
+    // a config drive that can't be read must not cost the disk its content
+    const drive = configdrive ? await fetchConfigDrive(configdrive, { signal, rules }) : undefined;
+    context.reportProgress({ phase: 'choosing root device' });
+    await assembleForNode(context.run, context.node);
+    await waitForUdev(context.run);
+    const device = chooseRootDevice(await listBlockDevices(context.run), context.node);
+    if (drive) checkMountable(drive, device);
+    const { image, verb } = isPartitionImage(info)
+      ? await writePartitions(context, device, info, checksum, drive)
+      : await writeDisk(context, device, info, checksum, drive);
+    return { kind: 'done', output: writtenText(image, verb) };
+  },
+});
+
+interface Written {
+  readonly image: WrittenImage;
+  readonly verb: 'written to' | 'already present on';
+}
+
+async function writeDisk(
+  context: AgentContext,
+  device: BlockDevice,
+  info: ImageInfo,
+  checksum: ExpectedChecksum,
+  drive: Buffer | undefined,
+): Promise<Written> {
+  const write = (): Promise<WrittenImage> => writeWholeDisk(context, device, info, checksum);
+  const written = await writeOnce(context, device, info, checksum, write);
+  if (drive === undefined) return written;
+  await writeConfigDrive(context, device.name, drive);
+  // its partition changed the table
+  context.writtenImage.current = { ...written.image, headSha256: await digestHead(device.name) };
+  return written;
+}
+
+/** Always anew: with the same image, the partitions around it may be wanted otherwise. */
+async function writePartitions(
+  context: AgentContext,
+  device: BlockDevice,
+  info: ImageInfo,
+  checksum: ExpectedChecksum,
+  drive: Buffer | undefined,
+): Promise<Written> {
+  const wishes = readPartitionWishes(info, drive !== undefined, await readBootMode());
+  context.writtenImage.current = undefined;
+  const image = await writePartitionImage(context, device, { info, checksum, wishes, drive });
+  context.writtenImage.current = image;
+  return { image, verb: 'written to' };
+}
+
+/** The same image on the same disk is not written twice in one boot (agent-protocol.md §6.2). */
+async function writeOnce(
+  { writtenImage, log }: AgentContext,
+  device: BlockDevice,
+  info: ImageInfo,
+  checksum: ExpectedChecksum,
+  write: () => Promise<WrittenImage>,
+): Promise<Written> {
+  const last = writtenImage.current;
+  const isSame = last?.imageId === info.id && last.checksum === checksum.hex && last.device === device.name;
+  if (isSame && last.headOf === undefined) {
+    if ((await digestHead(device.name)) === last.headSha256) return { image: last, verb: 'already present on' };
+    log.warn({ device: device.name }, 'the disk has changed since the image was written: writing it again');
+  }
+  writtenImage.current = undefined;
+  const image = await write();
+  writtenImage.current = image;
+  return { image, verb: 'written to' };
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { type Answer, line, time, uuid, whole } from '#conductor/api/values.ts';
+
+const plugin = z
+  .strictObject({
+    plugin: z.string(),
+    version: z.string(),
+    task: whole,
+    stage: z.enum(['pre_deployment', 'post_deployment']),
+    place: z.string().meta({ description: 'The stage as tasks.yaml has it: post_deployment/100.' }),
+    timeout: z.number().optional(),
+  })
+  .nullable()
+  .meta({ description: 'The plugin’s task that the step is.' });
+
+/** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. */
+export const Flow = z
+  .strictObject({
+    uuid,
+    kind: z.string(),
+    state: z.string(),
+    started_at: time,
+    ended_at: time.nullable(),
+    error: line,
+    held: line.meta({ description: 'Why nobody works on it.' }),
+    on_hold: line.meta({ description: 'What it rests for until unhold.' }),
+    abort_requested: line.meta({ description: 'Who has said stop, while a step runs that must end first.' }),
+    restarts: whole,
+    advice: line.meta({ description: 'What to do next, for a flow that has failed, rests, or waits for too long.' }),
+    steps: z.array(
+      z.strictObject({
+        uuid,
+        position: whole,
+        phase: z.string(),
+        interface: z.string(),
+        step: z.string(),
+        priority: whole,
+        origin: z.string(),
+        plugin,
+        reason: z.string().meta({ description: 'Why it stands there.' }),
+        in_band: z.boolean(),
+        state: z.string(),
+        started_at: time.nullable(),
+        ended_at: time.nullable(),
+        waiting_for: line,
+        wait_until: time.nullable(),
+        progress: z.unknown(),
+        error: line,
+      }),
+    ),
+  })
+  .meta({ id: 'Flow' });
+export type FlowView = Answer<typeof Flow>;
+export type FlowStepView = FlowView['steps'][number];
+
+/** What a flow is doing, the worst first. */
+export const flowStatuses = ['failed', 'retrying', 'slow', 'held', 'waiting', 'working'] as const;
+
+/** `GET /v1/flows`: of each node the flow that counts now, and why it waits. */
+export const FlowSummary = z
+  .strictObject({
+    uuid,
+    kind: z.string(),
+    state: z.string(),
+    status: z.enum(flowStatuses).meta({
+      description:
+        'failed: the node rests in a failure state. retrying: a step met a fault and is run again. slow: it waits for ' +
+        'longer than five minutes, or than half of its time. held: nothing is done until somebody acts.',
+    }),
+    node_uuid: uuid,
+    node_name: line,
+    provision_state: z.string(),
+    conductor: line.meta({ description: 'Who works on the node, or would; null = nobody.' }),
+    requested_by: line,
+    started_at: time,
+    ended_at: time.nullable(),
+    step: line.meta({ description: 'The step that has failed, or is at work: deploy.write_image.' }),
+    since: time.meta({ description: 'When the step began; of a failure, when the flow ended.' }),
+    until: time.nullable().meta({ description: 'When the step gives up.' }),
+    reason: line.meta({ description: 'Why it waits, is held, or has failed.' }),
+    attempt: whole.meta({ description: 'How often the step was begun; 0 = not yet.' }),
+    next_attempt_at: time.nullable().meta({ description: 'Of a flow that is retrying.' }),
+    progress: z.unknown(),
+  })
+  .meta({ id: 'FlowSummary' });
+export type FlowSummaryView = Answer<typeof FlowSummary>;
+
+const seconds = z.number().nullable();
+export const Plan = z
+  .strictObject({
+    node: uuid,
+    kind: z.string(),
+    hash: z.string().meta({ description: 'As plan_hash of a provision request, it refuses any other plan.' }),
+    complete: z.boolean().meta({ description: "The agent's steps are known; else more may come." }),
+    boot_mode: z.string(),
+    reboots: whole,
+    predicted_seconds: seconds,
+    destroys: z.array(
+      z.strictObject({
+        name: z.string(),
+        serial: line,
+        model: line,
+        size_bytes: whole.nullable(),
+        contents: z.array(z.string()),
+        by: z.array(z.string()),
+      }),
+    ),
+    steps: z.array(
+      z.strictObject({
+        position: whole,
+        interface: z.string(),
+        step: z.string(),
+        priority: whole,
+        origin: z.string(),
+        in_band: z.boolean(),
+        args: z.unknown(),
+        reboot_requested: z.boolean(),
+        abortable: z.boolean(),
+        plugin,
+        reason: z.string(),
+        predicted_seconds: seconds,
+      }),
+    ),
+    warnings: z.array(z.string()),
+  })
+  .meta({ id: 'Plan' });
+export type PlanView = Answer<typeof Plan>;

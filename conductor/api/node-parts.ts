@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { Allocation } from '#conductor/api/resources.ts';
+import { type Answer, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
+
+/** What is answered of a node's parts, of its drivers, templates and volumes. `fields` chooses: most may be absent. */
+
+export const Validation = z
+  .record(z.string(), z.strictObject({ result: z.boolean().nullable(), reason: z.string().optional() }))
+  .meta({ id: 'Validation', description: 'Result and reason by interface; result null = the node has none.' });
+
+export const BootDevice = z.strictObject({ boot_device: line, persistent: z.boolean().nullable() });
+export const BootDevices = z.strictObject({ supported_boot_devices: z.array(z.string()) });
+
+/** Name → what it means. */
+export const Meanings = z.record(z.string(), z.string());
+
+/** `GET /v1/fleet`. */
+export const Fleet = z
+  .strictObject({
+    nodes: whole,
+    in_maintenance: whole,
+    provision_states: z.record(z.string(), whole).meta({ description: 'Nodes by provision state, the most first.' }),
+  })
+  .meta({ id: 'Fleet' });
+export type FleetView = Answer<typeof Fleet>;
+
+export const Vifs = z.strictObject({ vifs: z.array(z.strictObject({ id: z.string() })) });
+export const Traits = z.strictObject({ traits: z.array(z.string()) });
+
+export const BiosSetting = z
+  .strictObject({
+    name: z.string(),
+    value: line,
+    attribute_type: line,
+    allowable_values: z.array(z.string()).nullable(),
+    lower_bound: whole.nullable(),
+    max_length: whole.nullable(),
+    min_length: whole.nullable(),
+    read_only: z.boolean().nullable(),
+    reset_required: z.boolean().nullable(),
+    unique: z.boolean().nullable(),
+    upper_bound: whole.nullable(),
+    created_at: time,
+    updated_at: time.nullable(),
+    links,
+  })
+  .partial()
+  .meta({ id: 'BiosSetting' });
+
+export const HistoryEntry = z
+  .strictObject({
+    uuid,
+    created_at: time,
+    severity: z.string(),
+    event: z.string(),
+    event_type: z.string().optional(),
+    conductor: line.optional(),
+    user: line.optional(),
+    project: line.optional(),
+    links,
+  })
+  .meta({ id: 'HistoryEntry' });
+
+export const ConsoleShell = z.strictObject({ console: z.literal('available'), during: line });
+export const Inventory = z.strictObject({ inventory: json, plugin_data: json.nullable() });
+
+/** What an agent is answered: the node that it runs on, and how it is to work. */
+export const AgentLookup = z.strictObject({ node: json, config: json }).meta({ id: 'AgentLookup' });
+
+export const Shards = z.strictObject({ shards: z.array(z.strictObject({ name: z.string(), count: whole })) });
+
+/** `default_…_interface` and `enabled_…_interfaces` of each kind beside these. */
+export const Driver = z
+  .object({
+    name: z.string(),
+    hosts: z.array(z.string()),
+    type: z.literal('dynamic'),
+    links,
+    properties: links,
+  })
+  .partial()
+  .catchall(z.union([z.string(), z.array(z.string())]))
+  .meta({ id: 'Driver' });
+
+const trialNode = { uuid, name: line };
+export const AllocationTrial = z
+  .strictObject({
+    dry_run: z.literal(true),
+    nodes: z
+      .array(z.strictObject({ ...trialNode, rack: line }))
+      .meta({ description: 'Chosen by chance among those that fit; empty when it would fail.' }),
+    fitting: whole.meta({ description: 'How many fit.' }),
+    error: line.meta({ description: 'Why it would fail, or wait; null when it would succeed.' }),
+    refused: z
+      .array(z.strictObject({ ...trialNode, reasons: z.array(z.string()) }))
+      .meta({ description: 'Every other node and all that stands against it.' }),
+  })
+  .meta({ id: 'AllocationTrial' });
+export type TrialAnswer = Answer<typeof AllocationTrial>;
+/** With `count` it is all of them. */
+export const NewAllocation = z.union([Allocation, z.strictObject({ allocations: z.array(Allocation) })]);
+
+const identity = { uuid, created_at: time, updated_at: time.nullable() };
+
+export const DeployTemplate = z
+  .strictObject({
+    ...identity,
+    name: z.string(),
+    steps: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, priority: whole })),
+    extra: json,
+    links,
+  })
+  .partial()
+  .meta({ id: 'DeployTemplate' });
+
+export const VolumeConnector = z
+  .strictObject({ ...identity, node_uuid: uuid, type: z.string(), connector_id: z.string(), extra: json, links })
+  .partial()
+  .meta({ id: 'VolumeConnector' });
+
+export const VolumeTarget = z
+  .strictObject({
+    ...identity,
+    node_uuid: uuid,
+    volume_type: z.string(),
+    volume_id: z.string(),
+    boot_index: whole,
+    properties: json,
+    extra: json,
+    links,
+  })
+  .partial()
+  .meta({ id: 'VolumeTarget' });
+
+export const VolumeIndex = z.strictObject({ links, connectors: links, targets: links });

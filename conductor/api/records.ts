@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { type Answer, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
+
+/** What is answered of Baton's own records: receipts, webhooks, tokens, conductors. */
+
+export const Receipt = z
+  .strictObject({
+    id: uuid,
+    node_uuid: uuid,
+    node_name: line,
+    serial_number: line,
+    preserve_local_storage: z.boolean().nullable(),
+    disks_wiped: whole,
+    disks_left_alone: whole,
+    flow: uuid.nullable(),
+    site_action: line,
+    key: z.string(),
+    signed_at: z.string(),
+  })
+  .meta({ id: 'Receipt' });
+export type ReceiptAnswer = Answer<typeof Receipt>;
+
+/** `retired_at` is null for the key in use. */
+export const ReceiptKey = z
+  .strictObject({
+    fingerprint: z.string(),
+    public_key: z.string(),
+    created_at: z.string(),
+    retired_at: z.string().nullable(),
+  })
+  .meta({ id: 'ReceiptKey' });
+export type ReceiptKeyAnswer = Answer<typeof ReceiptKey>;
+
+/** A DSSE envelope. */
+export const ReceiptEnvelope = z.object({
+  payloadType: z.string(),
+  payload: z.string(),
+  signatures: z.array(z.record(z.string(), z.unknown())),
+});
+
+export const Webhook = z
+  .strictObject({
+    uuid,
+    name: z.string(),
+    url: z.string(),
+    events: z.array(z.string()),
+    secret: z.string().meta({ description: '******, but for the answer that makes it.' }),
+    project: line,
+    created_by: line,
+    created_at: time,
+    updated_at: time.nullable(),
+    links,
+  })
+  .meta({ id: 'Webhook' });
+export type WebhookAnswer = Answer<typeof Webhook>;
+
+export const WebhookTest = z.strictObject({
+  delivered: z.boolean(),
+  status: whole.nullable().optional(),
+  error: line,
+});
+
+export const WebhookDelivery = z
+  .strictObject({
+    id: whole,
+    event_id: z.string(),
+    event_type: z.string(),
+    subject: z.string(),
+    state: z.enum(['pending', 'delivered', 'given up']),
+    attempts: whole,
+    last_status: whole.nullable(),
+    last_error: line,
+    next_attempt_at: time.nullable(),
+    created_at: time,
+    ended_at: time.nullable(),
+    body: json,
+  })
+  .meta({ id: 'WebhookDelivery' });
+export type WebhookDeliveryAnswer = Answer<typeof WebhookDelivery>;
+
+const token = {
+  uuid,
+  name: z.string(),
+  role: z.string(),
+  project: line,
+  created_by: line,
+  created_at: time,
+  expires_at: time.nullable(),
+  last_used_at: time.nullable(),
+};
+export const Token = z.strictObject(token).meta({ id: 'Token' });
+export const NewToken = z.strictObject({ ...token, token: z.string() });
+export type TokenAnswer = Answer<typeof Token>;
+
+export const Conductor = z
+  .strictObject({
+    hostname: z.string(),
+    conductor_group: z.string(),
+    alive: z.boolean(),
+    drivers: z.array(z.string()),
+    created_at: time,
+    updated_at: time.nullable(),
+    links,
+  })
+  .partial()
+  .meta({ id: 'Conductor' });

@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { json, line, links, time, uuid } from '#conductor/api/values.ts';
+import { allocationStates } from '#conductor/model/allocation-states.ts';
+import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
+import type { NodeField } from '#conductor/model/node-field-names.ts';
+import { powerTargets } from '#conductor/model/power-states.ts';
+import { provisionStates } from '#conductor/model/provision-states.ts';
+import { statesOf } from '#conductor/model/transitions.ts';
+
+/** Ironic's resources, as they are answered. */
+
+const masked = json.meta({ description: 'Secrets read ******, and written back so they stay what they were.' });
+const step = json.meta({ description: 'The step under way: interface, step, args, priority; {} when there is none.' });
+
+const interfaceNames = Object.fromEntries(interfaceKinds.map((kind) => [`${kind}_interface`, z.string()])) as Record<
+  `${InterfaceKind}_interface`,
+  z.ZodString
+>;
+
+const nodeFields: Record<NodeField, z.ZodType> = {
+  uuid,
+  created_at: time,
+  updated_at: time.nullable(),
+  ...interfaceNames,
+  automated_clean: z.boolean().nullable(),
+  boot_mode: z.enum(['uefi', 'bios']).nullable().meta({ description: 'As last read from the BMC.' }),
+  clean_step: step,
+  conductor_group: z.string(),
+  console_enabled: z.boolean(),
+  disable_power_off: z.boolean(),
+  deploy_step: step,
+  description: line,
+  driver: z.string(),
+  driver_info: masked,
+  driver_internal_info: json.meta({ description: 'What clients read of it: agent_url, agent_version and their like.' }),
+  extra: json,
+  fault: line.meta({ description: 'Why a conductor has set maintenance: power failure, clean failure …' }),
+  inspection_finished_at: time.nullable(),
+  inspection_started_at: time.nullable(),
+  instance_info: masked,
+  instance_name: line,
+  instance_uuid: uuid.nullable(),
+  last_error: line,
+  lessee: line,
+  maintenance: z.boolean(),
+  maintenance_reason: line,
+  name: line,
+  network_data: json,
+  owner: line,
+  parent_node: z.null(),
+  power_state: z.enum(['power on', 'power off']).nullable(),
+  properties: json,
+  protected: z.boolean(),
+  protected_reason: line,
+  provision_state: z.enum(provisionStates),
+  provision_updated_at: time,
+  raid_config: json,
+  reservation: line.meta({ description: 'The conductor that works on the node.' }),
+  resource_class: line,
+  retired: z.boolean(),
+  retired_reason: line,
+  secure_boot: z.boolean().nullable().meta({ description: 'As last read from the BMC.' }),
+  service_step: step,
+  shard: line,
+  target_power_state: z.enum(powerTargets).nullable(),
+  target_provision_state: z.enum(provisionStates).nullable(),
+  target_raid_config: json,
+  traits: z.array(z.string()),
+  conductor: line,
+  allocation_uuid: uuid.nullable(),
+  chassis_uuid: uuid.nullable(),
+};
+
+/** Every field may be absent: `fields` chooses, and a microversion leaves out what is newer. */
+export const Node = z
+  .strictObject({ ...nodeFields, links, ports: links, states: links, portgroups: links, volume: links })
+  .partial()
+  .meta({ id: 'Node' });
+
+export const Port = z
+  .strictObject({
+    uuid,
+    created_at: time,
+    updated_at: time.nullable(),
+    address: z.string().meta({ description: 'MAC address, lower case' }),
+    extra: json,
+    internal_info: json,
+    is_smartnic: z.boolean(),
+    local_link_connection: json.meta({ description: 'switch_id and port_id say where it is plugged in.' }),
+    physical_network: line,
+    pxe_enabled: z.boolean(),
+    node_uuid: uuid,
+    name: line,
+    description: line,
+    portgroup_uuid: uuid.nullable(),
+    links,
+  })
+  .partial()
+  .meta({ id: 'Port' });
+
+export const Portgroup = z
+  .strictObject({
+    uuid,
+    created_at: time,
+    updated_at: time.nullable(),
+    address: line,
+    extra: json,
+    internal_info: json,
+    mode: z.string(),
+    name: line,
+    properties: json,
+    standalone_ports_supported: z.boolean(),
+    node_uuid: uuid,
+    links,
+    ports: links,
+  })
+  .partial()
+  .meta({ id: 'Portgroup' });
+
+export const Chassis = z
+  .strictObject({
+    uuid,
+    created_at: time,
+    updated_at: time.nullable(),
+    description: line,
+    extra: json,
+    links,
+    nodes: links,
+  })
+  .partial()
+  .meta({ id: 'Chassis' });
+
+export const Allocation = z
+  .strictObject({
+    uuid,
+    created_at: time,
+    updated_at: time.nullable(),
+    name: line,
+    node_uuid: uuid.nullable(),
+    state: z.enum(statesOf(allocationStates)),
+    last_error: line,
+    resource_class: line,
+    traits: z.array(z.string()),
+    candidate_nodes: z.array(z.string()),
+    extra: json,
+    owner: line,
+    wait_until: time.nullable(),
+    waiting_for: line,
+    group_uuid: uuid.nullable(),
+    links,
+  })
+  .partial()
+  .meta({ id: 'Allocation' });
+
+export const States = z
+  .strictObject({
+    power_state: nodeFields.power_state,
+    target_power_state: nodeFields.target_power_state,
+    provision_state: nodeFields.provision_state,
+    target_provision_state: nodeFields.target_provision_state,
+    provision_updated_at: nodeFields.provision_updated_at,
+    last_error: nodeFields.last_error,
+    console_enabled: nodeFields.console_enabled,
+    raid_config: nodeFields.raid_config.optional(),
+    target_raid_config: nodeFields.target_raid_config.optional(),
+    boot_mode: nodeFields.boot_mode.optional(),
+    secure_boot: nodeFields.secure_boot.optional(),
+  })
+  .meta({ id: 'States' });

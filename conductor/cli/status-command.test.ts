@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import { renderFleet } from '#conductor/cli/render-fleet.ts';
+import { createRecordingSeat } from '#conductor/cli/testing/recording-seat.ts';
+
+const now = new Date('2026-11-22T12:00:00Z');
+
+function flowOf(name: string, status: FlowSummaryView['status'], more: Partial<FlowSummaryView> = {}): FlowSummaryView {
+  return {
+    uuid: '5a0c7ac4-4b6e-4b5c-9c5e-4d6b7a1f0001',
+    kind: 'deploy',
+    state: 'running',
+    status,
+    node_uuid: '5a0c7ac4-4b6e-4b5c-9c5e-4d6b7a1f0002',
+    node_name: name,
+    provision_state: 'deploying',
+    conductor: 'here',
+    requested_by: null,
+    started_at: '2026-11-22T11:00:00.000Z',
+    ended_at: null,
+    step: 'deploy.write_image',
+    since: '2026-11-22T11:58:00.000Z',
+    until: null,
+    reason: null,
+    attempt: 1,
+    next_attempt_at: null,
+    progress: null,
+    ...more,
+  };
+}
+const fleet = { nodes: 5, in_maintenance: 1, provision_states: { active: 3, deploying: 1, 'deploy failed': 1 } };
+
+test('what needs somebody stands first, with its whole reason; the rest is counted', () => {
+  const flows = [
+    flowOf('n1', 'working'),
+    flowOf('n2', 'retrying', {
+      step: 'power.power_on',
+      attempt: 4,
+      reason: 'the BMC at 10.0.0.7 did not answer within 30 s; its web server accepts connections and says nothing',
+      next_attempt_at: '2026-11-22T12:00:08.000Z',
+      until: '2026-11-22T12:26:00.000Z',
+    }),
+    flowOf('n10', 'failed', { since: '2026-11-22T11:47:55.000Z', reason: 'no room\u001b[2J' }),
+    flowOf('n3', 'waiting'),
+  ];
+  expect(renderFleet({ fleet, flows, all: false }, now, 72)).toEqual([
+    '5 nodes: 3 active, 1 deploying, 1 deploy failed; 1 in maintenance',
+    '',
+    'failed    n10  deploy.write_image, 12 m 05 s ago',
+    '          no room\uFFFD[2J',
+    'retrying  n2   power.power_on, 2 m 00 s, attempt 4, again in 8.0 s,',
+    '          gives up in 26 m 00 s',
+    '          the BMC at 10.0.0.7 did not answer within 30 s; its web server',
+    '          accepts connections and says nothing',
+    '',
+    '1 waiting, 1 working, as planned: baton status --all lists them',
+  ]);
+  expect(renderFleet({ fleet, flows, all: true }, now, 72)).toContain('working   n1   deploy.write_image, 2 m 00 s');
+});
+
+test('asks for all pages; a document has everything', async () => {
+  const pages: Record<string, object> = {
+    'GET /v1/fleet': fleet,
+    'GET /v1/flows?limit=1000': { flows: [flowOf('n1', 'working')], next: 'http://x/v1/flows?marker=…' },
+    'GET /v1/flows?limit=1000&marker=5a0c7ac4-4b6e-4b5c-9c5e-4d6b7a1f0001': { flows: [flowOf('n2', 'failed')] },
+  };
+  const seat = createRecordingSeat((request) => pages[request] as Record<string, unknown>);
+  expect(JSON.parse(await seat.run('status', '-o', 'json'))).toMatchObject({
+    fleet,
+    flows: [{ node_name: 'n1' }, { node_name: 'n2' }],
+  });
+  expect(
+    await createRecordingSeat((request) =>
+      request === 'GET /v1/fleet' ? { ...fleet, nodes: 0, in_maintenance: 0, provision_states: {} } : { flows: [] },
+    ).run('status'),
+  ).toBe('0 nodes\nnothing is under way\n');
+});
+
+test('--watch needs a terminal', async () => {
+  await expect(createRecordingSeat(() => fleet).run('status', '--watch')).rejects.toThrow('baton status -o json');
+});

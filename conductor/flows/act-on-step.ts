@@ -1,0 +1,178 @@
+import { beginAnew, mayBeginAnew } from '#conductor/flows/begin-anew.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { endFinished, type FinishedWork, failStep } from '#conductor/flows/finish-flow.ts';
+import { recordStepEvents, updateFlow } from '#conductor/flows/flow-store.ts';
+import { isHeld } from '#conductor/flows/hold-in-maintenance.ts';
+import { changesNode } from '#conductor/flows/post-step-hooks.ts';
+import { recordOutcome } from '#conductor/flows/record-outcome.ts';
+import { type ConductorStepOutcome, loadStepContext } from '#conductor/flows/step-context.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent-session.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import { together } from '#conductor/kernel/db/together.ts';
+import { countFlow, countHop } from '#conductor/kernel/metrics/count-flow.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { stepTitle } from '#conductor/model/planned-step.ts';
+import { nextProvisionState } from '#conductor/model/provision-states.ts';
+import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { holdLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
+import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+
+/** A passing fault (a BMC that is away for a moment) is tried again this often. */
+const retryEveryMs = 5_000;
+
+/** `started` = its start was recorded with the end of the step before. */
+type Mode = 'run' | 'resume' | 'started';
+
+export interface Work {
+  readonly context: EngineContext;
+  readonly lease: Lease;
+  readonly node: NodeRow;
+  readonly flow: FlowRow;
+  readonly session: AgentSessionRow | null;
+  readonly ports: () => Promise<readonly PortRow[]>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs or resumes one step and records what came of it; answers whether the flow goes on at once, or with the next step,
+ * whose start is recorded already.
+ */
+export async function actOnStep(
+  work: Work,
+  mode: Mode,
+  {
+    step: row,
+    next,
+    steps,
+  }: {
+    readonly step: FlowStepRow;
+    readonly next: FlowStepRow | 'end' | undefined;
+    readonly steps: readonly FlowStepRow[];
+  },
+): Promise<'goes on' | 'waits' | 'released' | FlowStepRow> {
+  const { context, lease, flow } = work;
+  const { step, node } = mode === 'run' ? await recordStart(work, row) : { step: row, node: work.node };
+  const record = { lease, node, flow, step };
+  const outcome = await act({ ...work, node }, mode, { step, isRepeated: mode === 'run' && row.state !== 'pending' });
+  if (outcome === undefined) return 'goes on';
+  try {
+    // what a step asks for beyond its success decides anew what comes next
+    const isPlain = outcome.kind === 'done' && !('plan' in outcome) && !changesNode({ flow, step });
+    const goesOn = next && isPlain && flow.abortRequested === null;
+    if (!goesOn) return (await recordOutcome(context, record, outcome)) === 'waits' ? 'waits' : 'goes on';
+    if (next === 'end') {
+      const end = (tx: Transaction, current: NodeRow) =>
+        endWithStep(context, tx, { lease, flow, node: current, steps });
+      const came = await recordOutcome(context, record, outcome, { end });
+      if (came !== 'ended') return came;
+      countFlow(context, flow);
+      return mayBeFollowed(flow) ? 'goes on' : 'released';
+    }
+    const now = context.clock.now();
+    await recordOutcome(context, record, outcome, { start: next });
+    context.checkpoint('started');
+    logStarted(context, flow, next);
+    if (mode === 'resume') countHop(context, work.session);
+    return { ...next, state: 'running', startedAt: now };
+  } catch (error) {
+    // what the agent answered is not what the step's hook needs
+    if (errorCode(error) !== 'agent_error') throw error;
+    await failStep(context, record, error);
+    return 'goes on';
+  }
+}
+
+/**
+ * The step's work on the outside world, without a transaction. `undefined` = it failed, or the flow begins again with
+ * another ramdisk: that is recorded.
+ */
+async function act(
+  work: Work,
+  mode: Mode,
+  { step, isRepeated }: { readonly step: FlowStepRow; readonly isRepeated: boolean },
+): Promise<ConductorStepOutcome | undefined> {
+  const { context, lease, node, flow, signal } = work;
+  const stepContext = await loadStepContext(work, { step, isRepeated });
+  try {
+    const definition = context.steps.find(step, flowKinds[flow.kind]);
+    if (!definition) {
+      throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);
+    }
+    const resumes = mode === 'resume' && definition.resume;
+    const outcome = await (resumes ? resumes(stepContext) : definition.run(stepContext));
+    context.checkpoint('acted');
+    return outcome;
+  } catch (error) {
+    // stopped or taken over: the log still says `started`, so whoever comes next runs the step again
+    if (signal.aborted) throw signal.reason;
+    // a database that is away for a moment is no fault of the step: the next period tries again
+    if (errorCode(error) === 'lease_lost' || errorCode(error) === 'database_error') throw error;
+    const record = { lease, node, flow, step };
+    if (errorCode(error) === 'version_mismatch' && mayBeginAnew(flow)) {
+      await beginAnew(context, record, error);
+      return undefined;
+    }
+    if (!isRetryable(error)) {
+      await failStep(context, record, error);
+      return undefined;
+    }
+    return {
+      // what waits is asked again; only what was acting is run again
+      kind: mode === 'resume' ? 'wait' : 'again',
+      reason: `another try after: ${errorChain(error)}`,
+      timeoutMs: context.config.retryTimeoutMs,
+      // within a short time limit there is more than one try too
+      checkEveryMs: Math.min(retryEveryMs, context.config.retryTimeoutMs / 4),
+    };
+  }
+}
+
+/**
+ * The flow's end, with that of its last step; what follows it is looked at where all of it is. Answers whether it has
+ * ended: not while the node's maintenance holds it.
+ */
+async function endWithStep(context: EngineContext, tx: Transaction, work: FinishedWork): Promise<boolean> {
+  if (isHeld(work)) return false;
+  const released = mayBeFollowed(work.flow) ? Promise.resolve() : releaseLease(tx, work.lease);
+  await together([endFinished(context, tx, work), released]);
+  return true;
+}
+
+/** Commits `started` before anything is done, and takes the node out of its waiting state. */
+async function recordStart(
+  work: Work,
+  step: FlowStepRow,
+): Promise<{ readonly step: FlowStepRow; readonly node: NodeRow }> {
+  const { context, lease, flow } = work;
+  let { node } = work;
+  const now = context.clock.now();
+  const conductor = context.config.conductorName;
+  const started = { step, event: 'started', conductor, now } as const;
+  const { resume } = flowKinds[flow.kind].events;
+  const resumes = resume && nextProvisionState(node.provisionState, resume) ? resume : undefined;
+  // the agent's next step will wait as the one before did: no back and forth for moments
+  if (step.inBand || (!resumes && flow.state !== 'waiting')) await recordStepEvents(context.db, [started], lease);
+  else {
+    await context.db.transaction(async (tx) => {
+      await together([holdLease(tx, lease), recordStepEvents(tx, [started])]);
+      if (resumes) node = await applyEvent(tx, node, resumes, { conductor });
+      if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
+    });
+  }
+  context.checkpoint('started');
+  logStarted(context, flow, step);
+  return { step: { ...step, state: 'running', startedAt: step.startedAt ?? now }, node };
+}
+
+function logStarted(context: EngineContext, flow: FlowRow, step: FlowStepRow): void {
+  const name = stepTitle(step);
+  context.log.info({ node: flow.nodeUuid, flow: flow.uuid, step: name }, 'step started');
+}
+
+/** By a flow that begins with its end: the release of an instance by cleaning, cleaning by the wipe that is owed. */
+export function mayBeFollowed({ kind }: FlowRow): boolean {
+  return flowKinds[kind].next !== undefined || kind === 'clean';
+}

@@ -1,0 +1,25 @@
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** For each state the states that may follow it. */
+export type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
+
+/** The states of a table, in its order. */
+export function statesOf<State extends string>(table: Transitions<State>): readonly [State, ...State[]] {
+  return Object.keys(table) as [State, ...State[]];
+}
+
+/** The states from which `to` can be reached in one step: what a statement that moves a row there asks for. */
+export function statesBefore<State extends string>(table: Transitions<State>, to: State): State[] {
+  return statesOf(table).filter((state) => table[state].includes(to));
+}
+
+/** Nothing follows. */
+export function isFinal<State extends string>(table: Transitions<State>, state: State): boolean {
+  return table[state].length === 0;
+}
+
+/** @throws AppError `internal` where `to` cannot follow `from`. */
+export function requireTransition<State extends string>(table: Transitions<State>, from: State, to: State): State {
+  if (table[from].includes(to)) return to;
+  throw new AppError('internal', `state '${to}' cannot follow state '${from}'`);
+}

@@ -1,0 +1,109 @@
+import { type Dispatcher, request } from 'undici';
+import { createJsonMeter, type JsonMeter } from '#shared/peers/json-meter.ts';
+import { parseJson } from '#shared/peers/parse-json.ts';
+import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
+
+export interface PeerRequest {
+  /** As errors name it: `the agent`. */
+  readonly who: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  readonly dispatcher?: Dispatcher | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds until the whole answer is there; else that of the peer's limits. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface PeerAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Parsed, whatever the content type says; `undefined` for what is no JSON document. */
+  readonly body: unknown;
+  /** As it came, for what is no JSON; made at each call. */
+  readonly text: () => string;
+}
+
+/**
+ * One HTTP exchange with somebody who may be hostile, without redirects: the only way of the conductor to read what others
+ * answer (the table of limits is `peer-limits.ts`).
+ * @throws AppError with the kind's code for an answer above its limits; undici's own errors, and the signal's reason
+ */
+export async function askPeer(kind: PeerKind, url: URL | string, options: PeerRequest): Promise<PeerAnswer> {
+  const limits = peerLimits[kind];
+  const answer = await send(limits, url, options);
+  const meter = createJsonMeter(options.who, limits);
+  const parts: Uint8Array[] = [];
+  // leaving the loop by an error destroys the stream, and with it the connection
+  for await (const part of answer.body as AsyncIterable<Uint8Array>) {
+    meter.push(part);
+    parts.push(part);
+  }
+  const bytes = Buffer.concat(parts);
+  return {
+    status: answer.statusCode,
+    headers: answer.headers,
+    body: await parseJson(bytes, meter.values()),
+    text: () => bytes.toString('utf8'),
+  };
+}
+
+/** The status alone; what comes with it is read up to the limit, so that the connection can be used again. */
+export async function askPeerForStatus(kind: PeerKind, url: URL | string, options: PeerRequest): Promise<number> {
+  const limits = peerLimits[kind];
+  const answer = await send(limits, url, options);
+  await answer.body.dump({ limit: limits.bytes, signal: AbortSignal.timeout(limits.timeoutMs) });
+  return answer.statusCode;
+}
+
+/**
+ * An answer that goes on, one JSON document on each line (none unless it is 200), without a time limit but the signal's.
+ * @throws as `askPeer`, of each line
+ */
+export async function openPeerLines(
+  kind: PeerKind,
+  url: URL | string,
+  options: PeerRequest & { readonly signal: AbortSignal },
+): Promise<{ readonly status: number; readonly lines: AsyncGenerator }> {
+  const { statusCode: status, body } = await requestOf(url, options, options.signal);
+  if (status !== 200)
+    await body.dump({ limit: peerLimits[kind].bytes, signal: AbortSignal.timeout(peerLimits[kind].timeoutMs) });
+  const newMeter = (): JsonMeter => createJsonMeter(options.who, peerLimits[kind]);
+  return { status, lines: readLines(status === 200 ? body : [], newMeter) };
+}
+
+async function* readLines(
+  stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  newMeter: () => JsonMeter,
+): AsyncGenerator {
+  let meter = newMeter();
+  let parts: Uint8Array[] = [];
+  for await (const chunk of stream) {
+    let from = 0;
+    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, from)) {
+      const last = chunk.subarray(from, end);
+      meter.push(last);
+      const line = Buffer.concat([...parts, last]);
+      from = end + 1;
+      if (line.toString('latin1').trim() !== '') yield await parseJson(line, meter.values());
+      meter = newMeter();
+      parts = [];
+    }
+    const rest = chunk.subarray(from);
+    meter.push(rest);
+    parts.push(rest);
+  }
+}
+
+function send(limits: PeerLimits, url: URL | string, options: PeerRequest): Promise<Dispatcher.ResponseData> {
+  const limit = AbortSignal.timeout(options.timeoutMs ?? limits.timeoutMs);
+  return requestOf(url, options, options.signal ? AbortSignal.any([options.signal, limit]) : limit);
+}
+
+function requestOf(
+  url: URL | string,
+  { method, headers = {}, body, dispatcher }: PeerRequest,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  return request(url, { method, headers, body: body ?? null, signal, ...(dispatcher ? { dispatcher } : {}) });
+}

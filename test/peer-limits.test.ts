@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { peerLimits } from '#shared/peers/peer-limits.ts';
+import { isProduct, readSources } from './house/read-sources.ts';
+
+/** What others say comes in by `shared/peers` alone: the table of limits is held against every call site. */
+
+const product = (await readSources(join(import.meta.dirname, '..'))).filter(isProduct);
+const programs = product.filter(({ path }) => /^(agent|conductor|shared)\//.test(path));
+/** The CLI reads the conductor of the operator who calls it. */
+const others = programs.filter(({ path }) => !path.startsWith('shared/peers/') && !path.startsWith('conductor/cli/'));
+const pathsOf = (found: typeof programs): string[] => found.map(({ path }) => path).sort();
+
+test('nobody else sends requests or reads bodies', () => {
+  const calls = /(?<![\w.])fetch\(|globalThis\.fetch|\.body\.(text|json|bytes)\(/;
+  // hono's handler of requests has that name
+  const serves = 'conductor/http/listen.ts';
+  const named = (text: string) =>
+    [...text.matchAll(/^import (?!type\b)\{([^}]*)\} from 'undici'/gm)].flatMap(([, names = '']) =>
+      names.split(',').map((name) => name.trim()),
+    );
+  expect(
+    others
+      .flatMap(({ path, text }) => named(text).map((name) => `${path}: ${name}`))
+      .filter((name) => !/: (type .*|Agent|buildConnector|)$/.test(name)),
+  ).toEqual([]);
+  expect(pathsOf(others.filter(({ path, text }) => path !== serves && calls.test(text)))).toEqual([]);
+  expect(
+    pathsOf(
+      others.filter(
+        ({ imports, text }) =>
+          imports.some((name) => /^node:https?$/.test(name)) &&
+          /\b(request|get)\b[^}]*\} from 'node:https?'/.test(text),
+      ),
+    ),
+  ).toEqual([]);
+});
+
+test('sockets are read in files that have limits of their own', () => {
+  const opens = (text: string) => /import \{[^}]*\bconnect\b[^}]*\} from 'node:(net|tls)'/.test(text);
+  expect(pathsOf(programs.filter(({ text }) => opens(text)))).toEqual([
+    'agent/burnin/burn-in-network.ts', // counts bytes and forgets them
+    'agent/image/connection.ts',
+    'conductor/cluster/etcd/refused-certificate.ts', // handshakes only
+    'conductor/networks/switches/ovsdb-client.ts', // peerLimits.switch
+  ]);
+});
+
+test('every kind is used', () => {
+  const texts = programs
+    .filter(({ path }) => path !== 'shared/peers/peer-limits.ts')
+    .map(({ text }) => text)
+    .join('\n');
+  expect(Object.keys(peerLimits).length).toBeGreaterThan(5);
+  expect(
+    Object.keys(peerLimits).filter((kind) => !new RegExp(`'${kind}'|peerLimits\\.${kind}\\b`).test(texts)),
+  ).toEqual([]);
+});
