@@ -158,7 +158,7 @@ describe('renderActionReport', () => {
     const lines = renderActionReport(actionAnswer({ groups: [groupAnswer('g', { success: 1 })] }), nodes, now);
     expect(lines.slice(-3, -1)).toEqual([
       '1 node stays as it was deployed although its documents differ: a (traits): relabel_nodes brings it in line, without a deploy',
-      '1 node stays as it was deployed although its documents differ: a (driver): redeploy_server with target-revision=committed deploys it anew',
+      '1 node stays as it was deployed although its documents differ: a (driver): redeploy_server with target-revision=committed redeploys it',
     ]);
   });
 

@@ -16,7 +16,7 @@ export interface DecommissionStep {
  * part in etcd, are still needed. A repeat finds what was done before done.
  * @returns what each step did and met, in order
  * @throws AppError `not_found` when the first step's cluster has no such node, `unavailable` when it was stopped; else
- * `command_failed` with `details.reason` `DisassociateStepFailure` and all messages, also of what was not begun
+ * `command_failed` with `details.reason` `DisassociateStepFailure` and all messages, also of what was not started
  */
 export async function decommission(node: string, steps: readonly DecommissionStep[]): Promise<readonly RoundMessage[]> {
   const messages: RoundMessage[] = [];

@@ -109,7 +109,7 @@ export const remarkWords = {
   'labelled-already': () => 'it was so already',
   'torn-down-forgotten': ({ wiped }: { readonly wiped: string }) => `torn down, ${wiped}, forgotten`,
   'torn-down-kept': ({ state, wiped }: State & { readonly wiped: string }) => `it is ${state}, ${wiped}, off`,
-  'in-service-since-wipe': () => 'somebody has put it into service since it was wiped',
+  'in-service-since-wipe': () => 'it was put into service again after it was wiped',
   'rebuild-failed': ({ remedy }: { readonly remedy: string }) => `its rebuild failed; rebuild it, or: ${remedy}`,
   'no-longer-prepared': ({ state, reason }: State & Reason) =>
     `it is no longer prepared: it is in '${state}'${because(reason)}`,
@@ -118,7 +118,7 @@ export const remarkWords = {
   'reservation-elsewhere': ({ allocation, node }: { readonly allocation: string; readonly node: string }) =>
     `allocation ${allocation}, which was made for it, has node ${node}`,
   'raid-over-kept-disks': () =>
-    'its RAID is to be built anew, which begins with deleting all arrays, and a wipe has kept disks of it, which stay ' +
+    'its RAID would be rebuilt, which deletes all arrays, and a wipe has kept disks of it, which stay ' +
     'as they are: take the RAID out of its document and start update_site; or give the kept disks up: redeploy_server ' +
     'without preserve-local-storage wipes them all and builds it',
   'deployed-by-other': ({ whose }: { readonly whose: string }) => `${whose} deploys it`,
@@ -128,8 +128,8 @@ export const remarkWords = {
   // … and at work
   flow: describeWork,
   'waiting-for-flow': ({ doing, whose }: Doing & { readonly whose: string }) =>
-    `waiting for what is under way: ${describeRemark(doing)} (${whose})`,
-  'waiting-to-leave-cluster': () => 'waiting for what is under way, then removing it from the cluster',
+    `waiting for the current flow: ${describeRemark(doing)} (${whose})`,
+  'waiting-to-leave-cluster': () => 'waiting for the current flow, then removing it from the cluster',
   'waiting-for-reservation': ({ reason }: Reason) => `waiting for its reservation${because(reason)}`,
   enrolling: () => 'enrolling',
   verifying: () => 'verifying',
@@ -142,7 +142,7 @@ export const remarkWords = {
   'leaving-pool-for-hardware': () => 'leaving the pool for RAID and BIOS',
   'leaving-pool-for-wipe': () => 'leaving the pool to be wiped',
   'leaving-state': ({ state }: State) => `leaving '${state}'`,
-  'tearing-down-again': () => 'tearing down once more',
+  'tearing-down-again': () => 'tearing down again',
   'tearing-down-failed-deploy': () => 'tearing down a failed deploy',
   aligning: ({ differs }: { readonly differs: readonly string[] }) => `bringing in line: ${differs.join(', ')}`,
   'withdrawing-old-reservation': () => 'withdrawing an old reservation',
@@ -153,7 +153,7 @@ export const remarkWords = {
   'ending-maintenance': () => 'ending the maintenance of a failed cleaning',
   'putting-into-maintenance': () => 'putting it into maintenance',
   'leaving-clusters': () => 'taking it out of its clusters',
-  'leaving-clusters-again': () => 'taking it out of its clusters once more: it may have come back since',
+  'leaving-clusters-again': () => 'taking it out of its clusters again: it may have rejoined',
   'removing-from-cluster': () => 'removing it from the cluster',
   'releasing-to-wipe': () => 'releasing its instance, then wiping it',
   wiping: () => 'wiping it',
@@ -204,7 +204,7 @@ export const remarkWords = {
     { bufferMode }: Dialect,
   ) =>
     `The buffer is not empty: it changes ${nameSome(changed, 5)}. Commit it first; or ${bufferMode('append')} adds to it; ` +
-    `${bufferMode('replace')} begins anew from what is committed${describeDropped(dropped)}.`,
+    `${bufferMode('replace')} starts again from the committed revision${describeDropped(dropped)}.`,
   'no-documents-given': (_given: object, { removeCollection }: Dialect) =>
     `body: it has no documents; ${removeCollection}`,
   'action-under-way': ({

@@ -80,7 +80,7 @@ export const Environment = z.object({
     'keep the ramdisk running after inspection and cleaning, unless driver_info.fast_track says otherwise',
   ),
   BATON_FAST_TRACK_TIMEOUT: seconds(300).describe(
-    'seconds since its last heartbeat after which a kept ramdisk is booted again',
+    'seconds since its last heartbeat after which a kept ramdisk is rebooted',
   ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents send heartbeats every 0.3 to 0.6 of it'),
