@@ -105,7 +105,7 @@ test('a site from a folder: uploaded, compared, committed, shown, taken back', a
     /^Collection site is removed, in the buffer: revision 4 has no errors\./,
   );
   expect(await baton('site', 'remove', 'site', '--mode', 'append')).toMatch(
-    /^Nothing has changed: there is no collection site; revision 4 has no errors\./,
+    /^Nothing has changed: no collection site; revision 4 has no errors\./,
   );
 });
 
@@ -170,7 +170,7 @@ test('what can not be sent is told before anything is', async () => {
     2,
     '--mode: merge: it must be append, replace, rejectoncontents',
   ]);
-  expect(await failure('site', 'remove', 'nope')).toEqual([1, 'there is no collection nope: there are none']);
+  expect(await failure('site', 'remove', 'nope')).toEqual([1, 'no collection nope: there are none']);
   expect(await failure('site', 'show', 'none')).toEqual([1, expect.stringContaining('Collection none')]);
   expect(await baton('site', 'diff')).toBe('there are no documents\n');
 });

@@ -56,7 +56,7 @@ test('what is signed may not be put under another signature, type or key', () =>
     'is wrong: the receipt',
   );
   expect(() => verifyReceipt(JSON.stringify({ ...envelope, payloadType: 'text/plain' }), [publicKey])).toThrow(
-    "it is no receipt of a wipe: its payload is 'text/plain'",
+    "it is not a receipt of a wipe: its payload is 'text/plain'",
   );
   // signed by the right key, but as something else
   const raw = Buffer.from(envelope.payload, 'base64');
@@ -72,7 +72,7 @@ test.each([
     [other],
     `it is signed by key ${key.fingerprint}, not by ${other.fingerprint}, which was given`,
   ],
-  ['no JSON', 'wiped, honestly', [publicKey], 'it is no receipt: it is no JSON'],
+  ['no JSON', 'wiped, honestly', [publicKey], 'it is not a receipt: it is not JSON'],
   ['no envelope', '{"payload": 1}', [publicKey], 'which is JSON with payload, payloadType and signatures: payload: '],
   ['nothing signed', '{"payload":"","payloadType":"x","signatures":[]}', [publicKey], 'signatures: '],
   [
