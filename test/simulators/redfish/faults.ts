@@ -66,6 +66,8 @@ export interface Quirks {
   resetTypes: readonly string[];
   /** The boot override is writable in the Settings resource only. */
   bootViaSettings: boolean;
+  /** How long an override may hold, as `BootSourceOverrideEnabled` lists it; others are a 400. */
+  overrideEnabled: readonly string[];
   /** PATCH with BootSourceOverrideMode is a 400. */
   rejectBootMode: boolean;
   /** Actions and PATCHes answer 202 with a task monitor. */
@@ -110,6 +112,7 @@ export const standardQuirks: Readonly<Quirks> = {
   actionInfo: false,
   resetTypes: ['On', 'ForceOff', 'GracefulShutdown', 'GracefulRestart', 'ForceRestart', 'ForceOn', 'PushPowerButton'],
   bootViaSettings: false,
+  overrideEnabled: ['Disabled', 'Once', 'Continuous'],
   rejectBootMode: false,
   tasks: false,
   taskPolls: 1,
