@@ -89,12 +89,18 @@ export interface Quirks {
   /** `/redfish/v1/` answers 301 to the path without the slash, and the other way round for the rest. */
   redirectSlash: boolean;
   manufacturer: string;
+  /** Another name of the system: requests below it are a 307 to the system's own path, as sushy-tools answers. */
+  systemAlias: string | undefined;
   /** No Bios resource. */
   noBios: boolean;
   /** Bios has no Settings object: values are written to it and hold at once. */
   noBiosSettings: boolean;
   /** Bios names no attribute registry. */
   noAttributeRegistry: boolean;
+  /** The attribute registry's file has other names than the registry that Bios names, as Dell's: only the document has that. */
+  registryFileNames: { readonly id: string; readonly registry: string } | undefined;
+  /** Of the setup password a hash and its salt are shown as text, as Dell does. */
+  passwordHashes: boolean;
   /** Attribute → the words with which a PATCH of it is refused. */
   biosRefuses: Readonly<Record<string, string>>;
   /** After a reset settings wait for this before the firmware applies them. */
@@ -124,9 +130,12 @@ export const standardQuirks: Readonly<Quirks> = {
   noSessions: false,
   redirectSlash: false,
   manufacturer: 'Baton',
+  systemAlias: undefined,
   noBios: false,
   noBiosSettings: false,
   noAttributeRegistry: false,
+  registryFileNames: undefined,
+  passwordHashes: false,
   biosRefuses: {},
   biosAppliesAfter: undefined,
   biosFailsAtReset: {},
