@@ -77,3 +77,22 @@ test('a BMC that refuses Continuous without saying so before is given Once', asy
   await operator.call('PUT', '/v1/nodes/refuses/management/boot_device', { boot_device: 'disk', persistent: true });
   expect(actions(machine).slice(-2)).toEqual(['Hdd Continuous', 'Hdd Once']);
 });
+
+test('BIOS settings without a ramdisk need no port to boot one from', async () => {
+  const machine = await enrol('portless', { passwordHashes: true });
+  const { ports } = (await operator.call('GET', '/v1/nodes/portless/ports')) as {
+    readonly ports: readonly { readonly uuid: string }[];
+  };
+  for (const { uuid } of ports) await operator.call('DELETE', `/v1/ports/${uuid}`);
+  await operator.provision('portless', 'manage');
+  await operator.waitForState('portless', 'manageable');
+  const settings = [{ name: 'NumCores', value: 4 }];
+  const clean_steps = [{ interface: 'bios', step: 'apply_configuration', args: { settings } }];
+  await expect(operator.provision('portless', 'clean', { clean_steps })).rejects.toThrow('pxe_enabled');
+  await operator.provision('portless', 'clean', { clean_steps, disable_ramdisk: true });
+  await operator.waitForState('portless', 'manageable');
+  const told = (await operator.call('GET', '/v1/nodes/portless/bios?detail=true'))['bios'];
+  expect(told).toContainEqual(expect.objectContaining({ name: 'NumCores', value: '4' }));
+  expect(told).toContainEqual(expect.objectContaining({ name: 'SHA256SetupPassword', value: null }));
+  expect(actions(machine)).not.toContain('Pxe Once');
+});
