@@ -1,4 +1,4 @@
-import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import { type BiosSetting, holdsPassword, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const maxNames = 12;
@@ -78,5 +78,5 @@ function lengthFault(setting: BiosSetting, value: string, show: boolean): string
 }
 
 function shown(setting: BiosSetting): string {
-  return setting.attribute_type === 'Password' ? 'hidden' : (setting.value ?? 'unknown');
+  return holdsPassword(setting) ? 'hidden' : (setting.value ?? 'unknown');
 }

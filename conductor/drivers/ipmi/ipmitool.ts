@@ -1,7 +1,8 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
-import type { BootDevice, BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
+import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
 import type { Turns } from '#conductor/drivers/ipmi/turns.ts';
+import type { BootDevice } from '#conductor/model/boot-device.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { PowerState } from '#conductor/model/power-states.ts';
 import type { Clock } from '#shared/clock.ts';

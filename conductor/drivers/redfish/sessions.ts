@@ -53,7 +53,7 @@ export function createCredentials(
       body: { UserName: username, Password: password },
       signal,
     });
-    if (answer.status >= 300) throw statusError(what, answer.status, answer.body);
+    if (answer.status >= 300) throw statusError(what, answer.status, { body: answer.body, username });
     const token = answer.headers['x-auth-token'];
     if (token === undefined)
       throw new AppError('bmc_error', `${what} gave no X-Auth-Token`, { details: { status: 501 } });
