@@ -12,6 +12,8 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly automatedClean: boolean;
   readonly discovery: boolean;
   readonly fastTrackTimeoutMs: number;
+  /** Whether boot loaders may be installed by programs of the image, which run in the ramdisk for it. */
+  readonly runImagePrograms: boolean;
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
   readonly callbackTimeoutMs: number;
