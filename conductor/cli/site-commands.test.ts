@@ -170,7 +170,7 @@ test('what can not be sent is told before anything is', async () => {
     2,
     '--mode: merge: it must be append, replace, rejectoncontents',
   ]);
-  expect(await failure('site', 'remove', 'nope')).toEqual([1, 'no collection nope: there are none']);
+  expect(await failure('site', 'remove', 'nope')).toEqual([1, 'there is no collection nope: there are none']);
   expect(await failure('site', 'show', 'none')).toEqual([1, expect.stringContaining('Collection none')]);
   expect(await baton('site', 'diff')).toBe('there are no documents\n');
 });
