@@ -68,6 +68,7 @@ test.each([
   ['drain n1', ['POST', `${nodes}/n1/drain`]],
   ['drain n1 --timeout 60 --grace-period 0', ['POST', `${nodes}/n1/drain?timeout=60&grace-period=0`]],
   ['clear-labels n1 --timeout 9', ['POST', `${nodes}/n1/clear-labels?timeout=9`]],
+  ['restore-labels n1', ['POST', `${nodes}/n1/restore-labels`]],
   ['remove-etcd n1 --design committed', ['POST', `${nodes}/n1/remove-etcd`, design('committed')]],
   [
     'shutdown-kubelet n1 --apply-daemon-set --daemon-set-image r/busybox:1',
@@ -187,6 +188,7 @@ test('the defaults of the help are those of the conductor', () => {
     'drain --timeout': drainTimeout,
     'drain --grace-period': drainGracePeriod,
     'clear-labels --timeout': clearLabelsTimeout,
+    'restore-labels --timeout': nodeStepDefaults.restoreLabelsTimeout,
     'remove-etcd --timeout': removeTimeout,
     'shutdown-kubelet --timeout': nodeStepDefaults.shutdownKubeletTimeout,
     'remove-from-cluster --timeout': nodeStepDefaults.removeFromClusterTimeout,

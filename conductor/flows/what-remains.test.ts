@@ -7,7 +7,7 @@ import { newRemark } from '#conductor/model/remark-words.ts';
 
 const told = (deeds: readonly Deed[], sure = true) => {
   const report = withDeeds({ deeds: [], messages: [] }, deeds);
-  return sure ? afterLook(report, []) : report;
+  return sure ? afterLook(report, { messages: [] }) : report;
 };
 const cordon: Deed = { kind: 'cordon', name: 'n1', message: 'Node n1 is cordoned' };
 const label = (name: string): Deed => ({

@@ -1,4 +1,4 @@
-import { type KeptDeed, readReport } from '#conductor/cluster/deeds.ts';
+import { describeDeed, type KeptDeed, readReport } from '#conductor/cluster/deeds.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -42,7 +42,7 @@ export function whatRemains(node: string, flows: readonly ToldFlow[], wayToWipe?
   const over = steps.filter(({ state }) => state === 'succeeded').flatMap(tellEnd);
   const begun = steps.filter(({ state, ended }) => state === 'failed' || (ended && state === 'running'));
   return {
-    done: [...over, ...deeds.map(tell), ...wiped],
+    done: [...over, ...tellDeeds(deeds), ...wiped],
     // where no ramdisk boots, the step that would wipe is not in the plan
     simulated: flows
       .filter(({ flow }) => flow.kind === 'wipe' && flow.state === 'succeeded')
@@ -95,8 +95,14 @@ function isOfClusters(step: { readonly interface: string }): boolean {
   return step.interface === 'cluster';
 }
 
-function tell({ message, sure }: KeptDeed): string {
-  return sure ? message : `${message}: this was started, and its result is unknown`;
+/** Pods that start elsewhere are a number. */
+function tellDeeds(deeds: readonly KeptDeed[]): string[] {
+  const isPlain = ({ kind, remark, sure }: KeptDeed): boolean => kind === 'pod' && !remark && sure;
+  const plain = deeds.filter(isPlain).length;
+  return [
+    ...deeds.filter((deed) => !isPlain(deed)).map(describeDeed),
+    ...(plain > 0 ? [`${plain} ${plain === 1 ? 'pod was' : 'pods were'} evicted`] : []),
+  ];
 }
 
 function wipedDisks(output: unknown): string[] {

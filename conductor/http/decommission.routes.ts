@@ -108,7 +108,7 @@ function stepsOf(context: HttpContext, { node, site, signal, query }: Work): Dec
     {
       name: 'clear-labels',
       run: () => {
-        const step = { node, signal, timeout: query['clear-labels-timeout'] };
+        const step = { node, signal, secrets: context.secrets, timeout: query['clear-labels-timeout'] };
         return runNodeStep(file, 'ClearLabelsError', clearLabelsStep, step);
       },
     },

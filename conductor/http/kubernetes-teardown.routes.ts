@@ -9,6 +9,7 @@ import {
   drainStep,
   type NodeStep,
   removeFromClusterStep,
+  restoreLabelsStep,
   runNodeStep,
   shutdownKubeletStep,
 } from '#conductor/cluster/kubernetes/node-steps.ts';
@@ -49,6 +50,7 @@ const queries = {
       .describe('seconds that each pod gets to terminate; less than the timeout'),
   }),
   clearLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.clearLabelsTimeout) }),
+  restoreLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.restoreLabelsTimeout) }),
   shutdownKubelet: z.strictObject({
     timeout: timeout(nodeStepDefaults.shutdownKubeletTimeout),
     'apply-daemon-set': queryFlag.describe('put the daemon set that stops kubelets into the cluster first'),
@@ -83,7 +85,7 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
  * Seed 001's operations on a node of the Kubernetes cluster, under its bare paths and below `/api/v1.0`. They are
  * synchronous: each answers when all is done, or time is up; who hangs up stops it at the next round.
  */
-export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | 'db' | 'stopping'>): ApiApp {
+export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | 'db' | 'secrets' | 'stopping'>): ApiApp {
   const { config, stopping } = context;
   const app = newApiApp();
 
@@ -112,6 +114,22 @@ export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | '
       stepRoute(prefix, 'clear-labels', queries.clearLabels, 'Remove the labels that were added to a node'),
       (c) =>
         run(c, 'ClearLabelsError', clearLabelsStep, {
+          secrets: context.secrets,
+          node: c.req.valid('param').node_id,
+          timeout: c.req.valid('query').timeout,
+        }),
+    );
+
+    app.openapi(
+      stepRoute(
+        prefix,
+        'restore-labels',
+        queries.restoreLabels,
+        'Put cleared labels back onto a node, and uncordon it',
+      ),
+      (c) =>
+        run(c, 'RestoreLabelsError', restoreLabelsStep, {
+          secrets: context.secrets,
           node: c.req.valid('param').node_id,
           timeout: c.req.valid('query').timeout,
         }),

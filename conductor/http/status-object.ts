@@ -87,7 +87,7 @@ function validationMessage({ level, name, message, document, path }: SiteFault):
 
 /** What of a node is torn down (seed 001), under Promenade's bare paths, among which Ironic has none of these names. */
 const teardownPath =
-  /^\/(?:v1\/nodes\/[^/]+\/(?:decommission|drain|clear-labels|remove-etcd|shutdown-kubelet|remove-from-cluster)|etcd-cluster-health-statuses)$/;
+  /^\/(?:v1\/nodes\/[^/]+\/(?:decommission|drain|clear-labels|restore-labels|remove-etcd|shutdown-kubelet|remove-from-cluster)|etcd-cluster-health-statuses)$/;
 
 /** Airship's paths: their errors are Status objects, those of all others Ironic's. */
 export function isAirshipPath(path: string): boolean {
