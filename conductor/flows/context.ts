@@ -10,7 +10,6 @@ export type Checkpoint = 'started' | 'acted' | 'recorded';
 
 export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly automatedClean: boolean;
-  readonly discovery: boolean;
   readonly fastTrackTimeoutMs: number;
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
