@@ -1,17 +1,32 @@
-import { access, mkdir } from 'node:fs/promises';
+import { access, cp, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sandboxArguments } from '#agent/boot/sandbox.ts';
+import { mountHarmless } from '#agent/inject/mount-harmless.ts';
+import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import type { ProbedPartition } from '#agent/storage/block-device.ts';
 import { withMounted } from '#agent/storage/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run, RunOptions, RunResult } from '#shared/process/run.ts';
 
-/** A deployed system, mounted, with the kernel's file systems below it. */
+/** A deployed system, mounted, with file systems of the kernel below it. */
 export interface DeployedSystem {
   readonly root: string;
-  /** Runs one of the system's own programs in it; for at most 10 minutes, if `options` don't say otherwise. */
+  /**
+   * Runs one of the system's own programs in a sandbox; for at most 10 minutes, if `options` don't say otherwise. What it
+   * writes to standard output is not kept.
+   */
   readonly run: (command: string, args: readonly string[], options?: RunOptions) => Promise<RunResult>;
   /** The first of `commands` that the system has; `undefined` when it has none. */
   readonly find: (commands: readonly string[]) => Promise<string | undefined>;
+}
+
+export interface DeployedSystemOptions {
+  readonly rootDevice: string;
+  readonly espDevice: string | undefined;
+  /** The only ones that programs of the system see, disks and partitions; those named above are among them. */
+  readonly devices: readonly string[];
+  /** Whether they have the ramdisk's network; else they have none. */
+  readonly network?: boolean;
 }
 
 /** GRUB's tools probe every disk, and read and write whole module folders: minutes under emulation. */
@@ -21,36 +36,38 @@ const searchPath = ['usr/sbin', 'usr/bin', 'sbin', 'bin'];
 /** What a file system holds that a Linux system is started from. */
 const systemMarks = ['etc/os-release', 'usr/lib/os-release'];
 
+const plainDevices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
+/** By uuid and label, which GRUB's configuration is made with. */
+const deviceLinks = ['disk', 'md'];
+
 /**
- * Mounts the deployed system with /dev, /proc, /sys (EFI variables too), an empty /run, and its EFI system partition at
- * /boot/efi, while `use` works in it; all is unmounted whatever comes of that.
- * @throws AppError as `withMounted`; else what `use` throws.
+ * Mounts the deployed system with a /dev that has its own disks alone, a /sys that can only be read, an empty /run, and
+ * its EFI system partition at /boot/efi, while `use` works in it; all is unmounted whatever comes of that. Links of the
+ * system are followed inside of it: it may have `/run` lead anywhere.
+ * @throws AppError as `withMounted` and `resolveInside`; else what `use` throws.
  */
 export async function withDeployedSystem<T>(
   run: Run,
-  rootDevice: string,
-  espDevice: string | undefined,
+  { rootDevice, espDevice, devices, network = false }: DeployedSystemOptions,
   use: (system: DeployedSystem) => Promise<T>,
 ): Promise<T> {
-  return withMounted(run, rootDevice, { options: ['rw'] }, async (root) => {
-    for (const folder of ['dev', 'proc', 'sys']) {
-      await mkdir(join(root, folder), { recursive: true });
-      await run('mount', ['--rbind', `/${folder}`, join(root, folder)]);
-      // unmounting below the deployed system must not reach the ramdisk's own mounts
-      await run('mount', ['--make-rslave', join(root, folder)]);
-    }
+  return withMounted(run, rootDevice, { options: ['rw', 'nodev'] }, async (root) => {
+    await fillDev(run, await makeFolder(root, 'dev'), devices);
+    const proc = await makeFolder(root, 'proc');
+    const harmless = 'nosuid,nodev,noexec';
+    await run('mount', ['-t', 'sysfs', '-o', `ro,${harmless}`, 'sysfs', await makeFolder(root, 'sys')]);
     // not the ramdisk's own: the agent's token is there, and the image's programs are not ours
-    await mkdir(join(root, 'run'), { recursive: true });
-    await run('mount', ['-t', 'tmpfs', '-o', 'mode=0755,nosuid,nodev', 'tmpfs', join(root, 'run')]);
+    await run('mount', ['-t', 'tmpfs', '-o', 'mode=0755,nosuid,nodev', 'tmpfs', await makeFolder(root, 'run')]);
     if (espDevice !== undefined) {
-      await mkdir(join(root, 'boot/efi'), { recursive: true });
-      await run('mount', ['-t', 'vfat', espDevice, join(root, 'boot/efi')]);
+      await run('mount', ['-t', 'vfat', '-o', `rw,${harmless}`, espDevice, await makeFolder(root, 'boot/efi')]);
     }
     return use({
       root,
-      run: (command, args, options = {}) =>
-        run('chroot', [root, command, ...args], {
+      run: async (command, args, options = {}) =>
+        run('unshare', sandboxArguments({ root, proc, network }, await requireProgram(root, command), args), {
           timeoutMs: commandTimeoutMs,
+          // a program that writes without end would fill the agent's memory
+          onStdoutLine: () => undefined,
           ...options,
           env: {
             PATH: searchPath.map((folder) => `/${folder}`).join(':'),
@@ -59,15 +76,50 @@ export async function withDeployedSystem<T>(
           },
         }),
       find: async (commands) => {
-        for (const command of commands) if (await isProgram(root, command)) return command;
+        for (const command of commands) if ((await programPath(root, command)) !== undefined) return command;
         return undefined;
       },
     });
   });
 }
 
-async function isProgram(root: string, command: string): Promise<boolean> {
-  return (await Promise.all(searchPath.map((folder) => exists(join(root, folder, command))))).includes(true);
+/** The folder that the system knows by this path, made where it is missing. */
+async function makeFolder(root: string, path: string): Promise<string> {
+  const folder = await resolveInside(root, path);
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+async function fillDev(run: Run, folder: string, devices: readonly string[]): Promise<void> {
+  await run('mount', ['-t', 'tmpfs', '-o', 'mode=0755,nosuid,noexec', 'tmpfs', folder]);
+  // those of a list that is a moment old
+  const there = await Promise.all([...new Set(devices)].map(async (name) => ((await exists(name)) ? [name] : [])));
+  await run('cp', ['-a', ...plainDevices.map((name) => `/dev/${name}`), ...there.flat(), folder]);
+  for (const name of deviceLinks) await copyLinks(join('/dev', name), join(folder, name));
+  await mkdir(join(folder, 'shm'), { mode: 0o1777 });
+  await symlink('/proc/self/fd', join(folder, 'fd'));
+  for (const [number, name] of ['stdin', 'stdout', 'stderr'].entries()) {
+    await symlink(`/proc/self/fd/${number}`, join(folder, name));
+  }
+}
+
+/** Those of disks that the system does not see lead nowhere. */
+async function copyLinks(from: string, to: string): Promise<void> {
+  if (!(await exists(from))) return;
+  await cp(from, to, { recursive: true, verbatimSymlinks: true });
+}
+
+/** `/usr/sbin/grub-install`; a path is taken as it is. */
+async function programPath(root: string, command: string): Promise<string | undefined> {
+  const paths = command.startsWith('/') ? [command] : searchPath.map((folder) => `/${folder}/${command}`);
+  for (const path of paths) if (await exists(await resolveInside(root, path))) return path;
+  return undefined;
+}
+
+async function requireProgram(root: string, command: string): Promise<string> {
+  const path = await programPath(root, command);
+  if (path === undefined) throw new AppError('not_found', `the deployed system has no program ${command}`);
+  return path;
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -75,7 +127,6 @@ async function exists(path: string): Promise<boolean> {
     await access(path);
     return true;
   } catch {
-    // a link that leads out of the mount is not there either, which is right: it leads elsewhere in the system
     return false;
   }
 }
@@ -104,8 +155,8 @@ export async function findRootFileSystem(
   const unread = new Map<string, unknown>();
   for (const partition of partitions.filter(({ fsType }) => fsType !== null && linuxFileSystems.has(fsType))) {
     try {
-      const holdsSystem = await withMounted(run, partition.name, { options: ['ro'] }, async (folder) =>
-        (await Promise.all(systemMarks.map((mark) => exists(join(folder, mark))))).includes(true),
+      const holdsSystem = await withMounted(run, partition.name, mountHarmless('ro'), async (folder) =>
+        (await Promise.all(systemMarks.map(async (mark) => exists(await resolveInside(folder, mark))))).includes(true),
       );
       if (holdsSystem) return partition;
     } catch (error) {

@@ -33,3 +33,9 @@ export async function findDeployedDisk({
   const disks = bootDisksOf(device, devices);
   return { device, disks, isRaid: disks[0] !== device, partitions: await probePartitions(run, device.name) };
 }
+
+/** What of `/dev` belongs to it: on RAID the members too. */
+export function devicesOf({ device, disks, partitions }: DeployedDisk): readonly string[] {
+  const members = disks.flatMap((disk) => [disk, ...disk.partitions]);
+  return [device, ...partitions, ...members].map(({ name }) => name);
+}

@@ -1,6 +1,6 @@
 import { access, lstat } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { DeployedSystem } from '#agent/boot/deployed-system.ts';
+import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** GRUB's own tools, run in the deployed system: the loader must fit its configuration and its modules. */
@@ -61,7 +61,7 @@ export async function requireConfiguration(system: DeployedSystem): Promise<void
   const installer = await requireProgram(system, installers);
   const path = installer === 'grub2-install' ? 'boot/grub2/grub.cfg' : 'boot/grub/grub.cfg';
   try {
-    await lstat(join(system.root, path));
+    await lstat(await resolveInside(system.root, path));
   } catch (cause) {
     throw new AppError(
       'not_found',
@@ -79,7 +79,7 @@ async function requireProgram(system: DeployedSystem, names: readonly string[]):
 
 async function requireModules(system: DeployedSystem, target: string): Promise<void> {
   try {
-    await access(join(system.root, 'usr/lib/grub', target));
+    await access(await resolveInside(system.root, `usr/lib/grub/${target}`));
   } catch {
     throw new AppError(
       'not_found',

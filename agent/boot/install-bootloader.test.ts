@@ -57,7 +57,7 @@ describe('installBootloader', () => {
     };
     const params = { root_uuid: 'b2a70000-0000-4000-8000-000000000004', target_boot_mode: 'bios' } as const;
     const forbidding = { ...context, run, imagePolicy: { biosBootloader: false } };
-    await expect(installBootloader(forbidding, params)).rejects.toThrow('(enable_bios_bootloader_install)');
+    await expect(installBootloader(forbidding, params)).rejects.toThrow('enable_bios_bootloader_install');
     expect(commands).not.toContain('mount');
   });
 

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
 import type { NewBootEntry } from '#agent/boot/efibootmgr.ts';
-import { type DeployedDisk, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
+import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
 import { findEsp } from '#agent/boot/find-esp.ts';
 import { findLoaders } from '#agent/boot/find-loaders.ts';
 import { configureGrub, installBiosGrub, installEfiGrub, requireConfiguration } from '#agent/boot/grub.ts';
@@ -84,6 +84,7 @@ async function installUefi(context: Context, target: Target): Promise<void> {
   }
   const esp = findEsp(target.device.name, target.partitions);
   if (target.isPartitionImage) {
+    requireAllowed(context.imagePolicy?.uefiBootloader);
     await inSystem(context, target, esp, (system) => installEfiGrub(system, process.arch));
   }
   const entries = target.isRaid ? await raidEntries(context, target, esp) : await plainEntries(context, target, esp);
@@ -121,12 +122,7 @@ async function installBios(context: Context, target: Target): Promise<void> {
     await checkBootCode(target.device);
     return;
   }
-  if (context.imagePolicy?.biosBootloader === false) {
-    throw new AppError(
-      'conflict',
-      "the conductor forbids to run the image's GRUB on this machine for a BIOS (enable_bios_bootloader_install): use UEFI, or a whole-disk image on a single disk",
-    );
-  }
+  requireAllowed(context.imagePolicy?.biosBootloader);
   if (target.isRaid) await ensureBootPartitions(context.run, target.disks, 'bios');
   const disks = target.disks.map(({ name }) => name);
   await inSystem(context, target, undefined, async (system) => {
@@ -134,6 +130,15 @@ async function installBios(context: Context, target: Target): Promise<void> {
     await installBiosGrub(system, disks);
   });
   context.log.info({ disks }, 'GRUB installed for BIOS');
+}
+
+/** By one who says nothing of it, an older conductor or Ironic under UEFI, it is. */
+function requireAllowed(allowed: boolean | undefined): void {
+  if (allowed !== false) return;
+  throw new AppError(
+    'conflict',
+    "the conductor does not allow the image's own GRUB to run in the ramdisk (BATON_RUN_IMAGE_PROGRAMS; of Ironic enable_bios_bootloader_install): use a whole-disk image, on software RAID with UEFI",
+  );
 }
 
 /** Lets GRUB's tools work in the deployed system; a partition image's configuration is written too, a disk's is there. */
@@ -144,7 +149,8 @@ async function inSystem(
   install: (system: DeployedSystem) => Promise<void>,
 ): Promise<void> {
   const root = await findRootFileSystem(run, target.partitions, target.rootUuid);
-  await withDeployedSystem(run, root.name, esp?.name, async (system) => {
+  const devices = devicesOf(target);
+  await withDeployedSystem(run, { rootDevice: root.name, espDevice: esp?.name, devices }, async (system) => {
     await install(system);
     if (target.isPartitionImage) await configureGrub(system);
   });

@@ -7,6 +7,8 @@ export interface ImagePolicy {
   readonly permittedFormats?: readonly string[] | undefined;
   /** GRUB of the image may be run on this machine to make it start by a BIOS (CVE-2026-43003). */
   readonly biosBootloader?: boolean | undefined;
+  /** The same for UEFI, of which Ironic says nothing. */
+  readonly uefiBootloader?: boolean | undefined;
   /** Where images, and what belongs to them, may be fetched from; nothing said (by Ironic): anywhere. */
   readonly fetchFrom?: OutboundRules | undefined;
 }

@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
-import { type DeployedDisk, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
+import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
 import { findEsp } from '#agent/boot/find-esp.ts';
 import { findSpreadEsp } from '#agent/boot/spread-esp.ts';
 import type { AgentContext } from '#agent/context.ts';
@@ -26,7 +26,13 @@ export async function inDeployedSystem<T>(
   const root = await findRoot(context, disk);
   const esp = await findEspDevice(context, disk);
   try {
-    return await withDeployedSystem(run, root, esp, async (system) => {
+    const options = {
+      rootDevice: root,
+      espDevice: esp,
+      devices: [...devicesOf(disk), ...(esp ? [esp] : [])],
+      network: true,
+    };
+    return await withDeployedSystem(run, options, async (system) => {
       await requireShell(system);
       await lendResolver(system.root);
       return use(system, disk.device.name);

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { AgentContext } from '#agent/context.ts';
 import { runScript, writtenDevice } from '#agent/custom/run-script.ts';
+import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { inDeployedSystem } from '#agent/plugin/in-deployed-system.ts';
 import { placePluginFiles } from '#agent/plugin/place-plugin-files.ts';
-import { killInside } from '#agent/storage/kill-inside.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { StepOutcome } from '#shared/steps/define-step.ts';
 import type { PluginTaskArgs } from '#shared/wire/plugin-task.ts';
@@ -48,24 +48,18 @@ async function runInRamdisk(context: AgentContext, task: PluginTaskArgs): Promis
 
 async function runInside(context: AgentContext, task: PluginTaskArgs): Promise<StepOutcome> {
   return inDeployedSystem(context, async (system, device) => {
-    const folder = join(system.root, folderInside);
+    const folder = await resolveInside(system.root, folderInside);
     await mkdir(folder, { recursive: true });
     await placePluginFiles(folder, task.plugin_files ?? {});
-    try {
-      return await runScript(
-        { ...context, run: system.run },
-        {
-          name: titleOf(task),
-          argv: ['/bin/sh', '-c', inFolder, resolve(folderInside, task.cwd ?? '.'), task.cmd],
-          timeout: task.timeout,
-          env: { HOME: '/root', ...environment(task, context, device) },
-        },
-      );
-    } finally {
-      const left = await killInside(system.root);
-      if (left > 0)
-        context.log.warn({ processes: left }, 'killed what the task had left running in the deployed system');
-    }
+    return runScript(
+      { ...context, run: system.run },
+      {
+        name: titleOf(task),
+        argv: ['/bin/sh', '-c', inFolder, resolve(folderInside, task.cwd ?? '.'), task.cmd],
+        timeout: task.timeout,
+        env: { HOME: '/root', ...environment(task, context, device) },
+      },
+    );
   });
 }
 

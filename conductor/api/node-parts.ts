@@ -99,37 +99,3 @@ export const AllocationTrial = z
 export type TrialAnswer = Answer<typeof AllocationTrial>;
 /** With `count` it is all of them. */
 export const NewAllocation = z.union([Allocation, z.strictObject({ allocations: z.array(Allocation) })]);
-
-const identity = { uuid, created_at: time, updated_at: time.nullable() };
-
-export const DeployTemplate = z
-  .strictObject({
-    ...identity,
-    name: z.string(),
-    steps: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, priority: whole })),
-    extra: json,
-    links,
-  })
-  .partial()
-  .meta({ id: 'DeployTemplate' });
-
-export const VolumeConnector = z
-  .strictObject({ ...identity, node_uuid: uuid, type: z.string(), connector_id: z.string(), extra: json, links })
-  .partial()
-  .meta({ id: 'VolumeConnector' });
-
-export const VolumeTarget = z
-  .strictObject({
-    ...identity,
-    node_uuid: uuid,
-    volume_type: z.string(),
-    volume_id: z.string(),
-    boot_index: whole,
-    properties: json,
-    extra: json,
-    links,
-  })
-  .partial()
-  .meta({ id: 'VolumeTarget' });
-
-export const VolumeIndex = z.strictObject({ links, connectors: links, targets: links });

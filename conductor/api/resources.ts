@@ -77,59 +77,6 @@ export const Node = z
   .partial()
   .meta({ id: 'Node' });
 
-export const Port = z
-  .strictObject({
-    uuid,
-    created_at: time,
-    updated_at: time.nullable(),
-    address: z.string().meta({ description: 'MAC address, lower case' }),
-    extra: json,
-    internal_info: json,
-    is_smartnic: z.boolean(),
-    local_link_connection: json.meta({ description: 'switch_id and port_id say where it is plugged in.' }),
-    physical_network: line,
-    pxe_enabled: z.boolean(),
-    node_uuid: uuid,
-    name: line,
-    description: line,
-    portgroup_uuid: uuid.nullable(),
-    links,
-  })
-  .partial()
-  .meta({ id: 'Port' });
-
-export const Portgroup = z
-  .strictObject({
-    uuid,
-    created_at: time,
-    updated_at: time.nullable(),
-    address: line,
-    extra: json,
-    internal_info: json,
-    mode: z.string(),
-    name: line,
-    properties: json,
-    standalone_ports_supported: z.boolean(),
-    node_uuid: uuid,
-    links,
-    ports: links,
-  })
-  .partial()
-  .meta({ id: 'Portgroup' });
-
-export const Chassis = z
-  .strictObject({
-    uuid,
-    created_at: time,
-    updated_at: time.nullable(),
-    description: line,
-    extra: json,
-    links,
-    nodes: links,
-  })
-  .partial()
-  .meta({ id: 'Chassis' });
-
 export const Allocation = z
   .strictObject({
     uuid,

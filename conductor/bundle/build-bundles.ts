@@ -14,8 +14,8 @@ const programs = {
   'parse-program': 'conductor/sites/documents/parse-program.ts',
 } as const;
 
-/** Not installed: pg requires it only on request. */
-const external = ['pg-native'];
+/** Not installed, or not built: pg and ssh2 do without. */
+const external = ['pg-native', 'cpu-features', '*/sshcrypto.node'];
 
 /** For who runs a bundle with the system's Node.js; `launch.sh` has looked at it already. */
 const versionBanner = `

@@ -7,9 +7,8 @@ import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
-import { listNodeConnectors } from '#conductor/nodes/volumes/connector-store.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
-import { findBootVolume } from '#conductor/nodes/volumes/target-store.ts';
+import { findBootVolume, listNodeConnectors } from '#conductor/nodes/volumes/volume-store.ts';
 
 /** What the machine with this MAC address (lower-case) is to boot now. */
 export async function answerBoot(

@@ -11,6 +11,8 @@ export type Checkpoint = 'started' | 'acted' | 'recorded';
 export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly automatedClean: boolean;
   readonly fastTrackTimeoutMs: number;
+  /** Whether boot loaders may be installed by programs of the image, which run in the ramdisk for it. */
+  readonly runImagePrograms: boolean;
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
   readonly callbackTimeoutMs: number;
@@ -24,7 +26,7 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
 }
 
 /** What the engine may use: it works on nodes that others have asked it to, and asks for nothing itself. */
-export interface EngineContext extends AgentsContext {
+export interface EngineContext extends AgentsContext, Nudging {
   readonly config: FlowsConfig;
   /** What this release knows to run. */
   readonly steps: StepTable;
@@ -34,7 +36,7 @@ export interface EngineContext extends AgentsContext {
 }
 
 /** What requests to the engine may use. */
-export interface FlowsContext extends EngineContext, Nudging {
+export interface FlowsContext extends EngineContext {
   /** Starts processes on this host. */
   readonly run: Run;
 }

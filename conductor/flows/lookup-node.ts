@@ -83,11 +83,11 @@ export async function answerAgent(
       agent_md5_checksum_enable: false,
       disable_deep_image_inspection: false,
       permitted_image_formats: imageFormats,
-      // partition images and software RAID under BIOS are supported, and the image is the operator's choice
-      enable_bios_bootloader_install: true,
+      enable_bios_bootloader_install: config.runImagePrograms,
       agent_skip_bmc_detect: false,
       baton: {
         progress_interval_ms: 1000,
+        run_image_programs: config.runImagePrograms,
         fetch_from: {
           allow: config.outbound.images.allow?.entries ?? null,
           allow_loopback: config.outbound.images.allowLoopback,

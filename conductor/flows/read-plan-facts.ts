@@ -9,7 +9,7 @@ import type { FlowKindName, WipeWish } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, RequestedStep } from '#conductor/model/planned-step.ts';
 import { isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits/trait-store.ts';
-import { findBootVolume } from '#conductor/nodes/volumes/target-store.ts';
+import { findBootVolume } from '#conductor/nodes/volumes/volume-store.ts';
 import { openTemplate } from '#conductor/templates/template-secrets.ts';
 import { listTemplatesNamed } from '#conductor/templates/template-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -9,9 +9,8 @@ import { hasFakeDeploy, hollowReason, isSwitchedOff } from '#conductor/nodes/nod
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { listVifs } from '#conductor/nodes/vifs/vif-store.ts';
 import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
-import { listNodeConnectors } from '#conductor/nodes/volumes/connector-store.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
-import { findBootVolume } from '#conductor/nodes/volumes/target-store.ts';
+import { findBootVolume, listNodeConnectors } from '#conductor/nodes/volumes/volume-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 /** `null` = the node has no such interface. */

@@ -43,15 +43,18 @@ test('adds, replaces, removes and answers the whole node', async () => {
 });
 
 test('a masked secret that is written back stays what it was', async () => {
-  const uuid = await create({ driver_info: { a_password: 'sec' } });
-  await patch(uuid, [add('/driver_info', { a_password: '******', more: 1 })]);
+  const uuid = await create({ driver_info: { redfish_password: 'sec' } });
+  await patch(uuid, [add('/driver_info', { redfish_password: '******', agent_more: 1 })]);
   const row = await getNode(api.context.db, uuid);
   expect(JSON.stringify(row)).not.toContain('"sec"');
-  expect(openNodeDocument(testSecrets, row, 'driverInfo')).toEqual({ a_password: 'sec', more: 1 });
-  const copied = await patch(uuid, [add('/extra', {}), add('/driver_info/other', row.driverInfo['a_password'])]);
+  expect(openNodeDocument(testSecrets, row, 'driverInfo')).toEqual({ redfish_password: 'sec', agent_more: 1 });
+  const copied = await patch(uuid, [
+    add('/extra', {}),
+    add('/driver_info/agent_other', row.driverInfo['redfish_password']),
+  ]);
   expect(copied).toMatchObject({
     status: 400,
-    fault: expect.stringContaining('driver_info.other: a value must not'),
+    fault: expect.stringContaining('driver_info.agent_other: a value must not'),
   });
 });
 

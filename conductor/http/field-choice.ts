@@ -42,6 +42,8 @@ export function chooseFields<Field extends string>(text: string | undefined, set
 /** A resource whose fields came with different microversions. */
 export interface VersionedFieldSet<Field extends string> extends FieldSet<Field> {
   readonly versions: Readonly<Record<Field, number>>;
+  /** Since when lists take `detail`. */
+  readonly detailSince?: number;
 }
 
 const fieldsVersion = 8;
@@ -57,7 +59,7 @@ export function chooseListFieldsAt<Field extends string>(
   set: VersionedFieldSet<Field>,
   version: number,
 ): readonly Field[] {
-  if (query.detail !== undefined) requireVersion(version, detailVersion, "query argument 'detail'");
+  if (query.detail !== undefined) requireVersion(version, set.detailSince ?? detailVersion, "query argument 'detail'");
   if (query.fields === undefined) return chooseListFields(query, set);
   const fields = chooseListFields(query, set);
   return requireFieldsAt(fields, set, version);

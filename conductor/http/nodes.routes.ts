@@ -10,6 +10,7 @@ import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts'
 import type { HttpContext } from '#conductor/http/context.ts';
 import { chooseFieldsAt, chooseListFieldsAt, requireFields } from '#conductor/http/field-choice.ts';
 import { originOf } from '#conductor/http/links.ts';
+import { requireUuid } from '#conductor/http/mount-resource.ts';
 import {
   allNodeFields,
   answerNode,
@@ -27,12 +28,13 @@ import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import { nodeFieldVersions } from '#conductor/model/node-field-names.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
-import { getChassis } from '#conductor/nodes/chassis/chassis-store.ts';
+import { chassisResource } from '#conductor/nodes/chassis.ts';
 import { createNode } from '#conductor/nodes/create-node.ts';
 import { listNodes } from '#conductor/nodes/list-nodes.ts';
 import { ownerOfNew } from '#conductor/nodes/node-ownership.ts';
-import { getNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
 import { getShownNode, noSurroundings } from '#conductor/nodes/node-surroundings.ts';
+import { getRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['nodes'];
@@ -219,10 +221,7 @@ function mountLists(app: ApiApp, context: HttpContext): void {
     return answerList(c, query, chosenInList(c, query), '/v1/nodes');
   });
   app.openapi(listDetail, (c) => answerList(c, c.req.valid('query'), allNodeFields, '/v1/nodes/detail'));
-  const chassisOf = async (ident: string) => {
-    if (!isUuid(ident)) throw new AppError('invalid_argument', `Expected UUID for chassis_uuid: ${ident}`);
-    return getChassis(context.db, ident.toLowerCase());
-  };
+  const chassisOf = (ident: string) => getRow(context.db, chassisResource, requireUuid(ident, 'chassis_uuid'));
   app.openapi(listOfChassis, async (c) => {
     const query = c.req.valid('query');
     const { uuid } = await chassisOf(c.req.valid('param').chassis);

@@ -10,8 +10,6 @@ export const fieldsQuery = z.union([z.string(), z.array(z.string()).transform((n
 /** `{node}` in a path: UUID or name. */
 export const NodeParams = z.object({ node: z.string() });
 
-export const PortParams = z.object({ port: z.string() });
-
 /**
  * A success answer: its schema is what clients rely on, and tests hold every answer against it; without one it has no body.
  */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { DeployStep } from '#conductor/api/deploy-templates.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
-import { DeployStep } from '#conductor/templates/template-fields.ts';
 
 /** Lists of steps in requests (agent-protocol.md §5.3). */
 

@@ -1,8 +1,10 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { getRow } from '#conductor/nodes/resources/resource-store.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
-import { findBootVolume, getTarget } from '#conductor/nodes/volumes/target-store.ts';
+import { targetResource } from '#conductor/nodes/volumes/volume.ts';
+import { findBootVolume } from '#conductor/nodes/volumes/volume-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
@@ -68,7 +70,7 @@ test("a target's secrets are masked, and kept when the mask is written back", as
   await patch([
     { op: 'replace', path: '/properties', value: { ...secrets, auth_password: '******', auth_username: 'v' } },
   ]);
-  const row = await getTarget(api.context.db, uuid);
+  const row = await getRow(api.context.db, targetResource, uuid);
   expect(JSON.stringify(row)).not.toContain('"p"');
   expect(openTarget(testSecrets, row).properties).toEqual({ ...secrets, auth_username: 'v' });
   const list = await api.call('GET', '/v1/volume/targets?detail=true');

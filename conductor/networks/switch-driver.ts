@@ -24,8 +24,31 @@ export interface SwitchConnection {
   close(): Promise<void>;
 }
 
+/** How to log in to a switch. Secrets are read when they are used: a file that changes needs no restart. */
+export interface SwitchLogin {
+  readonly username: string;
+  /** One of the two; a key is in OpenSSH's or PEM form, without a passphrase. */
+  readonly password?: () => Promise<string>;
+  readonly privateKey?: () => Promise<string>;
+  /** Asked for by `enable`, where the login alone does not do. */
+  readonly enablePassword?: () => Promise<string>;
+  /** `SHA256:…` as `ssh-keygen -l` prints it; without it nothing but the key's fingerprint is asked. */
+  readonly hostKey: string | undefined;
+}
+
+export interface SwitchAccess {
+  /** In the driver's own form: `unix:/run/openvswitch/db.sock`, `tcp:127.0.0.1:6640`, `ssh:192.0.2.1`. */
+  readonly endpoint: string;
+  /** For drivers that log in. */
+  readonly login?: SwitchLogin;
+  /** Whether a VLAN that the switch lacks is created; otherwise it is an error. */
+  readonly createVlans?: boolean;
+}
+
 export interface SwitchDriver {
   readonly name: string;
-  /** `endpoint` in the driver's own form: `unix:/run/openvswitch/db.sock`, `tcp:127.0.0.1:6640`. */
-  connect(options: { readonly endpoint: string }): SwitchConnection;
+  /** Whether it needs `login`. */
+  readonly logsIn: boolean;
+  /** Connects when it is first used. */
+  connect(access: SwitchAccess): SwitchConnection;
 }

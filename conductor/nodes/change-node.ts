@@ -5,7 +5,7 @@ import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
 import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
-import { requireChassis } from '#conductor/nodes/chassis/chassis-store.ts';
+import { requireChassis } from '#conductor/nodes/chassis.ts';
 import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
 import { followNodeChange, forgetAllocation } from '#conductor/nodes/node-allocation.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';

@@ -5,8 +5,9 @@ import { lookForConductor, refuseUnknownGroup } from '#conductor/kernel/conducto
 import type { NodeInsert, NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
-import { requireChassis } from '#conductor/nodes/chassis/chassis-store.ts';
+import { requireChassis } from '#conductor/nodes/chassis.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
+import { refuseUnknownKeys } from '#conductor/nodes/driver-info-keys.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { checkInterface, keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
@@ -37,6 +38,7 @@ export async function createNode(
     );
   }
   checkName(description.name, version);
+  refuseUnknownKeys(driver, description.driver_info ?? {});
   const wanted = { driver, conductorGroup: description.conductor_group ?? '' };
   await lookForConductor(context, wanted);
   refuseUnknownGroup(context, wanted);

@@ -4,6 +4,7 @@ import { applyJsonPatch, type JsonPatch, patchRoots } from '#conductor/kernel/js
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
 import { interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { refuseUnknownKeys } from '#conductor/nodes/driver-info-keys.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import {
   checkInterface,
@@ -73,6 +74,7 @@ export function planNodePatch(
   checkName(filled.name, node, options.version);
   checkInstance(filled.instance_uuid, node);
   checkClass(filled.resource_class, node);
+  refuseUnknownKeys(after.driver, filled.driver_info, node.driverInfo);
   checkReasons(patch, after);
   checkFlags(filled, node);
   const change = { ...changedColumns(node, filled), ...maintenanceChange(patch, node, filled) };

@@ -81,6 +81,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     defaultNetworkInterface: env.BATON_DEFAULT_NETWORK_INTERFACE ?? (env.BATON_NETWORKS_FILE ? 'switchport' : 'noop'),
     automatedClean: env.BATON_AUTOMATED_CLEAN,
     fastTrack: env.BATON_FAST_TRACK,
+    runImagePrograms: env.BATON_RUN_IMAGE_PROGRAMS,
     fastTrackTimeoutMs: env.BATON_FAST_TRACK_TIMEOUT * 1000,
     requireAgentTls: env.BATON_REQUIRE_AGENT_TLS,
     heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,

@@ -91,6 +91,9 @@ export const Environment = z.object({
   BATON_FAST_TRACK_TIMEOUT: seconds(300).describe(
     'seconds since its last heartbeat after which a kept ramdisk is booted again',
   ),
+  BATON_RUN_IMAGE_PROGRAMS: flag(false).describe(
+    "install boot loaders by the image's own GRUB, run in a sandbox in the ramdisk: needed for partition images, and for software RAID with a BIOS",
+  ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents send heartbeats every 0.3 to 0.6 of it'),
   BATON_CALLBACK_TIMEOUT: seconds(1800).describe(

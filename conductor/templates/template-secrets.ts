@@ -8,22 +8,21 @@ export function templatePlace(templateUuid: string): DocumentPlace {
 }
 
 /**
- * A template as an operator writes it, the secrets in its steps' arguments sealed; `******` keeps what the step of that
- * name had.
+ * A template's steps as an operator writes them, the secrets in their arguments sealed; `******` keeps what the step of
+ * that name had.
  * @throws AppError `invalid_argument` naming a value that begins as sealed ones do.
  */
-export function sealTemplate<Template extends { readonly steps: readonly RequestedStep[] }>(
+export function sealSteps(
   secrets: Secrets,
   uuid: string,
-  template: Template,
+  steps: readonly RequestedStep[],
   before: readonly RequestedStep[] = [],
-): Template {
+): RequestedStep[] {
   const known = new Map(before.map((step) => [stepKey(step), step.args]));
-  const steps = template.steps.map((step) => {
+  return steps.map((step) => {
     const own = known.get(stepKey(step)) ?? {};
     return { ...step, args: sealWritten(secrets, keepMasked(step.args, own), templatePlace(uuid), { before: own }) };
   });
-  return { ...template, steps };
 }
 
 export function openTemplate<Template extends { readonly uuid: string; readonly steps: readonly RequestedStep[] }>(

@@ -6,6 +6,8 @@ import { z } from 'zod';
 const BatonLookupConfig = z.object({
   /** Milliseconds between two progress reports (`POST /v1/progress/{node}`); absent from Ironic, so no reports there. */
   progress_interval_ms: z.number().int().positive(),
+  /** Whether the image's GRUB may be run on the machine for UEFI; absent from an older conductor, where it may. */
+  run_image_programs: z.boolean().optional(),
   /** Where the agent may fetch from; absent from an older conductor. */
   fetch_from: z
     .object({

@@ -114,7 +114,7 @@ test('a conductor that dies between event and delivery loses none', async () => 
 
 test('the history says what was asked for, and how it ended', async () => {
   await operator.call('PATCH', '/v1/nodes/one', [
-    { op: 'add', path: '/driver_info/spare_password', value: 'hunter2hunter2' },
+    { op: 'add', path: '/driver_info/agent_spare_password', value: 'hunter2hunter2' },
     { op: 'add', path: '/extra/rack', value: 'r7' },
   ]);
   await operator.call('PUT', '/v1/nodes/one/traits', { traits: ['CUSTOM_GOLD'] });
@@ -127,7 +127,7 @@ test('the history says what was asked for, and how it ended', async () => {
     expect.arrayContaining([
       expect.stringMatching(/^change: port 52:54:00:dd:00:01 created$/),
       expect.stringMatching(/^flow: deploy succeeded after \d+ s$/),
-      expect.stringMatching(/^change: changed \/driver_info\/spare_password, \/extra\/rack$/),
+      expect.stringMatching(/^change: changed \/driver_info\/agent_spare_password, \/extra\/rack$/),
       'change: traits set: CUSTOM_GOLD',
       'change: boot device pxe set for the next boot',
     ]),

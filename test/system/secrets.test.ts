@@ -105,7 +105,7 @@ const dumps: string[] = [];
 
 async function enrolAll(): Promise<void> {
   await enrolSimulatedNode(operator, machine, 'redfish', {
-    driver_info: { ...machine.driverInfo, deploy_proxy: `http://me:${words.proxy}@proxy:3128` },
+    driver_info: { ...machine.driverInfo, image_https_proxy: `http://me:${words.proxy}@proxy:3128` },
     properties: {
       capabilities: 'boot_mode:bios',
       inject_files: [{ path: '/etc/key', content: words.file }],
@@ -126,7 +126,11 @@ async function enrolAll(): Promise<void> {
     driver_info: { ipmi_address: '127.0.0.1', ipmi_username: 'admin', ipmi_password: words.ipmi },
     instance_info: { configdrive: `http://me:${words.patchedDrive}@drives.example/c` },
   });
-  await ask('POST', '/v1/nodes', { name: 'fake', driver: 'fake-hardware', driver_info: { some_token: words.fake } });
+  await ask('POST', '/v1/nodes', {
+    name: 'fake',
+    driver: 'fake-hardware',
+    driver_info: { agent_some_token: words.fake },
+  });
   const { uuid } = await operator.node('fake');
   expect(
     await ask('POST', '/v1/volume/targets', {
@@ -210,12 +214,12 @@ describe('words that nobody may see', () => {
 
   test('nor are they in the answers to bad requests', async () => {
     const bad: [string, string, unknown][] = [
-      ['POST', '/v1/nodes', `{"driver": "fake-hardware", "driver_info": {"a_password": "${words.broken}"`],
+      ['POST', '/v1/nodes', `{"driver": "fake-hardware", "driver_info": {"redfish_password": "${words.broken}"`],
       ['POST', '/v1/nodes', { driver: 'fake-hardware', driver_info: words.broken }],
-      ['POST', '/v1/nodes', { driver: 'fake-hardware', driver_info: { a_password: `sealed:${words.broken}` } }],
-      ['PATCH', '/v1/nodes/fake', [{ op: 'add', path: '/driver_info/some_token/x', value: words.broken }]],
+      ['POST', '/v1/nodes', { driver: 'fake-hardware', driver_info: { redfish_password: `sealed:${words.broken}` } }],
+      ['PATCH', '/v1/nodes/fake', [{ op: 'add', path: '/driver_info/agent_some_token/x', value: words.broken }]],
       ['PATCH', '/v1/nodes/fake', [{ op: 'add', path: '/driver_info', value: words.broken }]],
-      ['PATCH', '/v1/nodes/fake', [{ op: 'test', path: '/driver_info/some_token', value: words.broken }]],
+      ['PATCH', '/v1/nodes/fake', [{ op: 'test', path: '/driver_info/agent_some_token', value: words.broken }]],
       ['POST', '/v1/nodes/redfish/plan', { target: 'active', deploy_steps: [biosStep(words.longBios)] }],
       ['PUT', '/v1/nodes/redfish/states/provision', { target: 'rescue', rescue_password: { a: words.broken } }],
       ['PUT', '/v1/nodes/fake/states/provision', { target: 'active', configdrive: `ftp://me:${words.broken}@h` }],

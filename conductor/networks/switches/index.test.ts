@@ -3,15 +3,27 @@ import { describe, expect, test } from 'vitest';
 import { findSwitchDriver, switchDriverNames, switchDrivers } from '#conductor/networks/switches/index.ts';
 
 describe('the table of switch drivers', () => {
-  test('lists every driver in the folder', async () => {
-    const folder = new URL('.', import.meta.url);
+  const exported = async (path: string, type: string) => {
+    const folder = new URL(path, import.meta.url);
     const files = (await readdir(folder)).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
     const sources = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
-    const exported = sources.flatMap((source) => [...source.matchAll(/^export const (\w+): SwitchDriver\b/gm)]);
-    expect(exported.length).toBeGreaterThan(0);
-    expect(new Set(exported.map((match) => match[1]))).toEqual(
-      new Set(switchDriverNames.map((name) => `${name}Driver`)),
+    const exports = new RegExp(`^export const (\\w+): ${type}\\b`, 'gm');
+    return sources.flatMap((source) => [...source.matchAll(exports)].map((match) => match[1] ?? ''));
+  };
+
+  test('lists every driver in the folder, and every operating system', async () => {
+    const drivers = await exported('.', 'SwitchDriver');
+    const systems = await exported('./os/', 'SwitchOs');
+    expect(drivers.length).toBeGreaterThan(0);
+    expect(systems.length).toBeGreaterThan(1);
+    expect(new Set([...drivers, ...systems.map((name) => `${name}Driver`)])).toEqual(
+      new Set(switchDriverNames.map((name) => `${name.replace(/-./, (part) => part.slice(1).toUpperCase())}Driver`)),
     );
+  });
+
+  test('are all in the operators’ guide', async () => {
+    const guide = await readFile(new URL('../../../docs/networks.md', import.meta.url), 'utf8');
+    for (const name of switchDriverNames) expect(guide).toContain(`| \`${name}\` |`);
   });
 
   test('finds by name', () => {

@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { eq } from 'drizzle-orm';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
+import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import {
-  findPortAtSwitchPort,
-  insertPort,
-  listNodePorts,
-  listPorts,
-  updatePort,
-} from '#conductor/nodes/ports/port-store.ts';
+import { portResource } from '#conductor/nodes/ports/port.ts';
+import { findPortAtSwitchPort, listNodePorts } from '#conductor/nodes/ports/port-store.ts';
+import { insertRow, updateRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
@@ -58,7 +55,7 @@ export async function applyInspection(
   const added: string[] = [];
   for (const { port, change } of plan.portChanges) {
     const connection = await freeSwitchPort(tx, { ...port, ...change }, warnings);
-    await updatePort(tx, port.uuid, {
+    await updateRow(tx, portResource, port.uuid, {
       ...change,
       ...(change.localLinkConnection ? { localLinkConnection: connection } : {}),
     });
@@ -67,7 +64,7 @@ export async function applyInspection(
   for (const port of plan.newPorts) {
     if (await isTaken(tx, port.address, warnings)) continue;
     const localLinkConnection = await freeSwitchPort(tx, port, warnings);
-    await insertPort(tx, { ...port, localLinkConnection, nodeUuid, uuid: randomUUID() });
+    await insertRow(tx, portResource, { ...port, localLinkConnection, nodeUuid, uuid: randomUUID() });
     added.push(port.address);
     Object.assign(learned, switchPortOf(port.address, localLinkConnection));
   }
@@ -118,7 +115,7 @@ async function freeSwitchPort(
 }
 
 async function isTaken(tx: Transaction, address: string, warnings: string[]): Promise<boolean> {
-  const [other] = await listPorts(tx, { address }, { limit: 1, sortKey: 'id', descending: false });
+  const [other] = await tx.select().from(ports).where(eq(ports.address, address));
   if (other) warnings.push(`${address} is port ${other.uuid} of node ${other.nodeUuid}: not added`);
   return other !== undefined;
 }

@@ -3,7 +3,8 @@ import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { changeNode } from '#conductor/nodes/change-node.ts';
 import { changeTargetRaidConfig } from '#conductor/nodes/change-raid-config.ts';
 import { createNode } from '#conductor/nodes/create-node.ts';
-import { changePort, createPort } from '#conductor/nodes/ports/change-port.ts';
+import { portResource } from '#conductor/nodes/ports/port.ts';
+import { changeResource, createResource } from '#conductor/nodes/resources/change-resource.ts';
 import { setTraits } from '#conductor/nodes/traits/change-traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withLogin } from '#conductor/sites/nodes/bmc-login.ts';
@@ -52,7 +53,7 @@ export async function alignNode(
   if (patch.length > 0)
     await changeNode(context, row.uuid, patch, { version: requestVersion, caller, isUnowned: true });
   for (const port of changes.newPorts) await addPort(context, { action, node: wanted, nodeUuid: row.uuid }, port);
-  for (const port of changes.portChanges) await changePort(context, port.uuid, port.patch, caller);
+  for (const port of changes.portChanges) await changeResource(context, portResource, port.uuid, port.patch, caller);
   if (changes.traits) await setTraits(context, row.uuid, changes.traits, caller);
   if (changes.targetRaid) await changeTargetRaidConfig(context, row.uuid, changes.targetRaid, caller);
 }
@@ -78,9 +79,10 @@ async function addPort(
   port: SitePort,
 ): Promise<void> {
   try {
-    await createPort(
+    await createResource(
       context,
-      nodeUuid,
+      portResource,
+      { nodeUuid },
       {
         address: port.address,
         pxe_enabled: port.pxeEnabled,

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { defineFields } from '#conductor/api/define-fields.ts';
+import { json, links, time, uuid, whole } from '#conductor/api/values.ts';
+
+/** What ironicclient offers; the last two name a port of the node whose address counts. */
+const connectorTypes = ['iqn', 'ip', 'mac', 'wwnn', 'wwpn', 'port', 'portgroup'] as const;
+
+const since = 32;
+const text = z.string().min(1).max(255);
+const document = z
+  .record(z.string(), z.unknown(), { error: 'must be a JSON object' })
+  .nullish()
+  .transform((value) => value ?? {});
+
+const identity = {
+  uuid: { type: uuid, listed: true as const },
+  created_at: { type: time },
+  updated_at: { type: time.nullable() },
+  node_uuid: { type: uuid, listed: true as const },
+};
+
+export const connectorFields = defineFields('volume connector', since, {
+  ...identity,
+  type: {
+    type: z.string(),
+    write: z.enum(connectorTypes, { error: `must be one of ${connectorTypes.join(', ')}` }),
+    listed: true,
+  },
+  connector_id: { type: z.string(), write: text, listed: true },
+  extra: { type: json, write: document },
+});
+
+/** `boot_index` 0 is what the node boots from; what `properties` must have depends on `volume_type`. */
+export const targetFields = defineFields('volume target', since, {
+  ...identity,
+  /** `iscsi`, `fibre_channel` … */
+  volume_type: { type: z.string(), write: text, listed: true },
+  volume_id: { type: z.string(), write: text, listed: true },
+  boot_index: { type: whole, write: z.int32({ error: 'must be an integer' }), listed: true },
+  properties: { type: json, write: document },
+  extra: { type: json, write: document },
+});
+
+export const VolumeConnector = z
+  .strictObject({ ...connectorFields.answered, links })
+  .partial()
+  .meta({ id: 'VolumeConnector' });
+export const VolumeTarget = z
+  .strictObject({ ...targetFields.answered, links })
+  .partial()
+  .meta({ id: 'VolumeTarget' });
+export const VolumeIndex = z.strictObject({ links, connectors: links, targets: links });
+
+/** How a node reaches remote storage. */
+export const ConnectorDescription = z.strictObject(connectorFields.written);
+/** A remote disk of a node. */
+export const TargetDescription = z.strictObject(targetFields.written);

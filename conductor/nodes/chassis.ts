@@ -1,0 +1,31 @@
+import { eq } from 'drizzle-orm';
+import { ChassisDescription, chassisFields } from '#conductor/api/chassis.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { type ChassisRow, chassis } from '#conductor/kernel/db/schema/chassis.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { Resource } from '#conductor/nodes/resources/resource.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export const chassisResource: Resource<ChassisRow> = {
+  ...chassisFields,
+  table: chassis,
+  description: ChassisDescription,
+  admit: async (tx, { before, after }) => {
+    if (!before || after) return;
+    const inIt = await tx.select({ uuid: nodes.uuid }).from(nodes).where(eq(nodes.chassisUuid, before.uuid)).limit(1);
+    if (inIt.length === 0) return;
+    throw new AppError(
+      'invalid_argument',
+      `Cannot complete the requested action because chassis ${before.uuid} contains nodes.`,
+    );
+  },
+};
+
+/**
+ * Keeps the chassis that a node is put into from being deleted until the transaction ends.
+ * @throws AppError `invalid_argument` when it is not there: the fault is the node's description.
+ */
+export async function requireChassis(tx: Transaction, uuid: string): Promise<void> {
+  const rows = await tx.select({ uuid: chassis.uuid }).from(chassis).where(eq(chassis.uuid, uuid)).for('key share');
+  if (rows.length === 0) throw new AppError('invalid_argument', `Chassis ${uuid} could not be found.`);
+}

@@ -1,0 +1,90 @@
+import { PortDescription, portFields } from '#conductor/api/ports.ts';
+import { accessDenied } from '#conductor/kernel/caller.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
+import { findPortAtSwitchPort, listNodePorts } from '#conductor/nodes/ports/port-store.ts';
+import { portgroupResource } from '#conductor/nodes/ports/portgroup.ts';
+import { refuseInUse } from '#conductor/nodes/refuse-in-use.ts';
+import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
+import { findRow } from '#conductor/nodes/resources/resource-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What says how the machine is connected. */
+const rewiring = ['address', 'localLinkConnection', 'pxeEnabled', 'portgroupUuid'];
+
+/** What says which ports of a switch are the machine's: a project could claim another's machine, and have it moved. */
+const wiring = { local_link_connection: 'localLinkConnection', physical_network: 'physicalNetwork' };
+
+type PortChange = ResourceChange<PortRow>;
+
+export const portResource: Resource<PortRow> = {
+  ...portFields,
+  table: ports,
+  description: PortDescription,
+  label: 'address',
+  views: { internal_info: () => ({}) },
+  duplicates: {
+    address: ({ address }) => `A port with MAC address ${address} already exists.`,
+    one_port_per_switch_port: () => 'local_link_connection: another port is at this switch_id and port_id already.',
+    name: ({ name }) => `A port with name ${name} already exists.`,
+  },
+  admit: async (tx, change) => {
+    const { before, after, changed, node } = change;
+    refuseWiring(change);
+    const isRewired = !before || !after || rewiring.some((column) => changed.includes(column));
+    if (node && isRewired) refuseInUse(node, 'port', before ? (after ? 'changed' : 'deleted') : 'created');
+    if (!after) return;
+    if (changed.includes('localLinkConnection')) await refuseSharedSwitchPort(tx, after);
+    await checkMembership(tx, { pxeEnabled: true, physicalNetwork: null, ...after });
+  },
+};
+
+/** @throws AppError `forbidden` for a caller of a project that writes how it is wired. */
+function refuseWiring({ before, changed, caller }: PortChange): void {
+  if (caller.project === undefined) return;
+  const field = Object.entries(wiring).find(([, column]) => changed.includes(column))?.[0];
+  if (field === undefined) return;
+  throw accessDenied(`baremetal:port:${before ? 'update' : 'create'}:${field}`, caller, undefined);
+}
+
+async function refuseSharedSwitchPort(tx: Transaction, { localLinkConnection = {}, uuid }: Partial<PortRow>) {
+  const other = await findPortAtSwitchPort(tx, localLinkConnection, uuid);
+  if (!other) return;
+  throw new AppError(
+    'conflict',
+    `local_link_connection: port ${other.uuid} (${other.address}) of node ${other.nodeUuid} is at this switch_id and ` +
+      'port_id already.',
+  );
+}
+
+/**
+ * Whether a port may be in its port group (Ironic's rules).
+ * @throws AppError `invalid_argument` for a group that is not there or another node's, `conflict` for a port that boots
+ * from the network in a group whose members may not stand alone, or that is on another physical network than they.
+ */
+async function checkMembership(tx: Transaction, port: Partial<PortRow>): Promise<void> {
+  const { portgroupUuid, nodeUuid } = port;
+  if (!portgroupUuid || nodeUuid === undefined) return;
+  const portgroup = await findRow(tx, portgroupResource, portgroupUuid);
+  // one text, Ironic's: whether another project has such a group is nobody's business
+  if (portgroup?.nodeUuid !== nodeUuid) {
+    throw new AppError('invalid_argument', `Portgroup ${portgroupUuid} could not be found.`);
+  }
+  if (port.pxeEnabled && !portgroup.standalonePortsSupported) {
+    throw new AppError(
+      'conflict',
+      `Port group ${portgroupUuid} doesn't support standalone ports: port ${port.address} cannot be its member with ` +
+        'pxe_enabled true.',
+    );
+  }
+  const others = (await listNodePorts(tx, nodeUuid)).filter(
+    (each) => each.portgroupUuid === portgroupUuid && each.uuid !== port.uuid,
+  );
+  const stranger = others.find((each) => each.physicalNetwork !== port.physicalNetwork);
+  if (!stranger) return;
+  throw new AppError(
+    'conflict',
+    `physical_network: port ${port.address} on '${port.physicalNetwork ?? 'none'}' cannot be in port group ` +
+      `${portgroupUuid}, whose port ${stranger.address} is on '${stranger.physicalNetwork ?? 'none'}'.`,
+  );
+}

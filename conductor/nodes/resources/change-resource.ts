@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
+import { changeNote, describePatch } from '#conductor/nodes/change-note.ts';
+import { changeUnlocked } from '#conductor/nodes/change-unlocked.ts';
+import type { NodesContext } from '#conductor/nodes/context.ts';
+import {
+  columnName,
+  columnsOf,
+  describeRow,
+  type Resource,
+  type ResourceRow,
+  toColumns,
+} from '#conductor/nodes/resources/resource.ts';
+import { deleteRow, getRow, insertRow, lockRow, updateRow } from '#conductor/nodes/resources/resource-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+type ResourceContext = Pick<NodesContext, 'db' | 'clock' | 'config' | 'secrets'>;
+
+/**
+ * Adds one, to a node where it is part of one.
+ * @throws AppError `conflict` for a duplicate, `node_locked`, what `admit` of the resource throws.
+ */
+export function createResource<Row extends ResourceRow>(
+  context: ResourceContext,
+  resource: Resource<Row>,
+  identity: { readonly uuid?: string | undefined; readonly nodeUuid?: string | undefined },
+  description: Readonly<Record<string, unknown>>,
+  caller: Caller,
+): Promise<Row> {
+  const { nodeUuid, uuid = randomUUID() } = identity;
+  const columns = Object.entries(description).filter(([, value]) => value !== undefined);
+  // what is given as null has its default
+  const given = toColumns<Row>(Object.fromEntries(columns.filter(([, value]) => value !== null)));
+  const changed = columns.map(([field]) => columnName(field));
+  const row = { ...given, uuid, ...(nodeUuid === undefined ? {} : { nodeUuid }) };
+  const note = `${nameOf(resource, row)} created`;
+  return inTransaction(context, { nodeUuid, note, caller }, async (tx, node) => {
+    await resource.admit?.(tx, { after: row, changed, ...(node ? { node } : {}), caller });
+    return insertRow(tx, resource, { ...row, ...resource.seal?.(context.secrets, row) });
+  });
+}
+
+/**
+ * Applies a JSON patch. A field that it removes is back at its default.
+ * @throws AppError `not_found`, `invalid_argument` naming the field, `conflict` for a duplicate, `node_locked`, what
+ * `admit` of the resource throws.
+ */
+export async function changeResource<Row extends ResourceRow>(
+  context: ResourceContext,
+  resource: Resource<Row>,
+  ident: string,
+  patch: JsonPatch,
+  caller: Caller,
+): Promise<Row> {
+  const found = await getRow(context.db, resource, ident);
+  const note = `${nameOf(resource, found)}: ${describePatch(patch)}`;
+  return inTransaction(context, { nodeUuid: found.nodeUuid, note, caller }, async (tx, node) => {
+    const before = await lockRow(tx, resource, found.uuid);
+    const patched = patchDocument(describeRow(resource, before), patch, resource.description);
+    const written = toColumns<Row>(withDefaults(resource, patched));
+    const after = { ...written, ...resource.seal?.(context.secrets, written, before) };
+    const change = Object.fromEntries(
+      Object.entries(after).filter(([name, value]) => isOther(value, before[name as keyof Row])),
+    ) as Partial<Row>;
+    const changed = Object.keys(change);
+    await resource.admit?.(tx, { before, after: { ...before, ...change }, changed, ...(node ? { node } : {}), caller });
+    if (changed.length > 0) await updateRow(tx, resource, found.uuid, change);
+    return getRow(tx, resource, found.uuid);
+  });
+}
+
+/** @throws AppError `not_found`, `node_locked`, what `admit` of the resource throws. */
+export async function removeResource<Row extends ResourceRow>(
+  context: ResourceContext,
+  resource: Resource<Row>,
+  ident: string,
+  caller: Caller,
+): Promise<void> {
+  const found = await getRow(context.db, resource, ident);
+  const note = `${nameOf(resource, found)} deleted`;
+  await inTransaction(context, { nodeUuid: found.nodeUuid, note, caller }, async (tx, node) => {
+    const before = await lockRow(tx, resource, found.uuid);
+    await resource.admit?.(tx, { before, changed: [], ...(node ? { node } : {}), caller });
+    await deleteRow(tx, resource, found.uuid);
+  });
+}
+
+/** What is part of a node changes while no conductor works on it, and the node's history says so. */
+function inTransaction<Result>(
+  context: ResourceContext,
+  { nodeUuid, note, caller }: { readonly nodeUuid: string | undefined; readonly note: string; readonly caller: Caller },
+  work: (tx: Transaction, node?: NodeRow) => Promise<Result>,
+): Promise<Result> {
+  if (nodeUuid === undefined) return context.db.transaction((tx) => work(tx));
+  return changeUnlocked(context, nodeUuid, work, changeNote(context, caller, note));
+}
+
+function nameOf<Row extends ResourceRow>(resource: Resource<Row>, row: Partial<Row>): string {
+  return `${resource.what} ${String(row[(resource.label ?? 'uuid') as keyof Row])}`;
+}
+
+function withDefaults<Row extends ResourceRow>(
+  resource: Resource<Row>,
+  described: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const columns = columnsOf(resource);
+  const whole = Object.keys(resource.description.shape).map((field) => {
+    const value = described[field] ?? undefined;
+    const column = columns[columnName(field)];
+    if (value === undefined && column?.notNull && !column.hasDefault)
+      throw new AppError('invalid_argument', `Cannot remove /${field}: it is a required property`);
+    return [field, value ?? column?.default ?? null] as const;
+  });
+  return Object.fromEntries(whole);
+}
+
+function isOther(value: unknown, before: unknown): boolean {
+  return JSON.stringify(value) !== JSON.stringify(before);
+}
