@@ -82,7 +82,12 @@ test.each([
     'it is a WipeReceipt of version 2, and this Baton reads',
   ],
   ['another kind', seal({ ...receipt, kind: 'DeployReceipt' }), [publicKey], 'it is a DeployReceipt of version 1'],
-  ['a receipt with too little', seal({ ...receipt, node: {} }), [publicKey], 'not a WipeReceipt of version 1: node.uuid'],
+  [
+    'a receipt with too little',
+    seal({ ...receipt, node: {} }),
+    [publicKey],
+    'not a WipeReceipt of version 1: node.uuid',
+  ],
   ['what is no statement', seal('hello'), [publicKey], 'no kind and version'],
 ])('%s is refused', (_, text, keys, message) => {
   expect(() => verifyReceipt(text, keys)).toThrow(message);
