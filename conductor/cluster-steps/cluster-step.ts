@@ -44,7 +44,7 @@ export interface ClusterStepOptions<Args extends z.output<typeof clusterArgs>> {
   readonly description: string;
   readonly args: z.ZodType<Args>;
   /** Seconds between two looks. */
-  readonly every: number;
+  readonly every: number | ((args: Args) => number);
   /** Its failure is told, and holds nothing up. */
   readonly mayFail?: boolean;
   /** The first of its flow to look at this cluster: being refused there at once is a mistake that only people mend. */
@@ -68,8 +68,9 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   context: StepContext,
   options: ClusterStepOptions<Args>,
 ): Promise<ConductorStepOutcome> {
-  const { step, every, mayFail = false, round } = options;
+  const { step, mayFail = false, round } = options;
   const args = parseStepArgs({ interface: 'cluster', step, args: options.args }, stepArgs(context));
+  const every = typeof options.every === 'number' ? options.every : options.every(args);
   const kept = keepReport(context);
   const waitFor = (reason: string): ConductorStepOutcome => {
     const leftMs = timeLeft(context, args.timeout);

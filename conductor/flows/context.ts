@@ -27,7 +27,7 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
 }
 
 /** What the engine may use: it works on nodes that others have asked it to, and asks for nothing itself. */
-export interface EngineContext extends AgentsContext {
+export interface EngineContext extends AgentsContext, Nudging {
   readonly config: FlowsConfig;
   /** What this release knows to run. */
   readonly steps: StepTable;
@@ -37,7 +37,7 @@ export interface EngineContext extends AgentsContext {
 }
 
 /** What requests to the engine may use. */
-export interface FlowsContext extends EngineContext, Nudging {
+export interface FlowsContext extends EngineContext {
   /** Starts processes on this host. */
   readonly run: Run;
 }

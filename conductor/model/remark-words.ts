@@ -21,6 +21,7 @@ const flowWork: Readonly<Record<FlowKindName, string>> = {
   decommission: 'taking it out of its clusters',
   wipe: 'wiping its disks',
   leave_cluster: 'removing it from the Kubernetes cluster',
+  enter_service: 'waiting for it to be in service',
 };
 
 export interface FlowAtWork {
@@ -167,6 +168,7 @@ export const remarkWords = {
   'returning-reservation': () => 'giving back its reservation',
   'recording-deploy': () => 'recording its deploy',
   'beginning-deploy': () => 'beginning its deploy',
+  'waiting-for-service': () => 'waiting for it to be in service',
   'ending-maintenance': () => 'ending the maintenance of a failed cleaning',
   'putting-into-maintenance': () => 'putting it into maintenance',
   'leaving-clusters': () => 'taking it out of its clusters',

@@ -120,6 +120,7 @@ async function openOn(
     steps: createStepTable(conductorSteps),
     stopping: stopping.signal,
     checkpoint: options.checkpoint ?? (() => undefined),
+    nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),
   };
   const scheduler = createScheduler({
     context: engine,
@@ -135,7 +136,6 @@ async function openOn(
     auth,
     allocator: createAllocator({ context: engine, clock: systemClock }),
     consoles: createConsoles({ ...basics, secrets, conductorName: config.conductorName }),
-    nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),
   };
   if (!database.exclusive) {
     await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));

@@ -101,6 +101,7 @@ async function openEngine(
     metrics,
     stopping: new AbortController().signal,
     checkpoint: () => undefined,
+    nudge: () => undefined,
   };
 }
 

@@ -73,6 +73,25 @@ test('nothing in between, it leaves its clusters once', async () => {
   expect(await flowsOf(id)).toEqual(once);
 });
 
+test('the last Ready node is refused before anything is begun, unless it is forced', async () => {
+  const { world } = clusters.small.simulator;
+  const sofar = evictions();
+  world.stopKubelet('n2');
+  await expect.poll(() => JSON.stringify(clusters.small.node('n2')?.status)).toContain('Unknown');
+  const asked = operator.createAction('redeploy_server', parameters);
+  await expect(asked).rejects.toThrow(/answered 409.*n1: it is the last Ready node of its cluster/s);
+  const plan = operator.call('POST', '/actions', {
+    name: 'redeploy_server',
+    parameters: { ...parameters, dry_run: true },
+  });
+  const refused = expect.stringContaining('it is the last Ready node of its cluster') as unknown;
+  expect(await plan).toMatchObject({ nodes: [{ refused }] });
+  expect(clusters.small.node(name)?.spec).not.toMatchObject({ unschedulable: true });
+  expect(evictions()).toBe(sofar);
+  await end(await operator.createAction('redeploy_server', { ...parameters, force: true }));
+  world.startKubelet('n2');
+});
+
 test('put back while the action is paused, it is drained once more before it is released', async () => {
   const id = await redeployUntilDecommissioned();
   const sofar = evictions();

@@ -3,8 +3,8 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
-import { siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { faultText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+import { siteDocument } from '#conductor/sites/site-document.ts';
 
 function read(...data: string[]) {
   const text = data.map((each, index) => yamlOf('promenade/EtcdClusters/v1', `d${index}`, each)).join('');
