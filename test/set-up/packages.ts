@@ -24,6 +24,7 @@ export const labPackages: readonly string[] = [
   'openssl', // makes certificates
   'apache2-utils', // htpasswd
   'openssh-client', // for the rescue ramdisk
+  'openssh-server', // sshd, of a switch that is a Linux machine
   'gdisk', // sgdisk, for the proofs and the image writer's tests
   'fdisk', // sfdisk, for partition images
   'dosfstools', // mkfs.vfat, for their ESP

@@ -151,9 +151,9 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
       for (let request = 0, wasCut = true; wasCut; request += 1) {
         const [before, wanted] = request % 2 ? [100, undefined] : [undefined, 100];
         const desired = [{ portId: first, accessVlan: wanted }];
-        const move = async () => connection.apply(planSwitchports(desired, await connection.readPorts([first])));
+        const move = async (by: SwitchConnection) => by.apply(planSwitchports(desired, await by.readPorts([first])));
         const isCut = cutAt(Math.max(request, 1), request > 0);
-        const outcome = await move().then(
+        const outcome = await move(connection).then(
           () => 'moved',
           (error: unknown) => error,
         );
@@ -161,8 +161,10 @@ export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderT
         const [vlan, ...others] = await vlans();
         expect(outcome === 'moved' ? [wanted] : [before, wanted], `request ${request}`).toContain(vlan);
         expect(others).toEqual([12, 13]);
-        // and the same once more ends it
-        await move();
+        // and the same once more ends it, by another conductor
+        const other = subject.driver.connect(subject.access);
+        await move(other);
+        await other.close();
         expect(await vlans(), `request ${request}`).toEqual([wanted, 12, 13]);
       }
     });

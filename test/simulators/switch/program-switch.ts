@@ -16,11 +16,14 @@ export interface ProgramSwitch extends SwitchServer {
   readonly reboot: (startup: string) => Promise<void>;
 }
 
+/** Where the programs are. */
+export const programs = join(import.meta.dirname, 'bin');
+
 export async function startProgramSwitch(fresh: unknown): Promise<ProgramSwitch> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-switch-'));
   const stateFile = join(folder, 'switch.json');
   await writeFile(stateFile, JSON.stringify(fresh));
-  const env = { SWITCH_STATE: stateFile, PATH: `${join(import.meta.dirname, 'bin')}:${process.env['PATH'] ?? ''}` };
+  const env = { SWITCH_STATE: stateFile, PATH: `${programs}:${process.env['PATH'] ?? ''}` };
   const anyCode = Array.from({ length: 256 }, (_, code) => code);
   const shell = async (command: string) => {
     const there = command.replaceAll('/var/lib/baton', join(folder, 'baton'));
