@@ -146,15 +146,15 @@ test('Ctrl-C says what stands as it is, and how to go on', async () => {
 });
 
 test('what has failed says what it leaves, what was refused does not', async () => {
-  const failsWith = (message: string, status: number) => () =>
-    Promise.reject(new AppError('command_failed', message, { details: { status } }));
+  const failsWith = (message: string, status: number, cause?: string) => () =>
+    Promise.reject(new AppError('command_failed', message, { details: { status, cause } }));
   const linesOf = async (words: string, answer: () => Promise<never>) => {
     const { failure } = await baton(words.split(' '), { answer });
     expect(exitCodeOf(failure)).toBe(1);
     return failure?.message.split('\n');
   };
   const left = 'n1 stays cordoned, and what was evicted goes: kubectl uncordon n1 gives it back to the cluster';
-  expect(await linesOf('drain n1', failsWith('drain of node n1 has not ended within 5 s', 500))).toEqual([
+  expect(await linesOf('drain n1', failsWith('drain of node n1 has not ended within 5 s', 500, 'TimeUp'))).toEqual([
     'drain of node n1 has not ended within 5 s',
     `→ ${left}`,
     '→ baton drain n1 goes on from there',
@@ -169,7 +169,8 @@ test('what has failed says what it leaves, what was refused does not', async () 
 
 test('what is refused at once is not told of as waited for; without a kubeconfig nothing has begun', async () => {
   const unset = 'teardown of n1: this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file';
-  const answer = () => Promise.reject(new AppError('command_failed', unset, { details: { status: 500 } }));
+  const details = { status: 500, cause: 'NoKubernetesCluster' };
+  const answer = () => Promise.reject(new AppError('command_failed', unset, { details }));
   const { failure, told } = await baton(['drain', 'n1'], { answer, slow: false });
   expect([told, failure?.message]).toEqual([[], unset]);
   expect((await baton(['drain', 'n1'])).told).toHaveLength(1);

@@ -107,5 +107,5 @@ function keyOf({ kind, name, value, of }: Deed): string {
 
 /** As a sentence. Pure. */
 export function describeDeed({ message, sure }: KeptDeed): string {
-  return sure ? message : `${message}: this was begun, and nobody has looked since whether it was done`;
+  return sure ? message : `${message}: this was started, and its result is unknown`;
 }

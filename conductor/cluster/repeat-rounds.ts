@@ -76,10 +76,11 @@ export async function repeatRounds(
       details: { messages },
     });
   }
-  const failure: RoundMessage[] = lastError === undefined ? [] : [{ message: errorChain(lastError), error: true }];
+  const failure: RoundMessage[] =
+    lastError === undefined ? [] : [{ message: errorChain(lastError), error: true, summarized: true }];
   throw new AppError('timeout', `${what} has not ended within ${timeoutMs / 1000} s${last ? `: ${last.reason}` : ''}`, {
     cause: lastError,
-    details: { messages: [...messages, ...failure] },
+    details: { messages: [...messages, ...failure], cause: 'TimeUp' },
   });
 }
 

@@ -13,6 +13,8 @@ export type RoundMessage = {
   readonly name?: string;
   /** What `name` names, as in Kubernetes (`Pod`, `PodDisruptionBudget`, `Label`) or seed 001 (`HealthMessage`). */
   readonly kind?: string;
+  /** The sentence that sums the round up, or the failure, says it too. */
+  readonly summarized?: true;
 };
 
 /**

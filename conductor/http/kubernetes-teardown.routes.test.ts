@@ -91,6 +91,7 @@ describe('drain', () => {
     expect(details.messageList.filter(({ error }) => error)).toEqual(
       expect.arrayContaining([
         {
+          summarized: true,
           kind: 'Pod',
           name: `default/${pod?.metadata.name}`,
           error: true,

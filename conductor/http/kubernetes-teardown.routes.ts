@@ -47,7 +47,7 @@ const queries = {
     timeout: timeout(nodeStepDefaults.drainTimeout),
     'grace-period': wholeSeconds(0)
       .default(nodeStepDefaults.drainGracePeriod)
-      .describe('seconds that each pod gets to end by itself; less than the timeout'),
+      .describe('seconds that each pod gets to terminate; less than the timeout'),
   }),
   clearLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.clearLabelsTimeout) }),
   restoreLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.restoreLabelsTimeout) }),
@@ -76,7 +76,7 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
       400: { description: 'a parameter that cannot work' },
       404: { description: 'the cluster has no such node' },
       409: { description: 'a flow works on the node, which is named with its site action' },
-      500: { description: 'it has not ended well; details.messageList names what stood in the way' },
+      500: { description: 'it failed; details.messageList lists the obstacles' },
     },
   });
 }

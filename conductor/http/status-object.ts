@@ -18,6 +18,8 @@ export interface StatusParts {
   /** What a teardown did and met. */
   readonly messages?: readonly RoundMessage[] | undefined;
   readonly remark?: Remark | undefined;
+  /** A code of what lies below the failure: `NoKubernetesCluster`, `TimeUp`. */
+  readonly cause?: string | undefined;
   readonly revision?: number | undefined;
   /** The same request may succeed later. */
   readonly retry?: boolean | undefined;
@@ -44,11 +46,13 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** A failure without messages of its own has one that repeats it: clients print the list. */
 function statusObject(parts: StatusParts): Status {
-  const { status, code, message, reason, faults = [], remark, revision, retry } = parts;
+  const { status, code, message, reason, faults = [], remark, cause, revision, retry } = parts;
   const told = (parts.messages ?? []).map((each) => ({ kind: 'SimpleMessage', ...each }));
   const messages: StatusMessage[] = [...faults.map(validationMessage), ...told];
   const isBare = status === 'Failure' && faults.length === 0 && !told.some(({ error }) => error);
-  const messageList = isBare ? [...messages, { message, error: true, kind: 'SimpleMessage' }] : messages;
+  const messageList: StatusMessage[] = isBare
+    ? [...messages, { message, error: true, kind: 'SimpleMessage', summarized: true }]
+    : messages;
   return {
     kind: 'Status',
     apiVersion: 'v1.0',
@@ -60,6 +64,7 @@ function statusObject(parts: StatusParts): Status {
       errorCount: messageList.filter(({ error }) => error).length,
       messageList,
       ...(remark === undefined ? {} : { remark }),
+      ...(cause === undefined ? {} : { cause }),
       ...(revision === undefined ? {} : { revision }),
     },
     code,

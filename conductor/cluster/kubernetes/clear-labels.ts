@@ -41,12 +41,12 @@ export async function clearLabels(
     return { state: 'waiting', reason: `labels were taken from node ${name}: ${taken}`, messages };
   }
   const moving = (await listPodsOf(cluster, name, signal)).flatMap((pod) => unsettled(pod, node));
-  const [first] = moving;
+  const [first, ...others] = moving;
   if (first) {
     return {
       state: 'waiting',
       reason: `${moving.length === 1 ? '1 pod has' : `${moving.length} pods have`} not settled: ${first.message}`,
-      messages: moving,
+      messages: [{ ...first, summarized: true }, ...others],
     };
   }
   return { state: 'done', messages: [{ message: `Node ${name} has no labels that were added`, error: false }] };

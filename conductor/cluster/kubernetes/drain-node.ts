@@ -63,11 +63,10 @@ export async function drainNode(
   const blocked = asked.flatMap(({ obstacle }) => obstacle?.message ?? []);
   const unsettled = asked.flatMap(({ deed, obstacle }) => (obstacle ? [{ deed, isRefused: obstacle.isRefused }] : []));
   const ending = leaving.map(({ pod }) => pod).filter(({ metadata }) => metadata.deletionTimestamp);
-  messages.push(...blocked, ...ending.map((pod) => endingMessage(pod, node)));
-  const first = blocked[0]?.message ?? messages.at(-1)?.message;
+  const [first, ...others] = [...blocked, ...ending.map((pod) => endingMessage(pod, node))];
+  if (first) messages.push({ ...first, summarized: true }, ...others);
   const count = `${leaving.length} ${leaving.length === 1 ? 'pod is' : 'pods are'} still on node ${name}`;
-  const isTold = blocked.length > 0 || ending.length > 0;
-  const reason = `${count}: ${isTold ? (first ?? '') : 'told to end just now'}`;
+  const reason = `${count}: ${first?.message ?? 'told to end just now'}`;
   return { state: 'waiting', reason, messages, unsettled };
 }
 
