@@ -107,6 +107,24 @@ describe('an action is refused', () => {
     expect(await list()).toEqual([]);
   });
 
+  test("with the times of the site's documents where none are given, which the plan says", async () => {
+    await commit(`${twoNodes}---
+schema: shipyard/DeploymentConfiguration/v1
+metadata: {schema: metadata/Document/v1, name: deployment-configuration}
+data: {kubernetes_provisioner: {drain_timeout: 300, drain_grace_period: 20, etcd_ready_timeout: 40}}
+`);
+    await addAvailableNode(api.context.db, 'n1');
+    const redeploy = (more: Record<string, unknown>) =>
+      start('redeploy_server', { target_nodes: 'n1', 'target-revision': 'committed', ...more });
+    const { body } = await redeploy({ 'drain-node-timeout': 60, dry_run: true });
+    expect(body['remarks']).toContain(
+      "from the site's DeploymentConfiguration: drain-node-grace-period=20, etcd-ready-timeout=40",
+    );
+    expect((await redeploy({ 'drain-node-timeout': 20 })).fault).toContain('is 20 s, and must be less than');
+    const action = await redeploy({ 'drain-node-timeout': 60 });
+    expect(action.body['parameters']).toMatchObject({ 'drain-node-timeout': 60, 'drain-node-grace-period': 20 });
+  });
+
   test('never, when it is only asked what a teardown would do', async () => {
     await commit(twoNodes);
     await addAvailableNode(api.context.db, 'n1');

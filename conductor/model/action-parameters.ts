@@ -76,8 +76,17 @@ export function parseParameters(
       `parameters.${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`,
     );
   }
-  const { drainTimeout, drainGracePeriod } = timeoutsOf(parsed.data);
-  if (drainGracePeriod < drainTimeout) return parsed.data;
+  // of one alone the other may be the site's
+  if (given['drain-node-timeout'] !== undefined && given['drain-node-grace-period'] !== undefined) {
+    requireDrainTimes(parsed.data);
+  }
+  return parsed.data;
+}
+
+/** @throws AppError `invalid_argument` unless pods get less time than their drain */
+export function requireDrainTimes(given: ActionParameters): void {
+  const { drainTimeout, drainGracePeriod } = timeoutsOf(given);
+  if (drainGracePeriod < drainTimeout) return;
   throw new AppError(
     'invalid_argument',
     `parameters.drain-node-grace-period: it is ${drainGracePeriod} s, and must be less than drain-node-timeout, which is ` +
@@ -97,6 +106,16 @@ function withoutSynonyms(
   });
   return Object.fromEntries(renamed);
 }
+
+/** What a site's documents say of its actions: `kubernetes_provisioner` of its DeploymentConfiguration. */
+export type SiteDefaults = Pick<
+  ActionParameters,
+  | 'drain-node-timeout'
+  | 'drain-node-grace-period'
+  | 'clear-labels-timeout'
+  | 'remove-etcd-timeout'
+  | 'etcd-ready-timeout'
+>;
 
 /** Seconds for each step of a decommission, with the seed's defaults. Pure. */
 export function timeoutsOf(given: ActionParameters): DecommissionTimeouts {

@@ -2,6 +2,8 @@ import {
   type ActionParameters,
   type ParameterName,
   parseParameters,
+  requireDrainTimes,
+  type SiteDefaults,
   type TargetRevision,
 } from '#conductor/model/action-parameters.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
@@ -114,4 +116,23 @@ export function readActionName(name: string): ActionName {
 export function readActionParameters(name: ActionName, given: Readonly<Record<string, unknown>>): ActionParameters {
   const { parameters: legal, required = [] } = actionTable[name];
   return parseParameters({ name, legal, required }, given);
+}
+
+/**
+ * Parameters of the action that were not given, as the site's documents have them.
+ * @throws AppError `invalid_argument` when those and the given ones can't go together
+ */
+export function readSiteDefaults(
+  name: ActionName,
+  given: ActionParameters,
+  defaults: SiteDefaults,
+): Readonly<Record<string, number>> {
+  const legal = new Set<string>(actionTable[name].parameters);
+  const known = new Set(Object.keys(given));
+  const own = Object.entries(defaults).flatMap(([key, value]) =>
+    legal.has(key) && !known.has(key) && value !== undefined ? [[key, value] as const] : [],
+  );
+  const fromSite = Object.fromEntries(own);
+  requireDrainTimes({ ...given, ...fromSite });
+  return fromSite;
 }

@@ -1,4 +1,5 @@
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import type { SiteDefaults } from '#conductor/model/action-parameters.ts';
 import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PhaseTimeouts, Strategy } from '#conductor/model/site-run.ts';
@@ -28,6 +29,8 @@ export interface SiteSettings {
   readonly joinWait: number;
   readonly nodeStatusTimeout: number;
   readonly nodeStatusInterval: number;
+  /** Of actions' parameters that are not given. */
+  readonly actions: SiteDefaults;
 }
 
 /** What a node's document says of when it is in service. */

@@ -12,7 +12,7 @@ import { isOlderThan } from '#conductor/kernel/conductors/work-known.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
 import type { ActionParameters } from '#conductor/model/action-parameters.ts';
-import { actionTable, readActionName, readActionParameters } from '#conductor/model/action-table.ts';
+import { actionTable, readActionName, readActionParameters, readSiteDefaults } from '#conductor/model/action-table.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
@@ -48,6 +48,8 @@ export interface ActionRequest {
 export interface ActionPlan {
   readonly name: ActionName;
   readonly parameters: ActionParameters;
+  /** Of them, those that the site's documents have. */
+  readonly fromSite: Readonly<Record<string, number>>;
   readonly revisionId: number;
   readonly site: Site;
   readonly faults: readonly SiteFault[];
@@ -61,6 +63,7 @@ type CreateContext = CheckContext &
 interface Checked {
   readonly name: ActionName;
   readonly parameters: ActionParameters;
+  readonly fromSite: ActionPlan['fromSite'];
   readonly allowIntermediateCommits: boolean;
   readonly revisionId: number;
   readonly between: readonly number[];
@@ -81,11 +84,11 @@ export async function createAction(
   check: typeof checkRevision = checkRevision,
 ): Promise<{ readonly action: SiteAction } | { readonly plan: ActionPlan }> {
   const checked = await checkRequest(context, request, check);
-  const { name, parameters, revisionId, site, faults } = checked;
+  const { name, parameters, fromSite, revisionId, site, faults } = checked;
   const isTeardown = actionTable[name].teardown !== undefined;
   if (parameters.dry_run) {
     const run = isTeardown ? planTeardownRun(site, parameters) : planSite(site);
-    return { plan: { name, parameters, revisionId, site, faults, run } };
+    return { plan: { name, parameters, fromSite, revisionId, site, faults, run } };
   }
   await refuseOlderConductors(context, name);
   const etcd = isTeardown ? await readEtcdSite(context.db, { revisionId, site }) : undefined;
@@ -117,15 +120,15 @@ async function checkRequest(
   const { db } = context;
   const name = readActionName(request.name);
   const { isTrueUp } = actionTable[name];
-  const parameters = readActionParameters(name, request.parameters);
-  if (!parameters.dry_run) {
+  const given = readActionParameters(name, request.parameters);
+  if (!given.dry_run) {
     const open = await findOpenAction(db);
     if (open) throw anotherIsOpen(name, open);
   }
-  const revisionId = await findTargetRevision(db, { name, parameters });
+  const revisionId = await findTargetRevision(db, { name, parameters: given });
   const between = intermediateCommits(await listTaggedRevisions(db), revisionId);
   const allowIntermediateCommits =
-    request.allowIntermediateCommits === true || parameters['allow-intermediate-commits'] === true;
+    request.allowIntermediateCommits === true || given['allow-intermediate-commits'] === true;
   if (isTrueUp && between.length > 0 && !allowIntermediateCommits) throw commitsBetween(between, revisionId);
   const { site, faults } = await check(context, revisionId);
   if (!site) {
@@ -133,8 +136,10 @@ async function checkRequest(
     const message = `The documents of revision ${revisionId} have faults: ${errors}`;
     throw new AppError('invalid_argument', message, { details: { reason: 'InvalidConfigurationDocuments', faults } });
   }
+  const fromSite = readSiteDefaults(name, given, site.settings.actions);
+  const parameters = { ...given, ...fromSite };
   refuseUnknownNodes(site, parameters, revisionId);
-  return { name, parameters, allowIntermediateCommits, revisionId, between, site, faults };
+  return { name, parameters, fromSite, allowIntermediateCommits, revisionId, between, site, faults };
 }
 
 function anotherIsOpen(name: ActionName, open: SiteAction): AppError {
@@ -159,14 +164,14 @@ function refuseUnknownNodes(site: Site, { target_nodes: names = [] }: ActionPara
 
 async function insertAction(context: CreateContext, request: ActionRequest, checked: Checked): Promise<SiteAction> {
   const { db, clock } = context;
-  const { name, revisionId, allowIntermediateCommits } = checked;
+  const { name, revisionId, allowIntermediateCommits, fromSite } = checked;
   const user = request.caller.user ?? null;
   const insert = () =>
     db.transaction(async (tx) => {
       const actionId = newUlid(clock.now());
       await tx.insert(siteActions).values({
         id: actionId,
-        parameters: request.parameters,
+        parameters: { ...request.parameters, ...fromSite },
         revisionId,
         contextMarker: request.contextMarker ?? randomUUID(),
         allowIntermediateCommits,
@@ -190,13 +195,22 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
   }
 }
 
-function firstNotes({ revisionId, between, name, parameters, etcd }: Checked): Note[] {
+function firstNotes({ revisionId, between, name, parameters, fromSite, etcd }: Checked): Note[] {
   const role = parameters['target-revision'] ?? actionTable[name].revision;
   const text = `Configdoc revision ${revisionId}${role === undefined ? '' : ` (${role})`}`;
-  const notes: Note[] = [text, ...(etcd?.remarks ?? [])].map((each) => ({ verbosity: 1, text: each }));
+  const notes: Note[] = [text, ...describeFromSite(fromSite), ...(etcd?.remarks ?? [])].map((each) => ({
+    verbosity: 1,
+    text: each,
+  }));
   if (between.length > 0 && actionTable[name].isTrueUp) {
     const skipped = `the check for intermediate commits is skipped, as asked; there are: revision ${between.join(', ')}`;
     notes.push({ verbosity: 1, text: skipped });
   }
   return notes;
+}
+
+/** Nothing, where all was given. */
+export function describeFromSite(fromSite: ActionPlan['fromSite']): string[] {
+  const each = Object.entries(fromSite).map(([key, value]) => `${key}=${value}`);
+  return each.length === 0 ? [] : [`from the site's DeploymentConfiguration: ${each.join(', ')}`];
 }

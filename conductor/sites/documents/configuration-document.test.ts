@@ -65,7 +65,7 @@ armada:
   expect(site?.timeouts).toEqual({ prepare: 1, deploy: 1 });
   expect(told).toMatchInlineSnapshot(`
     [
-      "Info NotUsed DeploymentConfiguration deployment-configuration: Baton does not use physical_provisioner.verify_interval, physical_provisioner.verify_timeout, physical_provisioner.prepare_site_interval, physical_provisioner.prepare_site_timeout, physical_provisioner.prepare_node_interval, physical_provisioner.deploy_interval, physical_provisioner.destroy_interval, physical_provisioner.destroy_timeout, physical_provisioner.relabel_nodes_interval, physical_provisioner.relabel_nodes_timeout, kubernetes_provisioner.drain_timeout, kubernetes_provisioner.drain_grace_period, kubernetes_provisioner.clear_labels_timeout, kubernetes_provisioner.remove_etcd_timeout, kubernetes_provisioner.etcd_ready_timeout, armada.get_releases_timeout, armada.get_status_timeout, armada.manifest, armada.update_manifest, armada.post_apply_timeout, armada.validate_design_timeout",
+      "Info NotUsed DeploymentConfiguration deployment-configuration: Baton does not use physical_provisioner.verify_interval, physical_provisioner.verify_timeout, physical_provisioner.prepare_site_interval, physical_provisioner.prepare_site_timeout, physical_provisioner.prepare_node_interval, physical_provisioner.deploy_interval, physical_provisioner.destroy_interval, physical_provisioner.destroy_timeout, physical_provisioner.relabel_nodes_interval, physical_provisioner.relabel_nodes_timeout, armada.get_releases_timeout, armada.get_status_timeout, armada.manifest, armada.update_manifest, armada.post_apply_timeout, armada.validate_design_timeout",
     ]
   `);
 });

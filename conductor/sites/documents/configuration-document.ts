@@ -21,6 +21,7 @@ export const defaultSettings: SiteSettings = {
   joinWait: 120,
   nodeStatusTimeout: 1800,
   nodeStatusInterval: 30,
+  actions: {},
 };
 
 /** Shipyard takes the default for 0 where there must be some time; whoever writes 0 means something else. */
@@ -52,7 +53,7 @@ const ConfigurationData = strictly({
   }).exactOptional(),
   kubernetes_provisioner: strictly({
     drain_timeout: seconds(3600),
-    drain_grace_period: seconds(1800),
+    drain_grace_period: seconds(1800, 0),
     clear_labels_timeout: seconds(1800),
     remove_etcd_timeout: seconds(1800),
     etcd_ready_timeout: seconds(600),
@@ -76,6 +77,11 @@ const honoured = new Set([
   'join_wait',
   'node_status_interval',
   'node_status_timeout',
+  'drain_timeout',
+  'drain_grace_period',
+  'clear_labels_timeout',
+  'remove_etcd_timeout',
+  'etcd_ready_timeout',
 ]);
 
 /** With faults, as much of it as can be told: whether the strategy exists does not depend on a time. */
@@ -91,7 +97,7 @@ export function readConfiguration(document: SiteDocument, faults: SiteFault[]): 
   if (unused.length > 0) {
     faults.push(documentFault(document, `Baton does not use ${unused.join(', ')}`, 'NotUsed', 'Info'));
   }
-  const { physical_provisioner: provisioner = {}, kubernetes } = data;
+  const { physical_provisioner: provisioner = {}, kubernetes, kubernetes_provisioner: teardown = {} } = data;
   return {
     document: documentOf(document),
     strategy: provisioner.deployment_strategy,
@@ -104,6 +110,13 @@ export function readConfiguration(document: SiteDocument, faults: SiteFault[]): 
       joinWait: provisioner.join_wait ?? defaultSettings.joinWait,
       nodeStatusTimeout: kubernetes?.node_status_timeout ?? defaultSettings.nodeStatusTimeout,
       nodeStatusInterval: kubernetes?.node_status_interval ?? defaultSettings.nodeStatusInterval,
+      actions: {
+        'drain-node-timeout': teardown.drain_timeout,
+        'drain-node-grace-period': teardown.drain_grace_period,
+        'clear-labels-timeout': teardown.clear_labels_timeout,
+        'remove-etcd-timeout': teardown.remove_etcd_timeout,
+        'etcd-ready-timeout': teardown.etcd_ready_timeout,
+      },
     },
   };
 }

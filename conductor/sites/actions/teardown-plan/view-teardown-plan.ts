@@ -4,7 +4,7 @@ import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
-import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
+import { type ActionPlan, describeFromSite } from '#conductor/sites/actions/create-action.ts';
 import { findImpossibleOf, findObstacles } from '#conductor/sites/actions/refuse-teardown.ts';
 import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
 import { describeSteps } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
@@ -36,6 +36,7 @@ export async function viewTeardownPlan(
     nodes.push(await viewNode(context, { plan, etcd, teardown, node, look, refused: obstacles.get(node) ?? null }));
   }
   const remarks = [
+    ...describeFromSite(plan.fromSite),
     ...looks.wrong.map((text) => `in the way now: ${text}`),
     ...(teardown.kubernetes
       ? []
