@@ -12,6 +12,7 @@ const meanings: Readonly<Record<ParameterName, string>> = {
   'preserve-local-storage': 'only the disk with the operating system is wiped (default: false)',
   'target-revision': 'whose documents: committed, successful-site-action or last-site-action',
   'not-in-cluster-ok': 'a node that the Kubernetes cluster does not have is torn down all the same (default: false)',
+  force: 'the last Ready node of a cluster, or of a role, is torn down all the same (default: false)',
   'drain-node-timeout': `seconds for the drain (default: ${drainTimeout})`,
   'drain-node-grace-period': `seconds that each pod gets to end by itself, less than drain-node-timeout (default: ${drainGracePeriod})`,
   'clear-labels-timeout': `seconds for the pods to settle (default: ${clearLabelsTimeout})`,

@@ -44,7 +44,7 @@ export interface ClusterStepOptions<Args extends z.output<typeof clusterArgs>> {
   readonly description: string;
   readonly args: z.ZodType<Args>;
   /** Seconds between two looks. */
-  readonly every: number;
+  readonly every: number | ((args: Args) => number);
   /** Its failure is told, and holds nothing up. */
   readonly mayFail?: boolean;
   /** The first of its flow to look at this cluster: being refused there at once is a mistake that only people mend. */
@@ -68,8 +68,9 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   context: StepContext,
   options: ClusterStepOptions<Args>,
 ): Promise<ConductorStepOutcome> {
-  const { step, every, mayFail = false, round } = options;
+  const { step, mayFail = false, round } = options;
   const args = parseStepArgs({ interface: 'cluster', step, args: options.args }, stepArgs(context));
+  const every = typeof options.every === 'number' ? options.every : options.every(args);
   const kept = keepReport(context);
   const waitFor = (reason: string): ConductorStepOutcome => {
     const leftMs = timeLeft(context, args.timeout);
@@ -81,8 +82,8 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   };
   try {
     const now = await round({ context, args, report: kept.report(), announce: kept.announce });
-    if (now.state === 'done') return { kind: 'done', output: afterLook(kept.report(), [...now.messages]) };
-    await kept.looked(now.messages);
+    if (now.state === 'done') return { kind: 'done', output: afterLook(kept.report(), now) };
+    await kept.looked(now);
     return waitFor(now.reason);
   } catch (error) {
     if (context.signal.aborted || !(error instanceof AppError)) throw error;
@@ -151,7 +152,7 @@ interface KeptReport {
   readonly report: () => ClusterReport;
   readonly announce: Announce;
   /** After a look that has ended: what was announced is done. */
-  readonly looked: (messages: readonly RoundMessage[]) => Promise<void>;
+  readonly looked: (round: Round) => Promise<void>;
   /** Of a look that has failed: what stood in its way. */
   readonly told: (messages: readonly RoundMessage[]) => Promise<void>;
   /** Of a look that was not let in. @returns whether to try again */
@@ -169,7 +170,7 @@ function keepReport(context: StepContext): KeptReport {
   return {
     report: () => state.report,
     announce: (deeds) => keep(withDeeds(state.report, deeds)),
-    looked: (messages) => keep(afterLook(state.report, [...messages])),
+    looked: (round) => keep(afterLook(state.report, round)),
     told: (messages) =>
       messages.length === 0 ? Promise.resolve() : keep({ ...state.report, messages: [...messages] }),
     refused: async (isFirst) => {

@@ -1,13 +1,15 @@
 import { z } from 'zod';
+import type { Announce } from '#conductor/cluster/deeds.ts';
 import { etcdStableRound } from '#conductor/cluster/etcd/etcd-stable-round.ts';
 import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { noteEtcdMember } from '#conductor/sites/nodes/membership-store.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { readRevision } from '#conductor/sites/revisions/read-revision.ts';
 
-const etcdArgs = clusterArgs.extend({
+export const etcdArgs = clusterArgs.extend({
   revision: z
     .number()
     .int()
@@ -15,7 +17,7 @@ const etcdArgs = clusterArgs.extend({
     .describe('of the documents that say where the etcd clusters are, beside the committed ones'),
 });
 
-async function etcdWork(context: StepContext, args: z.output<typeof etcdArgs>): Promise<EtcdWork> {
+export async function etcdWork(context: StepContext, args: z.output<typeof etcdArgs>): Promise<EtcdWork> {
   // faults that other nodes have by now stop none whose pods are gone already
   const site = await readRevision(context, args.revision);
   const etcd = await readEtcdSite(context.db, { revisionId: args.revision, site });
@@ -30,9 +32,22 @@ export const removeEtcd = newClusterStep({
   every: 5,
   round: ({ context, args, announce }) =>
     context.ask(
-      etcdWork(context, args).then((work) => removeEtcdRound(withCredentials(context), { ...work, announce })),
+      etcdWork(context, args).then((work) =>
+        removeEtcdRound(withCredentials(context), { ...work, announce: rememberMembers(context, announce) }),
+      ),
     ),
 });
+
+/** A redeploy of the node has to bring them back, whichever action comes to it. */
+function rememberMembers(context: StepContext, announce: Announce): Announce {
+  return async (deeds) => {
+    for (const { kind, of } of deeds) {
+      if (kind !== 'etcd member' || of === undefined) continue;
+      await context.record((tx) => noteEtcdMember(tx, context.node.uuid, of));
+    }
+    await announce(deeds);
+  };
+}
 
 export const waitForEtcd = newClusterStep({
   step: 'wait_for_etcd',

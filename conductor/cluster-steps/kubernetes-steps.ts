@@ -3,7 +3,7 @@ import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { leaveCluster } from '#conductor/cluster/kubernetes/leave-cluster.ts';
-import { readNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { type ClusterNode, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { findNode } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
 import { refuseAnotherMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
@@ -12,6 +12,7 @@ import type { Round } from '#conductor/cluster/round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
+import { isNoted, noteRegistration, readMemberships } from '#conductor/sites/nodes/membership-store.ts';
 
 type ClusterArgs = z.output<typeof clusterArgs>;
 
@@ -28,10 +29,19 @@ function atNode(
   return withSharedCluster(context.database, context.config.kubeconfigFile, async (cluster) => {
     const inventory = await context.ask(findInventory(context.db, context.node.uuid));
     const node = await (mayBeGone ? findNode : readNode)(cluster, name, context.signal);
+    if (node) await noteSeen(context, node);
     const remarks = node ? refuseAnotherMachine(cluster, node, systemUuidOf(inventory?.inventory)) : [];
     const round = await work(cluster);
     return { ...round, messages: [...round.messages, ...remarks] };
   });
+}
+
+/** What tells the instance after the next deploy from this one. */
+async function noteSeen(context: StepContext, { metadata: { uid }, status }: ClusterNode): Promise<void> {
+  const seen = { uid, bootId: status?.nodeInfo?.bootID || undefined };
+  const { uuid } = context.node;
+  const known = await context.ask(readMemberships(context.db, [uuid]));
+  if (!isNoted(known.get(uuid), seen)) await context.record((tx) => noteRegistration(tx, uuid, seen));
 }
 
 const drainArgs = clusterArgs.extend({
@@ -57,7 +67,9 @@ export const clearNodeLabels = newClusterStep({
   args: clusterArgs,
   every: 2,
   round: ({ context, args, announce }) =>
-    atNode(context, args, (cluster) => clearLabels(cluster, args.node, context.signal, announce)),
+    atNode(context, args, (cluster) =>
+      clearLabels(cluster, args.node, context.signal, { announce, secrets: context.secrets }),
+    ),
 });
 
 export const shutDownKubelet = newClusterStep({

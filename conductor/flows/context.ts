@@ -10,7 +10,6 @@ export type Checkpoint = 'started' | 'acted' | 'recorded';
 
 export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly automatedClean: boolean;
-  readonly discovery: boolean;
   readonly fastTrackTimeoutMs: number;
   /** Whether boot loaders may be installed by programs of the image, which run in the ramdisk for it. */
   readonly runImagePrograms: boolean;
@@ -27,7 +26,7 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
 }
 
 /** What the engine may use: it works on nodes that others have asked it to, and asks for nothing itself. */
-export interface EngineContext extends AgentsContext {
+export interface EngineContext extends AgentsContext, Nudging {
   readonly config: FlowsConfig;
   /** What this release knows to run. */
   readonly steps: StepTable;
@@ -37,7 +36,7 @@ export interface EngineContext extends AgentsContext {
 }
 
 /** What requests to the engine may use. */
-export interface FlowsContext extends EngineContext, Nudging {
+export interface FlowsContext extends EngineContext {
   /** Starts processes on this host. */
   readonly run: Run;
 }

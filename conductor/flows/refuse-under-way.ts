@@ -2,6 +2,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -31,7 +32,7 @@ export function refuseUnderWay(
 export async function refuseWorkedOn({ db }: Pick<EngineContext, 'db'>, name: string, asked: string): Promise<void> {
   const node = await findNode(db, name);
   const flow = node && (await findOpenFlow(db, node.uuid));
-  if (!flow || (flow.actionId === null && flow.kind !== 'decommission' && flow.kind !== 'leave_cluster')) return;
+  if (!flow || (flow.actionId === null && !isBesideStates(flowKinds[flow.kind]))) return;
   const whose = flow.actionId === null ? `flow ${flow.uuid}` : `flow ${flow.uuid} of site action ${flow.actionId}`;
   throw new AppError(
     'conflict',

@@ -20,7 +20,17 @@ import type { HardwareManagerVersion, StepInterface } from '#shared/wire/step.ts
 export interface StepContext
   extends Pick<
     EngineContext,
-    'db' | 'database' | 'log' | 'clock' | 'config' | 'secrets' | 'drivers' | 'networks' | 'pluginFiles'
+    | 'db'
+    | 'database'
+    | 'log'
+    | 'clock'
+    | 'config'
+    | 'secrets'
+    | 'drivers'
+    | 'networks'
+    | 'pluginFiles'
+    | 'nudge'
+    | 'stopping'
   > {
   readonly node: NodeRow;
   /** Most steps need none. @throws AppError `database_error` */

@@ -63,7 +63,7 @@ const getBootDevice = createRoute({
   tags,
   summary: 'Ask the BMC for the boot device',
   request: { params: NodeParams },
-  responses: answers(200, 'boot_device and persistent, null where the BMC does not tell', BootDevice),
+  responses: answers(200, 'boot_device and persistent, null where the BMC does not report it', BootDevice),
 });
 
 const supportedBootDevices = createRoute({

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
-import { isMapping } from '#conductor/sites/documents/site-document.ts';
+import { isMapping } from '#conductor/sites/site-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

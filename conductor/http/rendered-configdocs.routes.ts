@@ -5,6 +5,7 @@ import { airshipPath, airshipQuery, answerDocuments } from '#conductor/http/airs
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { answers } from '#conductor/http/query-values.ts';
+import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import { checkDocuments } from '#conductor/sites/revisions/check-revision.ts';
 import { readVersion, resolveVersion } from '#conductor/sites/revisions/compare-versions.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
@@ -19,7 +20,10 @@ const show = createRoute({
   summary: 'Show all documents as they are worked from: nodes with what they have from their host profiles',
   request: {
     query: airshipQuery({
-      version: z.string().optional().describe('a role, or a number; default: the buffer, or else what is committed'),
+      version: z
+        .string()
+        .optional()
+        .describe('a role, or a number; default: the buffer, or else the committed revision'),
     }),
   },
   responses: {
@@ -46,7 +50,7 @@ export function renderedConfigdocsRoutes(context: HttpContext): ApiApp {
       const message = `Revision ${id} can't be rendered: its documents have errors.`;
       throw new AppError('invalid_argument', message, { details: { faults, reason: 'InvalidConfigurationDocuments' } });
     }
-    const rendered = renderDocuments(documents);
+    const rendered = renderDocuments(renderLayers(documents).documents);
     return answerDocuments(
       c,
       rendered.map(({ schema, metadata, data }) => ({ schema, metadata, data })),

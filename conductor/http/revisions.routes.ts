@@ -15,7 +15,6 @@ import { originOf } from '#conductor/http/links.ts';
 import { answers } from '#conductor/http/query-values.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { compareDocuments } from '#conductor/sites/revisions/compare-documents.ts';
 import { compareCollections } from '#conductor/sites/revisions/compare-versions.ts';
 import { deleteRevision } from '#conductor/sites/revisions/prune-revisions.ts';
@@ -30,6 +29,7 @@ import {
 } from '#conductor/sites/revisions/revision-store.ts';
 import { viewListedRevision, viewRevision } from '#conductor/sites/revisions/revision-view.ts';
 import { rollBack } from '#conductor/sites/revisions/roll-back.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
 const tags = ["site revisions (Airship's)"];
 const path = `${airshipPath}/revisions`;
@@ -99,7 +99,7 @@ const diff = createRoute({
   method: 'get',
   path: `${onePath}/diff/{other}`,
   tags,
-  summary: 'Tell which collections two revisions have differently; 0 = nothing at all',
+  summary: 'Show which collections differ between two revisions; 0 = an empty revision',
   request: { params: PairParams },
   responses: answers(
     200,
@@ -112,7 +112,7 @@ const deepDiff = createRoute({
   method: 'get',
   path: `${onePath}/deepdiff/{other}`,
   tags,
-  summary: 'Tell every document and value that changes from one revision to the other; 0 = nothing at all',
+  summary: 'Show every document and value that changes from one revision to the other; 0 = an empty revision',
   request: { params: PairParams },
   responses: answers(
     200,

@@ -36,6 +36,7 @@ export const parameters = {
   'drain-node-grace-period': seconds(0).optional(),
   'drain-node-timeout': seconds(1).optional(),
   dry_run: flag.optional(),
+  force: flag.optional(),
   'etcd-ready-timeout': seconds(1).optional(),
   'not-in-cluster-ok': flag.optional(),
   'preserve-local-storage': flag.optional(),

@@ -44,6 +44,7 @@ const teardownParameters = [
   'preserve-local-storage',
   'target-revision',
   'not-in-cluster-ok',
+  'force',
   'drain-node-timeout',
   'drain-node-grace-period',
   'clear-labels-timeout',

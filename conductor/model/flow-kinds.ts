@@ -319,6 +319,17 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     closing: [],
     cleanup: [],
   },
+  // after a site's deploy; the node is active, and its instance has to come up by itself
+  enter_service: {
+    ...common,
+    doing: 'waiting for it to be in service',
+    afterFailure: { next: 'ask for it again: `update_site` waits for it once more' },
+    events: {},
+    target: null,
+    opening: [clusterStep('wait_until_ready'), clusterStep('wait_for_members'), clusterStep('wait_for_answers')],
+    closing: [],
+    cleanup: [],
+  },
 };
 
 /** Whether the kind leaves the node's state alone: it is about the clusters that the node is part of. */

@@ -15,7 +15,8 @@ export type FlowKindName =
   | 'teardown'
   | 'decommission'
   | 'wipe'
-  | 'leave_cluster';
+  | 'leave_cluster'
+  | 'enter_service';
 
 /** How a node's disks are wiped when its instance is given up (seed 001, "Drydock Destroy Node"). */
 export interface WipeWish {

@@ -124,6 +124,8 @@ export interface SiteRun {
 export interface PhaseTimeouts {
   readonly prepare: number;
   readonly deploy: number;
+  /** Beyond the deploy's, in which its nodes have to get into service; absent = nobody waits for that. */
+  readonly service?: number;
 }
 
 /** What is to happen now; each is recorded before, or as, it is done. */

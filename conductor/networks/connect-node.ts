@@ -7,11 +7,11 @@ import {
   type SwitchPortTarget,
   switchPortTargets,
 } from '#conductor/networks/network-interfaces.ts';
-import type { Network, Networks } from '#conductor/networks/networks-file.ts';
-import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import type { SwitchConnection, SwitchDriver, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import { findSwitch, type Network, type Networks } from '#conductor/networks/networks-file.ts';
+import { switchAccess } from '#conductor/networks/switch-access.ts';
+import type { LldpPort, SwitchConnection, SwitchDriver } from '#conductor/networks/switch-driver.ts';
+import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { overdueTimers } from '#shared/overdue-timers.ts';
 
 /** Where a port was read back to be. */
 export interface SwitchPortPlacement {
@@ -31,6 +31,8 @@ export interface ConnectRequest {
 
 export interface NetworkConnector {
   readonly networks: Networks;
+  /** What `port_id` is for a port of the switch, from what the switch says of it by LLDP. */
+  readonly portIdOf: (switchId: string, said: LldpPort) => string;
   /**
    * Moves a node's switch ports, reads back, and answers where they are: none for `noop` and `flat`.
    * @throws AppError `invalid_argument`, `switch_error`, `unavailable`, `not_found`.
@@ -39,26 +41,44 @@ export interface NetworkConnector {
   close(): Promise<void>;
 }
 
-/** Keeps one connection per switch. */
+interface KnownSwitch {
+  readonly connection: SwitchConnection;
+  readonly rounds: SwitchRounds;
+}
+
+/**
+ * Keeps one connection per switch.
+ * @param oneWriter Default: there is no other conductor.
+ */
 export function createNetworkConnector(
   networks: Networks,
   switchDriver: (name: string) => SwitchDriver,
+  oneWriter: OneWriter = (_switchId, _signal, work) => work(),
 ): NetworkConnector {
-  const connections = new Map<string, SwitchConnection>();
-  const connectionTo = (target: SwitchPortTarget): SwitchConnection => {
-    const { switchId, driver, endpoint } = target.switchEntry;
-    const known = connections.get(switchId) ?? switchDriver(driver).connect({ endpoint });
-    connections.set(switchId, known);
-    return known;
+  const switches = new Map<string, KnownSwitch>();
+  const roundsOf = ({ switchEntry }: SwitchPortTarget): SwitchRounds => {
+    const { switchId, driver } = switchEntry;
+    const known = switches.get(switchId);
+    if (known) return known.rounds;
+    const connection = switchDriver(driver).connect(switchAccess(switchEntry));
+    const rounds = createSwitchRounds(switchId, connection, oneWriter);
+    switches.set(switchId, { connection, rounds });
+    return rounds;
   };
   return {
     networks,
+    portIdOf: (switchId, said) => {
+      const entry = findSwitch(networks, switchId);
+      return (entry && switchDriver(entry.driver).portIdOf?.(said)) ?? said.portId;
+    },
     connect: async (request) => {
       const { network, targets } = targetsOf(request, networks);
       const placements: SwitchPortPlacement[] = [];
       for (const group of bySwitch(targets)) {
-        const connection = connectionTo(group.first);
-        await moveAndProve(connection, group, network, request.signal);
+        await roundsOf(group.first).move(
+          group.targets.map(({ portId }) => ({ portId, accessVlan: network?.vlan })),
+          request.signal,
+        );
         placements.push(
           ...group.targets.map((target) => ({
             portUuid: uuidOf(request, target),
@@ -70,8 +90,8 @@ export function createNetworkConnector(
       return placements;
     },
     close: async () => {
-      await Promise.all([...connections.values()].map((connection) => connection.close()));
-      connections.clear();
+      await Promise.all([...switches.values()].map(({ connection }) => connection.close()));
+      switches.clear();
     },
   };
 }
@@ -99,27 +119,6 @@ interface SwitchGroup {
 function bySwitch(targets: readonly SwitchPortTarget[]): SwitchGroup[] {
   const groups = Map.groupBy(targets, (target) => target.switchEntry.switchId);
   return [...groups.values()].flatMap(([first, ...rest]) => (first ? [{ first, targets: [first, ...rest] }] : []));
-}
-
-/** Plan, apply, read back: a switch that says yes and does nothing must not end in a deploy that looks well. */
-async function moveAndProve(
-  connection: SwitchConnection,
-  group: SwitchGroup,
-  network: Network | undefined,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const desired: SwitchPortState[] = group.targets.map(({ portId }) => ({ portId, accessVlan: network?.vlan }));
-  const portIds = desired.map(({ portId }) => portId);
-  const operations = planSwitchports(desired, await connection.readPorts(portIds, signal));
-  if (operations.length === 0) return;
-  await overdueTimers();
-  signal?.throwIfAborted();
-  await connection.apply(operations, signal);
-  const left = planSwitchports(desired, await connection.readPorts(portIds, signal));
-  if (left.length > 0) {
-    const ports = left.map((operation) => operation.portId).join(', ');
-    throw new AppError('switch_error', `switch ${group.first.switchEntry.switchId} did not move ${ports}`);
-  }
 }
 
 function uuidOf(request: ConnectRequest, target: SwitchPortTarget): string {

@@ -5,6 +5,7 @@ import {
   networkInterfaces,
   parseNetworkInterface,
   planNetworkMove,
+  switchPortTargets,
   validateNetwork,
 } from '#conductor/networks/network-interfaces.ts';
 import { type Networks, noNetworks } from '#conductor/networks/networks-file.ts';
@@ -92,6 +93,17 @@ describe('planNetworkMove', () => {
       'port 52:54:00:00:00:01: local_link_connection.switch_id ff:ff is not in the networks file; its switches are: 00:11:22:AA:44:55',
     ],
   ];
+  test('refuses an uplink, and a port that the networks file does not list', () => {
+    const [entry] = networks.switches;
+    if (!entry) throw new Error('no switch');
+    const guarded = { ...networks, switches: [{ ...entry, ports: ['tap*'], uplinks: ['tap1'] }] };
+    const plan = (portId: string) =>
+      switchPortTargets([port({ localLinkConnection: { switch_id: entry.switchId, port_id: portId } })], guarded);
+    expect(() => plan('tap1')).toThrow('local_link_connection.port_id tap1 is an uplink of the switch');
+    expect(() => plan('eth0')).toThrow("eth0 is not among the switch's ports in the networks file, which are: tap*");
+    expect(plan('tap2')).toHaveLength(1);
+  });
+
   test.each(bad)('refuses %s', (_name, ports, says) => {
     expect(() => planNetworkMove({ networkInterface: 'switchport', ports, networks, purpose: 'provisioning' })).toThrow(
       says,

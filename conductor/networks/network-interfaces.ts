@@ -1,4 +1,5 @@
 import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
+import { portFault } from '#conductor/networks/allowed-ports.ts';
 import {
   findSwitch,
   type Network,
@@ -143,5 +144,7 @@ function readPort(port: NetworkPort, networks: Networks): SwitchPortTarget | str
     const known = networks.switches.map((each) => each.switchId).join(', ') || 'none';
     return `port ${port.address}: local_link_connection.switch_id ${switchId} is not in the networks file; its switches are: ${known}`;
   }
+  const fault = portFault(entry, portId);
+  if (fault !== undefined) return `port ${port.address}: local_link_connection.port_id ${portId} ${fault}`;
   return { portAddress: port.address, switchEntry: entry, portId };
 }

@@ -14,7 +14,11 @@ networks:
 defaults: {provisioning: provisioning, cleaning: cleaning, tenant: tenant}
 `;
 
-const parse = (text: string) => parseNetworksFile(text, 'networks.yaml', ['ovs']);
+const parse = (text: string) =>
+  parseNetworksFile(text, 'networks.yaml', [
+    { name: 'ovs', logsIn: false },
+    { name: 'eos', logsIn: true },
+  ]);
 
 describe('parseNetworksFile', () => {
   test('reads switches, networks and defaults', () => {
@@ -31,6 +35,33 @@ describe('parseNetworksFile', () => {
     expect(networks.defaults?.tenant).toBe('tenant');
   });
 
+  test('reads how to log in, and which ports may be moved', () => {
+    const text = good.replace(
+      'driver: ovs\n    endpoint: unix:/run/openvswitch/db.sock',
+      `driver: eos
+    endpoint: ssh:192.0.2.11
+    username: baton
+    password_file: /etc/baton/leaf1.password
+    host_key: SHA256:${'a'.repeat(43)}
+    create_vlans: true
+    ports: ["Ethernet{1-46}"]
+    uplinks: [Ethernet49]`,
+    );
+    expect(parse(text).switches).toEqual([
+      {
+        switchId: '00:11:22:AA:44:55',
+        driver: 'eos',
+        endpoint: 'ssh:192.0.2.11',
+        username: 'baton',
+        passwordFile: '/etc/baton/leaf1.password',
+        hostKey: `SHA256:${'a'.repeat(43)}`,
+        createVlans: true,
+        ports: ['Ethernet{1-46}'],
+        uplinks: ['Ethernet49'],
+      },
+    ]);
+  });
+
   test('needs no switches', () => {
     expect(parse(good.replace(/switches:[\s\S]*?networks:/, 'networks:')).switches).toEqual([]);
   });
@@ -44,7 +75,38 @@ describe('parseNetworksFile', () => {
     ['an odd network name', 'blue-team.2', '"blue team"', 'networks.blue team: must be letters'],
     ['a default that does not exist', 'tenant: tenant}', 'tenant: green}', 'defaults.tenant: network green does not'],
     ['a missing default', ', tenant: tenant}', '}', 'defaults.tenant: '],
-    ['an unknown driver', 'driver: ovs', 'driver: cisco', 'switches[0].driver: unknown driver cisco; drivers are: ovs'],
+    [
+      'an unknown driver, naming the others and the ways on',
+      'driver: ovs',
+      'driver: cisco',
+      'switches[0].driver: unknown driver cisco; drivers are: ovs, eos. Without one for a switch, set its ports by hand and ' +
+        'give the nodes network_interface flat or noop, or add its operating system (conductor/networks/README.md)',
+    ],
+    [
+      'a login that is not told',
+      'driver: ovs',
+      'driver: eos',
+      'switches[0].username: driver eos needs one; switches[0]: driver eos needs one of password_file and key_file; ' +
+        'switches[0].ports: driver eos needs the ports that may be moved, such as ["Ethernet{1-46}"]',
+    ],
+    [
+      'a login for none',
+      'driver: ovs',
+      'driver: ovs\n    username: x',
+      'switches[0].username: driver ovs does not log in',
+    ],
+    [
+      'a host key that is none',
+      'driver: ovs',
+      'driver: ovs\n    host_key: ab:cd',
+      'switches[0].host_key: must be SHA256: and 43 characters, as ssh-keygen -l prints it; switches[0].host_key: driver',
+    ],
+    [
+      'a password file that is relative',
+      'driver: ovs',
+      'driver: ovs\n    password_file: x',
+      'switches[0].password_file: must be an absolute path',
+    ],
     ['an unquoted number as switch_id', '"00:11:22:AA:44:55"', '12', 'switches[0].switch_id: must be a string'],
     ['an unknown key', 'driver: ovs', 'driver: ovs\n    pasword: x', 'switches[0]: '],
     ['a missing endpoint', /\n {4}endpoint.*/, '', 'switches[0].endpoint: '],

@@ -1,14 +1,24 @@
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
+import type { PortRules } from '#conductor/networks/allowed-ports.ts';
+import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export interface SwitchEntry {
+export interface SwitchEntry extends PortRules {
   /** As written; compared without regard to case. */
   readonly switchId: string;
   /** A name in the switch driver table. */
   readonly driver: string;
   readonly endpoint: string;
+  /** For drivers that log in: files of mode 0600, read at each login. */
+  readonly username?: string | undefined;
+  readonly passwordFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  readonly enablePasswordFile?: string | undefined;
+  /** `SHA256:…` */
+  readonly hostKey?: string | undefined;
+  readonly createVlans?: boolean | undefined;
 }
 
 export interface Network {
@@ -36,16 +46,28 @@ const NetworkEntry = z.strictObject({
   projects: z.array(z.string('must be a string; put it in quotes').min(1, 'must not be empty')).optional(),
 });
 
+const ports = z.array(z.string('must be a string; put it in quotes').min(1, 'must not be empty')).min(1).optional();
+const file = z.string().startsWith('/', 'must be an absolute path').optional();
+
+const SwitchInFile = z.strictObject({
+  switch_id: z.string('must be a string; put it in quotes').min(1, 'must not be empty'),
+  driver: z.string(),
+  endpoint: z.string().min(1, 'must not be empty'),
+  username: z.string().min(1, 'must not be empty').optional(),
+  password_file: file,
+  key_file: file,
+  enable_password_file: file,
+  host_key: z
+    .string()
+    .regex(/^SHA256:[A-Za-z0-9+/]{43}$/, 'must be SHA256: and 43 characters, as ssh-keygen -l prints it')
+    .optional(),
+  create_vlans: z.boolean().optional(),
+  ports,
+  uplinks: ports,
+});
+
 const NetworksFile = z.strictObject({
-  switches: z
-    .array(
-      z.strictObject({
-        switch_id: z.string('must be a string; put it in quotes').min(1, 'must not be empty'),
-        driver: z.string(),
-        endpoint: z.string().min(1, 'must not be empty'),
-      }),
-    )
-    .default([]),
+  switches: z.array(SwitchInFile).default([]),
   networks: z.record(name, NetworkEntry),
   defaults: z.strictObject({ provisioning: z.string(), cleaning: z.string(), tenant: z.string() }),
 });
@@ -54,7 +76,9 @@ const legibleText = z.string().optional().catch(undefined);
 /** What can be made out of a file that has faults, so that one round tells them all. */
 const Legible = z
   .object({
-    switches: z.array(z.object({ switch_id: legibleText, driver: legibleText }).catch({})).catch([]),
+    switches: z
+      .array(z.looseObject({ switch_id: legibleText, driver: legibleText, username: legibleText }).catch({}))
+      .catch([]),
     /** `undefined` = there is no telling which there are. */
     networks: z.record(z.string(), z.unknown()).optional().catch(undefined),
     defaults: z.object({ provisioning: legibleText, cleaning: legibleText, tenant: legibleText }).catch({}),
@@ -62,14 +86,16 @@ const Legible = z
   .catch({ switches: [], networks: undefined, defaults: {} });
 type Legible = z.infer<typeof Legible>;
 
+type KnownDriver = Pick<SwitchDriver, 'name' | 'logsIn'>;
+
 /**
  * Parses the networks file (YAML; `docs/networks.md` describes it).
  * @param fileName only for the error's text
- * @param knownDrivers names in the switch driver table
+ * @param knownDrivers the switch driver table
  * @throws AppError `invalid_argument` listing every fault with its path, such as `networks.tenant.vlan`; those of YAML
  * alone, for what stands beside them can't be told.
  */
-export function parseNetworksFile(text: string, fileName: string, knownDrivers: readonly string[]): Networks {
+export function parseNetworksFile(text: string, fileName: string, knownDrivers: readonly KnownDriver[]): Networks {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
   // YAML faults include repeated keys, hence networks with the same name
@@ -89,6 +115,14 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       switchId: entry.switch_id,
       driver: entry.driver,
       endpoint: entry.endpoint,
+      username: entry.username,
+      passwordFile: entry.password_file,
+      keyFile: entry.key_file,
+      enablePasswordFile: entry.enable_password_file,
+      hostKey: entry.host_key,
+      createVlans: entry.create_vlans,
+      ports: entry.ports,
+      uplinks: entry.uplinks,
     })),
     networks: Object.entries(parsed.data.networks).map(([name, entry]) => ({ name, ...entry })),
     defaults: parsed.data.defaults,
@@ -120,14 +154,12 @@ export function resolveNetwork(networks: Networks, purpose: NetworkPurpose, name
   return network;
 }
 
-function crossFaults(file: Legible, knownDrivers: readonly string[]): string[] {
+function crossFaults(file: Legible, knownDrivers: readonly KnownDriver[]): string[] {
   const faults: string[] = [];
   const seen = new Map<string, number>();
   for (const [index, entry] of file.switches.entries()) {
     const path = `switches[${index}]`;
-    if (entry.driver !== undefined && !knownDrivers.includes(entry.driver)) {
-      faults.push(`${path}.driver: unknown driver ${entry.driver}; drivers are: ${knownDrivers.join(', ')}`);
-    }
+    if (entry.driver !== undefined) faults.push(...driverFaults(path, entry.driver, entry, knownDrivers));
     if (entry.switch_id === undefined) continue;
     const id = entry.switch_id.toLowerCase();
     const earlier = seen.get(id);
@@ -141,6 +173,37 @@ function crossFaults(file: Legible, knownDrivers: readonly string[]): string[] {
     if (wanted !== undefined && !names.includes(wanted)) {
       faults.push(`defaults.${purpose}: network ${wanted} does not exist; networks are: ${names.join(', ') || 'none'}`);
     }
+  }
+  return faults;
+}
+
+const loginKeys = ['username', 'password_file', 'key_file', 'enable_password_file', 'host_key', 'create_vlans'];
+
+function driverFaults(
+  path: string,
+  name: string,
+  entry: Readonly<Record<string, unknown>>,
+  knownDrivers: readonly KnownDriver[],
+): string[] {
+  const driver = knownDrivers.find((each) => each.name === name);
+  if (!driver) {
+    const known = knownDrivers.map((each) => each.name).join(', ');
+    return [
+      `${path}.driver: unknown driver ${name}; drivers are: ${known}. Without one for a switch, set its ports by hand and give ` +
+        'the nodes network_interface flat or noop, or add its operating system (conductor/networks/README.md)',
+    ];
+  }
+  if (!driver.logsIn) {
+    const idle = loginKeys.filter((key) => entry[key] !== undefined);
+    return idle.map((key) => `${path}.${key}: driver ${name} does not log in and takes none`);
+  }
+  const faults: string[] = [];
+  if (entry['username'] === undefined) faults.push(`${path}.username: driver ${name} needs one`);
+  if ((entry['password_file'] === undefined) === (entry['key_file'] === undefined)) {
+    faults.push(`${path}: driver ${name} needs one of password_file and key_file`);
+  }
+  if (entry['ports'] === undefined) {
+    faults.push(`${path}.ports: driver ${name} needs the ports that may be moved, such as ["Ethernet{1-46}"]`);
   }
   return faults;
 }

@@ -5,7 +5,7 @@
 
 /**
  * How a switch port stands: `undefined` = isolated from every network that Baton knows; 0 = anything else that is no
- * access port (a trunk, a port that nobody has set up), which no wish matches, so that it is always put right.
+ * access port (a trunk, a port that nobody has set up), which no request matches, so that it is always put right.
  */
 export interface SwitchPortState {
   readonly portId: string;
@@ -24,8 +24,39 @@ export interface SwitchConnection {
   close(): Promise<void>;
 }
 
+/** How to log in to a switch. Secrets are read when they are used: a file that changes needs no restart. */
+export interface SwitchLogin {
+  readonly username: string;
+  /** One of the two; a key is in OpenSSH's or PEM form, without a passphrase. */
+  readonly password?: () => Promise<string>;
+  readonly privateKey?: () => Promise<string>;
+  /** Asked for by `enable`, where the login alone does not do. */
+  readonly enablePassword?: () => Promise<string>;
+  /** `SHA256:…` as `ssh-keygen -l` prints it; without it nothing but the key's fingerprint is asked. */
+  readonly hostKey: string | undefined;
+}
+
+export interface SwitchAccess {
+  /** In the driver's own form: `unix:/run/openvswitch/db.sock`, `tcp:127.0.0.1:6640`, `ssh:192.0.2.1`. */
+  readonly endpoint: string;
+  /** For drivers that log in. */
+  readonly login?: SwitchLogin;
+  /** Whether a VLAN that the switch lacks is created; otherwise it is an error. */
+  readonly createVlans?: boolean;
+}
+
+/** What a switch says of one of its ports by LLDP. */
+export interface LldpPort {
+  readonly portId: string;
+  readonly description?: string | undefined;
+}
+
 export interface SwitchDriver {
   readonly name: string;
-  /** `endpoint` in the driver's own form: `unix:/run/openvswitch/db.sock`, `tcp:127.0.0.1:6640`. */
-  connect(options: { readonly endpoint: string }): SwitchConnection;
+  /** Whether it needs `login`. */
+  readonly logsIn: boolean;
+  /** The port's name in the driver's form; `undefined` when nothing that the switch says is one. Default: the id as it is. */
+  readonly portIdOf?: (said: LldpPort) => string | undefined;
+  /** Connects when it is first used. */
+  connect(access: SwitchAccess): SwitchConnection;
 }

@@ -1,4 +1,5 @@
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import type { InstanceAnswer } from '#conductor/model/instance-answer.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PhaseTimeouts, Strategy } from '#conductor/model/site-run.ts';
 
@@ -8,6 +9,7 @@ export interface Site {
   readonly nodes: ReadonlyMap<string, SiteNode>;
   readonly strategy: Strategy;
   readonly timeouts: PhaseTimeouts;
+  readonly settings: SiteSettings;
   /** Those whose tasks run in each deploy of a node that has one of the task's roles. */
   readonly plugins: readonly {
     readonly name: string;
@@ -16,6 +18,23 @@ export interface Site {
     readonly content?: string;
   }[];
   readonly etcdClusters: readonly EtcdCluster[];
+}
+
+/** Of `shipyard/DeploymentConfiguration/v1`, beside the groups' times; seconds. */
+export interface SiteSettings {
+  /** It has a section `kubernetes`: unless a node's document says otherwise, each node joins the cluster. */
+  readonly nodesJoin: boolean;
+  /** Added to `nodeStatusTimeout`: so long a node may take before its status is worth a look. */
+  readonly joinWait: number;
+  readonly nodeStatusTimeout: number;
+  readonly nodeStatusInterval: number;
+}
+
+/** What a node's document says of when it is in service. */
+export interface InService {
+  /** Whether it joins the Kubernetes cluster; absent = it does if it was a member, or if the site's nodes do. */
+  readonly kubernetes?: boolean;
+  readonly answers: readonly InstanceAnswer[];
 }
 
 /** `drydock/BaremetalNode/v1` with its `drydock/HostProfile/v1` beneath. */
@@ -45,6 +64,7 @@ export interface SiteNode {
   readonly instanceInfo?: JsonObject;
   /** Ironic's dict `{meta_data, network_data, user_data}`. */
   readonly configDrive?: JsonObject;
+  readonly inService?: InService;
 }
 
 export interface SitePort {

@@ -5,6 +5,7 @@ import {
   removeNodeFromCluster,
   shutDownKubelet,
 } from '#conductor/cluster-steps/kubernetes-steps.ts';
+import { waitForAnswers, waitForMembers, waitUntilReady } from '#conductor/cluster-steps/service-steps.ts';
 import { bootInstance } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { bootRamdisk, deploy } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
 import { collectLogs } from '#conductor/flows/conductor-steps/collect-logs.ts';
@@ -63,4 +64,7 @@ export const conductorSteps: readonly ConductorStep[] = [
   waitForEtcd,
   shutDownKubelet,
   removeNodeFromCluster,
+  waitUntilReady,
+  waitForMembers,
+  waitForAnswers,
 ];

@@ -15,7 +15,7 @@ import { loadSecrets } from '#conductor/kernel/secrets/key-file.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
-import { findSwitchDriver, switchDriverNames } from '#conductor/networks/switches/index.ts';
+import { findSwitchDriver, switchDrivers } from '#conductor/networks/switches/index.ts';
 import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
 import { capacityChannel } from '#conductor/nodes/tell-of-capacity.ts';
 import { openActionRunner } from '#conductor/sites/actions/action-runner.ts';
@@ -23,6 +23,7 @@ import { type SiteHands, siteHands } from '#conductor/sites/actions/site-hands.t
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-files.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import type { ConductorConfig, ConductorContext } from '#conductor/start/context.ts';
+import { oneSwitchWriter } from '#conductor/start/one-switch-writer.ts';
 import { startWebhookDeliverer } from '#conductor/webhooks/deliver.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -113,12 +114,13 @@ async function openOn(
     drivers,
     conductors,
     metrics,
-    networks: createNetworkConnector(networks, (name) => findSwitchDriver(name)),
+    networks: createNetworkConnector(networks, (name) => findSwitchDriver(name), oneSwitchWriter(database)),
     agents: createAgentClients(secrets, config.outbound.agents),
     pluginFiles: createPluginFiles(database.db),
     steps: createStepTable(conductorSteps),
     stopping: stopping.signal,
     checkpoint: options.checkpoint ?? (() => undefined),
+    nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),
   };
   const scheduler = createScheduler({
     context: engine,
@@ -134,7 +136,6 @@ async function openOn(
     auth,
     allocator: createAllocator({ context: engine, clock: systemClock }),
     consoles: createConsoles({ ...basics, secrets, conductorName: config.conductorName }),
-    nudge: (nodeUuid, origin = 'operator') => scheduler.nudge(nodeUuid, origin),
   };
   if (!database.exclusive) {
     await database.listen(nudgeChannel, (nodeUuid) => scheduler.nudge(nodeUuid, 'another conductor'));
@@ -177,5 +178,5 @@ async function readNetworks(file: string | undefined): Promise<Networks> {
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new AppError('invalid_argument', `BATON_NETWORKS_FILE: read ${file}`, { cause });
   });
-  return parseNetworksFile(text, file, switchDriverNames);
+  return parseNetworksFile(text, file, switchDrivers);
 }

@@ -74,6 +74,6 @@ export const BiosSettingsArgument = z
   .superRefine((settings, context) => {
     const names = settings.map(({ name }) => name);
     const twice = names.find((name, index) => names.indexOf(name) !== index);
-    if (twice !== undefined) context.addIssue({ code: 'custom', message: `${twice} stands there twice` });
+    if (twice !== undefined) context.addIssue({ code: 'custom', message: `${twice} is given twice` });
   })
   .describe('The settings to change: a list of name and value');

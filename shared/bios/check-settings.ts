@@ -34,10 +34,10 @@ export function checkSettings(known: readonly BiosSetting[], wanted: readonly Wa
 
 function unknownSetting(name: string, known: readonly BiosSetting[]): string {
   const sameButCase = known.find((setting) => setting.name.toLowerCase() === name.toLowerCase());
-  if (sameButCase) return `there is no such setting; did you mean ${sameButCase.name}?`;
+  if (sameButCase) return `no such setting; did you mean ${sameButCase.name}?`;
   const names = known.map((setting) => setting.name);
   const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : '';
-  return `there is no such setting; there are ${names.slice(0, maxNames).join(', ')}${more}`;
+  return `no such setting; settings are ${names.slice(0, maxNames).join(', ')}${more}`;
 }
 
 function faultOf(setting: BiosSetting, value: string): string | undefined {

@@ -40,6 +40,8 @@ export const peerLimits = {
   kubernetesEvent: { bytes: 4 * mebibyte, depth: 64, values: 200_000, timeoutMs: 15_000, code: 'command_failed' },
   /** Only the status is looked at. */
   webhook: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 10_000, code: 'unavailable' },
+  /** A deployed instance that is asked whether it is there; only the status is looked at. */
+  instance: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
   /** What the agent reads from the conductor. */
   conductor: { bytes: mebibyte, depth: 32, values: 40_000, timeoutMs: 60_000, code: 'agent_error' },
 } as const satisfies Readonly<Record<string, PeerLimits>>;

@@ -16,6 +16,8 @@ export interface ClustersOfNode {
   removals(): number;
   /** As on the first day: in both clusters, with labels, a pod that ends soon, and a kubelet that runs. */
   join(): Promise<void>;
+  /** As after a deploy: Ready by another boot, and the voting member of the etcd cluster. */
+  joinAnew(bootId: string): Promise<void>;
   /** In Kubernetes alone, as a decommission leaves it. */
   leaveAsDecommissioned(): Promise<void>;
   /** The site's documents, and more of them, committed at this conductor. */
@@ -57,6 +59,10 @@ export async function startClustersOfNode(name: string): Promise<ClustersOfNode>
         { ID: '1', name: 'elsewhere' },
         { ID: '2', name, isLearner: true },
       ];
+    },
+    joinAnew: async (bootId) => {
+      await renew(newNode(name, {}, bootId));
+      gateway.state.members = [{ ID: '1', name }];
     },
     leaveAsDecommissioned: async () => {
       const draft = newNode(name);

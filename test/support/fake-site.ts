@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
+import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
@@ -69,6 +70,7 @@ export function siteOf(given: readonly SiteNode[]): Site {
     timeouts: { prepare: 1800, deploy: 3600 },
     plugins: [],
     etcdClusters: [],
+    settings: defaultSettings,
   };
 }
 

@@ -1,11 +1,14 @@
 import { expect } from 'vitest';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { planService } from '#conductor/flows/plan-service.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import {
   decommissionTimeouts,
   requestDecommission,
   requestLeaveCluster,
+  startBeside,
 } from '#conductor/sites/nodes/request-decommission.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { addedLabel, type ClustersOfNode } from '#test/support/clusters-of-node.ts';
@@ -41,6 +44,7 @@ export function flowScenarios(stage: FlowStage, clusters: ClustersOfNode): reado
     ...inAndOutOfUse(stage),
     ...withInstance(stage),
     ...outOfClusters(stage, clusters),
+    ...intoClusters(stage, clusters),
   ];
 }
 
@@ -168,25 +172,57 @@ function withInstance({ name, operator, machine, conductor, ...stage }: FlowStag
   ];
 }
 
-function outOfClusters(
-  { name, conductor, makeActive, makeAvailable }: FlowStage,
-  clusters: ClustersOfNode,
-): readonly FlowScenario[] {
-  const row = async () => getNode(conductor.context().db, name);
+/** Looks are seconds apart: here each is made as soon as it may be. */
+function keepLooking({ conductor, name }: Pick<FlowStage, 'conductor' | 'name'>): void {
+  const looking = setInterval(() => {
+    void rowOf({ conductor, name }).then(
+      async ({ uuid }) => {
+        if (await findOpenFlow(conductor.context().db, uuid)) conductor.context().nudge(uuid);
+        else clearInterval(looking);
+      },
+      clearInterval.bind(undefined, looking),
+    );
+  }, 100);
+}
 
-  /** Looks are seconds apart: here each is made as soon as it may be. */
-  function keepLooking(): void {
-    const looking = setInterval(() => {
-      void row().then(
-        async ({ uuid }) => {
-          if (await findOpenFlow(conductor.context().db, uuid)) conductor.context().nudge(uuid);
-          else clearInterval(looking);
-        },
-        clearInterval.bind(undefined, looking),
-      );
-    }, 100);
-  }
+function rowOf({ conductor, name }: Pick<FlowStage, 'conductor' | 'name'>): Promise<NodeRow> {
+  return getNode(conductor.context().db, name);
+}
 
+function intoClusters(stage: FlowStage, clusters: ClustersOfNode): readonly FlowScenario[] {
+  const { name, conductor, makeActive } = stage;
+  return [
+    {
+      flow: 'enter_service',
+      prepare: async () => {
+        await makeActive();
+        await clusters.joinAnew('boot-2');
+      },
+      start: async () => {
+        const revision = await findRevisionByRole(conductor.context().db, 'committed');
+        const times = { timeout: 60, every: 1 };
+        const steps = planService({
+          node: name,
+          kubernetes: { uids: [], bootIds: ['boot-1'], deployedAfter: 0, ...times },
+          etcd: { clusters: ['control'], revisionId: revision?.id ?? 0, timeout: 60 },
+          answers: { all: [{ by: 'http', target: `${conductor.url}/` }], inKubernetes: true, ...times },
+        });
+        await startBeside(conductor.context(), await rowOf(stage), { kind: 'enter_service', steps, caller });
+        keepLooking(stage);
+      },
+      ends: 'active',
+      fails: 'active',
+      machineAtEnd: running,
+      machineAfterFailure: running,
+      advice: 'Then ask for it again',
+      disk: [],
+      steps: 3,
+    },
+  ];
+}
+
+function outOfClusters(stage: FlowStage, clusters: ClustersOfNode): readonly FlowScenario[] {
+  const { name, conductor, makeActive, makeAvailable } = stage;
   return [
     {
       flow: 'decommission',
@@ -196,13 +232,13 @@ function outOfClusters(
       },
       start: async () => {
         const revision = await findRevisionByRole(conductor.context().db, 'committed');
-        await requestDecommission(conductor.context(), await row(), {
+        await requestDecommission(conductor.context(), await rowOf(stage), {
           revisionId: revision?.id ?? 0,
           timeouts: { ...decommissionTimeouts, drainGracePeriod: 1 },
           notInClusterOk: false,
           caller,
         });
-        keepLooking();
+        keepLooking(stage);
       },
       ends: 'active',
       fails: 'active',
@@ -229,8 +265,8 @@ function outOfClusters(
         await clusters.leaveAsDecommissioned();
       },
       start: async () => {
-        await requestLeaveCluster(conductor.context(), await row(), { notInClusterOk: false, caller });
-        keepLooking();
+        await requestLeaveCluster(conductor.context(), await rowOf(stage), { notInClusterOk: false, caller });
+        keepLooking(stage);
       },
       ends: 'available',
       fails: 'available',

@@ -101,6 +101,7 @@ async function openEngine(
     metrics,
     stopping: new AbortController().signal,
     checkpoint: () => undefined,
+    nudge: () => undefined,
   };
 }
 
@@ -175,7 +176,7 @@ function callsOf(request: TestApi['request']): TestApi['call'] {
       headers: answer.headers,
       body: json,
       uuid: textOf(json['uuid']),
-      fault: readFault(text),
+      fault: readFault(text).message,
     };
   };
 }

@@ -1,114 +1,90 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SwitchConnection } from '#conductor/networks/switch-driver.ts';
 import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
 import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { type RunningProcess, run, start } from '#shared/process/run.ts';
+import { run, start } from '#shared/process/run.ts';
+import { type OpenVswitch, startOpenVswitch } from '#test/support/open-vswitch.ts';
 
 /** Runs against a real Open vSwitch of its own (Debian: openvswitch-switch) in network namespaces of its own; needs root. */
 
-const nodes = [1, 2, 3] as const;
-
-interface RealSwitch {
-  readonly endpoint: string;
-  readonly tcpEndpoint: string;
-  readonly folder: string;
-  vsctl(...args: string[]): Promise<string>;
-  /** The port's column as `ovs-vsctl` prints it. */
-  column(port: string, column: string): Promise<string>;
-  stopDaemon(): Promise<void>;
-  startDaemon(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** One bridge with ports p1, p2, p3, each in a namespace `${prefix}-${number}` at 10.9.9.x. */
-async function startSwitch(prefix: string): Promise<RealSwitch> {
-  const folder = await mkdtemp(join(tmpdir(), 'baton-ovs-'));
-  const socket = join(folder, 'db.sock');
-  const env = { OVS_RUNDIR: folder, OVS_LOGDIR: folder, OVS_DBDIR: folder };
-  const namespaces = [prefix, ...nodes.map((node) => `${prefix}-${node}`)];
-  const netns = (name: string, ...argv: string[]) => ['netns', 'exec', name, ...argv];
-  const vsctl = async (...args: string[]): Promise<string> => {
-    const result = await run('ovs-vsctl', [`--db=unix:${socket}`, '--timeout=60', ...args]);
-    return result.stdout.trim();
-  };
-  const running: { server?: RunningProcess; daemon?: RunningProcess } = {};
-  const end = async (process: RunningProcess | undefined): Promise<void> => {
-    process?.kill();
-    await process?.exited;
-  };
-  const startDaemon = async (): Promise<void> => {
-    const argv = ['ovs-vswitchd', `unix:${socket}`, `--unixctl=${folder}/vswitchd.ctl`, '--no-chdir', '-vconsole:off'];
-    running.daemon = start('ip', netns(prefix, ...argv), { env });
-    running.daemon.stdout.resume();
-    running.daemon.stderr.resume();
-    await vsctl('--', 'init'); // waits for the daemon to take over the database
-  };
-  const stop = async (): Promise<void> => {
-    await end(running.daemon);
-    await end(running.server);
-    for (const name of namespaces) await run('ip', ['netns', 'delete', name], { okExitCodes: [0, 1] });
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    for (const name of namespaces) await run('ip', ['netns', 'add', name]);
-    await run('ip', ['-n', prefix, 'link', 'set', 'lo', 'up']);
-    await run('ovsdb-tool', ['create', join(folder, 'conf.db'), '/usr/share/openvswitch/vswitch.ovsschema']);
-    const remotes = [`--remote=punix:${socket}`, '--remote=ptcp:6640:127.0.0.1'];
-    const control = [`--unixctl=${folder}/server.ctl`, '--no-chdir', '-vconsole:off'];
-    running.server = start('ip', netns(prefix, 'ovsdb-server', join(folder, 'conf.db'), ...remotes, ...control), {
-      env,
-    });
-    running.server.stdout.resume();
-    running.server.stderr.resume();
-    await run('ovsdb-client', ['--timeout=60', 'wait', `unix:${socket}`, 'Open_vSwitch', 'connected']);
-    await vsctl('--no-wait', 'init');
-    await startDaemon();
-    await vsctl('add-br', 'br0', '--', 'set', 'bridge', 'br0', 'datapath_type=netdev');
-    for (const node of nodes) {
-      await vsctl('add-port', 'br0', `p${node}`, '--', 'set', 'interface', `p${node}`, 'type=internal');
-      const home = `${prefix}-${node}`;
-      await run('ip', ['-n', prefix, 'link', 'set', `p${node}`, 'netns', home]);
-      await run('ip', ['-n', home, 'address', 'add', `10.9.9.${node}/24`, 'dev', `p${node}`]);
-      await run('ip', ['-n', home, 'link', 'set', `p${node}`, 'up']);
+/** Stands between driver and database, and can lose a connection at any request. */
+async function startCutter(realPath: string, path: string) {
+  const state: { cutAt: { request: number; done: boolean } | undefined } = { cutAt: undefined };
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(realPath);
+    const end = () => {
+      near.destroy();
+      far.destroy();
+    };
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', end).on('close', end);
     }
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+    far.on('data', (chunk) => near.write(chunk));
+    near.on('data', (chunk) => {
+      if (state.cutAt) state.cutAt.request -= 1;
+      const { cutAt } = state;
+      if (cutAt?.request === 0) state.cutAt = undefined;
+      if (cutAt?.request === 0 && !cutAt.done) end();
+      else far.write(chunk);
+      // its answer does not arrive
+      if (cutAt?.request === 0) far.removeAllListeners('data').once('data', end);
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(path, resolve);
+  });
   return {
-    endpoint: `unix:${socket}`,
-    tcpEndpoint: 'tcp:127.0.0.1:6640',
-    folder,
-    vsctl,
-    column: (port, column) => vsctl('get', 'port', port, column),
-    stopDaemon: () => end(running.daemon),
-    startDaemon,
-    stop,
+    cutAt: (request: number, done: boolean) => {
+      state.cutAt = { request, done };
+      return () => {
+        const wasCut = state.cutAt === undefined;
+        state.cutAt = undefined;
+        return wasCut;
+      };
+    },
+    stop: () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
   };
 }
 
 testSwitchDriver('Open vSwitch', async () => {
-  const real = await startSwitch(`ovs-c${process.pid}`);
+  const real = await startOpenVswitch(`ovs-c${process.pid}`);
+  const morePorts = Array.from({ length: 45 }, (_, index) => `p${index + 4}`);
+  await real.vsctl(
+    ...morePorts.flatMap((port) => ['--', 'add-port', 'br0', port, '--', 'set', 'interface', port, 'type=internal']),
+  );
+  const cutter = await startCutter(`${real.folder}/db.sock`, `${real.folder}/cutter.sock`);
   return {
     driver: ovsDriver,
-    endpoint: real.endpoint,
+    access: { endpoint: `unix:${real.folder}/cutter.sock` },
     portIds: ['p1', 'p2', 'p3'],
+    morePorts,
+    setByHand: async (port, vlan) => {
+      await real.vsctl('set', 'port', port, 'vlan_mode=access', `tag=${vlan}`, 'trunks=[]', 'protected=false');
+    },
+    cutAt: cutter.cutAt,
     deadEndpoint: `unix:${real.folder}/nobody.sock`,
-    stop: () => real.stop(),
+    stop: async () => {
+      cutter.stop();
+      await real.stop();
+    },
   };
 });
 
 describe('the ovs driver', () => {
   const prefix = `ovs-d${process.pid}`;
-  let real: RealSwitch;
+  let real: OpenVswitch;
   let connection: SwitchConnection;
 
   beforeAll(async () => {
-    real = await startSwitch(prefix);
+    real = await startOpenVswitch(prefix);
     connection = ovsDriver.connect({ endpoint: real.endpoint });
   });
   afterAll(async () => {

@@ -49,7 +49,7 @@ async function redeployUntilDecommissioned(): Promise<string> {
   const id = await operator.createAction('redeploy_server', parameters);
   await untilDoing(id, /cluster\./);
   await operator.control(id, 'pause');
-  await untilDoing(id, /^paused before (releasing|taking it out of its clusters once more)/);
+  await untilDoing(id, /^paused before (releasing|taking it out of its clusters again)/);
   expect(clusters.small.node(name)?.spec).toMatchObject({ unschedulable: true });
   expect(clusters.small.podsOn(name).map(({ metadata }) => metadata.name)).not.toContain('alone');
   return id;
@@ -71,6 +71,25 @@ test('nothing in between, it leaves its clusters once', async () => {
   const id = await operator.createAction('redeploy_server', parameters);
   await end(id);
   expect(await flowsOf(id)).toEqual(once);
+});
+
+test('the last Ready node is refused before anything is begun, unless it is forced', async () => {
+  const { world } = clusters.small.simulator;
+  const sofar = evictions();
+  world.stopKubelet('n2');
+  await expect.poll(() => JSON.stringify(clusters.small.node('n2')?.status)).toContain('Unknown');
+  const asked = operator.createAction('redeploy_server', parameters);
+  await expect(asked).rejects.toThrow(/answered 409.*n1: it is the last Ready node of its cluster/s);
+  const plan = operator.call('POST', '/actions', {
+    name: 'redeploy_server',
+    parameters: { ...parameters, dry_run: true },
+  });
+  const refused = expect.stringContaining('it is the last Ready node of its cluster') as unknown;
+  expect(await plan).toMatchObject({ nodes: [{ refused }] });
+  expect(clusters.small.node(name)?.spec).not.toMatchObject({ unschedulable: true });
+  expect(evictions()).toBe(sofar);
+  await end(await operator.createAction('redeploy_server', { ...parameters, force: true }));
+  world.startKubelet('n2');
 });
 
 test('put back while the action is paused, it is drained once more before it is released', async () => {

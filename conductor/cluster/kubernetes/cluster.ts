@@ -1,3 +1,5 @@
+import type { WatchChange } from '#conductor/cluster/kubernetes/watch.ts';
+
 /** What rounds need of a Kubernetes API server; `open-cluster.ts` makes it, tests may give their own. */
 export interface Cluster {
   /** `https://192.0.2.10:6443`, for messages. */
@@ -15,7 +17,14 @@ export interface Cluster {
    * connection is lost, too, since something may have been missed. Never throws: whoever watches looks from time to time
    * anyway.
    */
-  watch(path: string, query: Readonly<Record<string, string>>, signal: AbortSignal, changed: () => void): void;
+  watch(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    changed: (change: WatchChange) => void,
+    /** Nothing is heard from now on, until it is listed again. */
+    lost?: () => void,
+  ): void;
   close(): Promise<void>;
 }
 

@@ -73,19 +73,27 @@ export interface PodOutline {
 }
 export type PodOwner = Pick<z.infer<typeof OwnerReference>, 'kind' | 'name' | 'controller'>;
 
-const ClusterNode = z.looseObject({
+export const ClusterNode = z.looseObject({
   metadata: z.looseObject({
     name: z.string(),
     uid: z.string(),
     resourceVersion: z.string(),
+    creationTimestamp: z.string().nullish(),
     labels: z.record(z.string(), z.string()).nullish(),
+    annotations: z.record(z.string(), z.string()).nullish(),
     deletionTimestamp: z.string().nullish(),
     finalizers: z.array(z.string()).nullish(),
   }),
   spec: z.looseObject({ unschedulable: z.boolean().nullish() }).optional(),
   status: z
     .looseObject({
-      nodeInfo: z.looseObject({ systemUUID: z.string().nullish(), machineID: z.string().nullish() }).nullish(),
+      nodeInfo: z
+        .looseObject({
+          systemUUID: z.string().nullish(),
+          machineID: z.string().nullish(),
+          bootID: z.string().nullish(),
+        })
+        .nullish(),
       conditions: z
         .array(
           z.looseObject({
@@ -93,6 +101,7 @@ const ClusterNode = z.looseObject({
             status: z.string(),
             reason: z.string().nullish(),
             message: z.string().nullish(),
+            lastTransitionTime: z.string().nullish(),
           }),
         )
         .nullish(),

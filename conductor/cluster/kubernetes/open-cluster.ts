@@ -24,6 +24,7 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
     throw new AppError(
       'invalid_argument',
       'this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file',
+      { details: { cause: 'NoKubernetesCluster' } },
     );
   }
   const timeoutMs = options.requestTimeoutMs ?? 15_000;
@@ -70,13 +71,13 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
   return {
     server: access.server,
     request,
-    watch: (path, query, signal, changed) => {
+    watch: (path, query, signal, changed, lost) => {
       const connect = async (version: string): ReturnType<typeof openPeerLines> => {
         const more = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion: version };
         const url = address(access.server, path, { ...query, ...more });
         return openPeerLines('kubernetesEvent', url, { ...(await prepare('GET', url, {})), signal });
       };
-      void keepWatching({ connect, list: () => request('GET', path, { query, signal }), signal, changed });
+      void keepWatching({ connect, list: () => request('GET', path, { query, signal }), signal, changed, lost });
     },
     close: () => access.close(),
   };

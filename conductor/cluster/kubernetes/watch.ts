@@ -3,11 +3,20 @@ import { z } from 'zod';
 import type { Reply } from '#conductor/cluster/kubernetes/cluster.ts';
 import type { openPeerLines } from '#shared/peers/ask-peer.ts';
 
-const List = z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string() }) });
+const List = z.looseObject({
+  metadata: z.looseObject({ resourceVersion: z.string() }),
+  items: z.array(z.unknown()).optional(),
+});
 const Event = z.looseObject({
   type: z.string(),
   object: z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string().optional() }).optional() }),
 });
+
+/** What a watch has seen. */
+export type WatchChange =
+  /** All that there is: at the start, and whenever something may have been missed. */
+  | { readonly type: 'LISTED'; readonly items: readonly unknown[] }
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: unknown };
 
 type Answer = ReturnType<typeof openPeerLines>;
 
@@ -15,7 +24,9 @@ interface WatchHands {
   readonly connect: (resourceVersion: string) => Answer;
   readonly list: () => Promise<Reply>;
   readonly signal: AbortSignal;
-  readonly changed: () => void;
+  readonly changed: (change: WatchChange) => void;
+  /** Nothing is heard from now on, until it is listed again. */
+  readonly lost?: (() => void) | undefined;
 }
 
 const pauseMs = 1_000;
@@ -24,20 +35,23 @@ const pauseMs = 1_000;
  * Watches until the signal fires: from the version of a list on, again from the last version seen when the server ends
  * the connection, and from a new list when that version is too old (410) or the connection is lost.
  */
-export async function keepWatching({ connect, list, signal, changed }: WatchHands): Promise<void> {
+export async function keepWatching({ connect, list, signal, changed, lost }: WatchHands): Promise<void> {
   let version: string | undefined;
   while (!signal.aborted) {
     try {
       if (version === undefined) {
-        version = List.parse((await list()).body).metadata.resourceVersion;
-        changed();
+        const listed = List.parse((await list()).body);
+        version = listed.metadata.resourceVersion;
+        changed({ type: 'LISTED', items: listed.items ?? [] });
       }
       version = await follow(await connect(version), version, changed);
+      if (version === undefined) lost?.();
       // servers end watches after minutes: no reason to look anew
       if (version === undefined) await pause(signal);
     } catch {
       // the rounds, which look by themselves as well, tell what is wrong with the server
       version = undefined;
+      lost?.();
       await pause(signal);
     }
   }
@@ -47,7 +61,7 @@ export async function keepWatching({ connect, list, signal, changed }: WatchHand
 async function follow(
   { status, lines }: Awaited<Answer>,
   from: string,
-  changed: () => void,
+  changed: WatchHands['changed'],
 ): Promise<string | undefined> {
   if (status !== 200) return undefined;
   let version = from;
@@ -55,7 +69,7 @@ async function follow(
     const { type, object } = Event.parse(line);
     if (type === 'ERROR') return undefined;
     version = object.metadata?.resourceVersion ?? version;
-    if (type !== 'BOOKMARK') changed();
+    if (type === 'ADDED' || type === 'MODIFIED' || type === 'DELETED') changed({ type, object });
   }
   return version;
 }

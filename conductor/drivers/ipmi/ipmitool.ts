@@ -143,7 +143,7 @@ function bmcFailure(what: string, cause: unknown): AppError {
   if (cause instanceof AppError && cause.code === 'timeout') {
     return new AppError('unavailable', `${what} was not answered`, { cause });
   }
-  if (text.includes('could not be started')) {
+  if (cause instanceof AppError && cause.code === 'command_failed' && cause.details['exitCode'] === undefined) {
     return new AppError('command_failed', `${what} could not run; is ipmitool installed?`, { cause });
   }
   const has = (texts: readonly string[]): boolean =>

@@ -73,7 +73,7 @@ export function createCredentials(
         session = undefined;
         const status = httpStatusOf(error);
         if (authType === 'session' || status === undefined || status === 401) throw error;
-        log.info({ bmc: connection.origin, status }, 'no Redfish session to be had, using HTTP Basic');
+        log.info({ bmc: connection.origin, status }, 'no Redfish session available, using HTTP Basic');
         useBasic = true;
         return basic;
       }

@@ -4,11 +4,14 @@ import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.t
 import { AppError } from '#shared/errors/app-error.ts';
 
 testSwitchDriver('fake', async () => {
-  const fake = createFakeSwitch({ ports: ['p1', 'p2', 'p3'] });
+  const morePorts = Array.from({ length: 45 }, (_, index) => `p${index + 4}`);
+  const fake = createFakeSwitch({ ports: ['p1', 'p2', 'p3', ...morePorts] });
   return {
     driver: fake.driver,
-    endpoint: fake.endpoint,
+    access: { endpoint: fake.endpoint },
     portIds: ['p1', 'p2', 'p3'],
+    morePorts,
+    setByHand: async (portId, vlan) => void fake.ports.set(portId, vlan),
     deadEndpoint: 'fake:elsewhere',
     stop: async () => undefined,
   };

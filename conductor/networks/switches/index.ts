@@ -1,9 +1,23 @@
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
+import { commandLineDriver } from '#conductor/networks/switches/command-line/command-line-driver.ts';
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
+import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
+import { eos } from '#conductor/networks/switches/os/eos.ts';
+import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
+import { junos } from '#conductor/networks/switches/os/junos.ts';
+import { linux } from '#conductor/networks/switches/os/linux.ts';
+import { nxos } from '#conductor/networks/switches/os/nxos.ts';
+import { os10 } from '#conductor/networks/switches/os/os10.ts';
+import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 import { ovsDriver } from '#conductor/networks/switches/ovs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
+/** Every operating system of switches that are commanded over SSH. */
+const switchOperatingSystems: readonly SwitchOs[] = [linux, sonic, cumulus, eos, nxos, iosXe, junos, os10, aosCx];
+
 /** Every switch driver, by the name that the networks file uses. */
-export const switchDrivers: readonly SwitchDriver[] = [ovsDriver];
+export const switchDrivers: readonly SwitchDriver[] = [ovsDriver, ...switchOperatingSystems.map(commandLineDriver)];
 
 export const switchDriverNames: readonly string[] = switchDrivers.map((driver) => driver.name);
 

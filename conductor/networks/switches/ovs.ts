@@ -27,6 +27,7 @@ const emptySet = ['set', []] as const;
 
 export const ovsDriver: SwitchDriver = {
   name: 'ovs',
+  logsIn: false,
   connect: ({ endpoint }) => {
     const client = createOvsdbClient(endpoint);
     return {

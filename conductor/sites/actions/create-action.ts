@@ -54,7 +54,8 @@ export interface ActionPlan {
   readonly run: SiteRun;
 }
 
-type CreateContext = CheckContext & Pick<SitesContext, 'clock' | 'config' | 'conductors' | 'db' | 'log'>;
+type CreateContext = CheckContext &
+  Pick<SitesContext, 'clock' | 'config' | 'conductors' | 'database' | 'db' | 'log' | 'secrets'>;
 
 /** What has been found out before an action is made. */
 interface Checked {
@@ -87,8 +88,8 @@ export async function createAction(
     return { plan: { name, parameters, revisionId, site, faults, run } };
   }
   await refuseOlderConductors(context, name);
-  if (isTeardown) await refuseTeardown(context, { name, parameters, site });
   const etcd = isTeardown ? await readEtcdSite(context.db, { revisionId, site }) : undefined;
+  if (etcd) await refuseTeardown(context, { name, parameters, site, etcd });
   const action = await insertAction(context, request, { ...checked, etcd });
   context.log.info({ action: action.id, name, revision: revisionId, user: action.user }, 'site action created');
   return { action };

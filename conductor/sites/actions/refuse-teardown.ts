@@ -7,8 +7,10 @@ import type { WipeWish } from '#conductor/model/flow-states.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 import type { ActionName } from '#conductor/model/site-actions.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
+import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
 import { whoseElse } from '#conductor/sites/nodes/node-decision.ts';
 import { readDeployed, readReservations, readStandings } from '#conductor/sites/nodes/read-standing.ts';
+import type { EtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -23,12 +25,28 @@ interface Request {
  * What may mend itself (a cluster that can't be reached, a BMC that is silent) refuses nothing: the steps wait for it.
  * @throws AppError `conflict` naming each with its reason
  */
-export async function refuseTeardown({ db }: Pick<SitesContext, 'db'>, request: Request): Promise<void> {
-  const wrong = await findObstacles(db, request);
+export async function refuseTeardown(
+  context: Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>,
+  request: Request & { readonly etcd: EtcdSite },
+): Promise<void> {
+  const wrong = new Map([...(await findImpossibleOf(context, request)), ...(await findObstacles(context.db, request))]);
   if (wrong.size === 0) return;
   const each = [...wrong].map(([node, why]) => `${node}: ${why}`);
   throw new AppError('conflict', `${request.name} not started: ${each.join('; ')}`, {
     details: { reason: 'NodesNotForTeardown', nodes: Object.fromEntries(wrong) },
+  });
+}
+
+/** Why nodes can't leave their clusters, by name, as far as it is known now (`findImpossible`). */
+export function findImpossibleOf(
+  context: Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database'>,
+  { name, parameters, etcd }: Omit<Request, 'site'> & { readonly etcd: EtcdSite },
+): Promise<ReadonlyMap<string, string>> {
+  return findImpossible(context, etcd, {
+    names: parameters.target_nodes ?? [],
+    staysOut: actionTable[name].teardown === 'then keeps',
+    force: parameters.force === true,
+    kubernetes: context.config.kubeconfigFile !== undefined,
   });
 }
 

@@ -47,6 +47,7 @@ export function teardownOrder(
     preserveLocalStorage: parameters['preserve-local-storage'] === true,
     timeouts: timeoutsOf(parameters),
     notInClusterOk: parameters['not-in-cluster-ok'] === true,
+    force: parameters.force === true,
     ...known,
     ...(lacks === undefined ? {} : { lacks }),
     afterwards: whatFollows(teardown, parameters),

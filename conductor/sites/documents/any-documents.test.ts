@@ -4,8 +4,8 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
-import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
+import { isMapping, siteDocument } from '#conductor/sites/site-document.ts';
 
 /** Whatever is stored: faults, never an exception, and a site only without errors. */
 

@@ -2,8 +2,8 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { GroupDefinition, Selector, Strategy } from '#conductor/model/site-run.ts';
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { documentFault, fieldFault } from '#conductor/sites/documents/schema-faults.ts';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { unmatchedSelectors } from '#conductor/sites/documents/unmatched-selectors.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 import { indexOfSite, type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 
 /**

@@ -2,8 +2,8 @@ import { findDriver } from '#conductor/drivers/driver-table.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { fieldFault, type SuggestNames } from '#conductor/sites/documents/schema-faults.ts';
-import { isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { SitePort } from '#conductor/sites/site.ts';
+import { isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 /** What isn't given isn't checked. */

@@ -3,7 +3,8 @@ import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { PhaseTimeouts } from '#conductor/model/site-run.ts';
 import { documentFault, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
-import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { SiteSettings } from '#conductor/sites/site.ts';
+import { documentOf, type SiteDocument } from '#conductor/sites/site-document.ts';
 
 /** `shipyard/DeploymentConfiguration/v1` (airship.md §1). */
 export interface SiteConfiguration {
@@ -11,14 +12,21 @@ export interface SiteConfiguration {
   /** The strategy that it names. */
   readonly strategy: string | undefined;
   readonly timeouts: PhaseTimeouts;
+  readonly settings: SiteSettings;
 }
 
 export const defaultTimeouts: PhaseTimeouts = { prepare: 1800, deploy: 3600 };
+export const defaultSettings: SiteSettings = {
+  nodesJoin: false,
+  joinWait: 120,
+  nodeStatusTimeout: 1800,
+  nodeStatusInterval: 30,
+};
 
-/** Shipyard takes the default for 0; whoever writes 0 means something else. */
-function seconds(standard: number) {
-  const rule = `a whole number of seconds, 1 or more; leave it out for ${standard}`;
-  return z.int(expected(rule)).min(1, `must be ${rule}`).exactOptional();
+/** Shipyard takes the default for 0 where there must be some time; whoever writes 0 means something else. */
+function seconds(standard: number, least: 0 | 1 = 1) {
+  const rule = `a whole number of seconds, ${least} or more; leave it out for ${standard}`;
+  return z.int(expected(rule)).min(least, `must be ${rule}`).exactOptional();
 }
 
 const ConfigurationData = strictly({
@@ -36,9 +44,12 @@ const ConfigurationData = strictly({
     destroy_timeout: seconds(900),
     relabel_nodes_interval: seconds(30),
     relabel_nodes_timeout: seconds(900),
-    join_wait: seconds(120),
+    join_wait: seconds(defaultSettings.joinWait, 0),
   }).exactOptional(),
-  kubernetes: strictly({ node_status_interval: seconds(30), node_status_timeout: seconds(1800) }).exactOptional(),
+  kubernetes: strictly({
+    node_status_interval: seconds(defaultSettings.nodeStatusInterval),
+    node_status_timeout: seconds(defaultSettings.nodeStatusTimeout),
+  }).exactOptional(),
   kubernetes_provisioner: strictly({
     drain_timeout: seconds(3600),
     drain_grace_period: seconds(1800),
@@ -58,14 +69,21 @@ const ConfigurationData = strictly({
 
 const NamesStrategy = z.object({ physical_provisioner: z.object({ deployment_strategy: text }) });
 
-const honoured = new Set(['deployment_strategy', 'prepare_node_timeout', 'deploy_timeout']);
+const honoured = new Set([
+  'deployment_strategy',
+  'prepare_node_timeout',
+  'deploy_timeout',
+  'join_wait',
+  'node_status_interval',
+  'node_status_timeout',
+]);
 
 /** With faults, as much of it as can be told: whether the strategy exists does not depend on a time. */
 export function readConfiguration(document: SiteDocument, faults: SiteFault[]): SiteConfiguration {
   const data = readData(document, ConfigurationData, faults);
   if (!data) {
     const strategy = NamesStrategy.safeParse(document.data).data?.physical_provisioner.deployment_strategy;
-    return { document: documentOf(document), strategy, timeouts: defaultTimeouts };
+    return { document: documentOf(document), strategy, timeouts: defaultTimeouts, settings: defaultSettings };
   }
   const unused = Object.entries(data).flatMap(([section, keys]) =>
     Object.keys(keys).flatMap((key) => (honoured.has(key) ? [] : [`${section}.${key}`])),
@@ -73,13 +91,19 @@ export function readConfiguration(document: SiteDocument, faults: SiteFault[]): 
   if (unused.length > 0) {
     faults.push(documentFault(document, `Baton does not use ${unused.join(', ')}`, 'NotUsed', 'Info'));
   }
-  const { physical_provisioner: provisioner = {} } = data;
+  const { physical_provisioner: provisioner = {}, kubernetes } = data;
   return {
     document: documentOf(document),
     strategy: provisioner.deployment_strategy,
     timeouts: {
       prepare: provisioner.prepare_node_timeout ?? defaultTimeouts.prepare,
       deploy: provisioner.deploy_timeout ?? defaultTimeouts.deploy,
+    },
+    settings: {
+      nodesJoin: kubernetes !== undefined,
+      joinWait: provisioner.join_wait ?? defaultSettings.joinWait,
+      nodeStatusTimeout: kubernetes?.node_status_timeout ?? defaultSettings.nodeStatusTimeout,
+      nodeStatusInterval: kubernetes?.node_status_interval ?? defaultSettings.nodeStatusInterval,
     },
   };
 }

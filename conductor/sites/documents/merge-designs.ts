@@ -26,6 +26,7 @@ export function mergeDesigns(child: NodeDesign, parent: NodeDesign): NodeDesign 
     traits: mergeLists(child.traits, parent.traits),
     bios_settings: mergeMappings(child.bios_settings, parent.bios_settings),
     config_drive: mergeConfigDrive(child.config_drive, parent.config_drive),
+    in_service: mergeFields(child.in_service, parent.in_service),
   };
 }
 

@@ -149,6 +149,12 @@ const design = {
     .nullish(),
   bios_settings: z.record(z.string(), settingValue, expected('a mapping of settings')).nullish(),
   config_drive: orUnset(strictly(ConfigDriveDocuments.shape), 'a mapping with meta_data, network_data or user_data'),
+  in_service: strictly({
+    kubernetes: z.boolean(expected('true or false')).nullish(),
+    ping: orUnset(text.regex(/^[\w.:-]+$/, 'must be a host name or an address'), 'a host'),
+    tcp: orUnset(text.regex(/^\S+:\d{1,5}$/, 'must be HOST:PORT'), 'HOST:PORT'),
+    http: orUnset(z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' }), 'a URL'),
+  }).nullish(),
 };
 
 export const ProfileData = strictly(design);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Selector } from '#conductor/model/site-run.ts';
 import { readLabels } from '#conductor/sites/documents/read-labels.ts';
-import { isMapping } from '#conductor/sites/documents/site-document.ts';
+import { isMapping } from '#conductor/sites/site-document.ts';
 import {
   indexOfSite,
   type NodeIndex,

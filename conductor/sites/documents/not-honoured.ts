@@ -1,8 +1,8 @@
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
 import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { bootDevice } from '#conductor/sites/documents/site-node.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
 /**
  * What Drydock would do with a profile or node and Baton does not, and what to do instead. A Warning where the deployed

@@ -1,4 +1,4 @@
-import { isMapping } from '#conductor/sites/documents/site-document.ts';
+import { isMapping } from '#conductor/sites/site-document.ts';
 
 interface LabelFault {
   readonly path: readonly (string | number)[];

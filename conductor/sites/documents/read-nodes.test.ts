@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
-import { siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+import { siteDocument } from '#conductor/sites/site-document.ts';
 
 const profile = (name: string, data: string) => yamlOf('drydock/HostProfile/v1', name, data);
 const node = (name: string, data: string) => yamlOf('drydock/BaremetalNode/v1', name, data);

@@ -3,9 +3,9 @@ import { mergeDesigns } from '#conductor/sites/documents/merge-designs.ts';
 import { NodeData, type NodeDesign, ProfileData } from '#conductor/sites/documents/node-design.ts';
 import { notHonoured } from '#conductor/sites/documents/not-honoured.ts';
 import { fieldFault, readData, type SuggestNames } from '#conductor/sites/documents/schema-faults.ts';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { readSiteNode } from '#conductor/sites/documents/site-node.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
 export interface ReadNodes {
   /** By name; with faults, those that can be made out. */

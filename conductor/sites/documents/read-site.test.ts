@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
-import { siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+import { siteDocument } from '#conductor/sites/site-document.ts';
 import { indexNodes, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 
 const here = import.meta.dirname;

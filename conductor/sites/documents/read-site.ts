@@ -3,6 +3,7 @@ import type { Strategy } from '#conductor/model/site-run.ts';
 import { checkGroups } from '#conductor/sites/documents/check-groups.ts';
 import { checkNodes, type KnownToNodes } from '#conductor/sites/documents/check-nodes.ts';
 import {
+  defaultSettings,
   defaultTimeouts,
   readConfiguration,
   type SiteConfiguration,
@@ -12,10 +13,12 @@ import { foldRepeats } from '#conductor/sites/documents/fold-repeats.ts';
 import { type NamedPlugin, readPlugins } from '#conductor/sites/documents/plugin-documents.ts';
 import { readNodes } from '#conductor/sites/documents/read-nodes.ts';
 import { documentFault, fieldFault, namesThereAre, newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
-import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
+import { uploadFaults, usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
+import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import type { Site } from '#conductor/sites/site.ts';
+import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 
 /** What the documents may name beside each other. What isn't given isn't checked. */
 export interface KnownToSite extends KnownToNodes {
@@ -36,7 +39,7 @@ export function readSite(
   known: KnownToSite = {},
 ): { site: Site | undefined; faults: SiteFault[] } {
   const faults: SiteFault[] = [];
-  const bySchema = sortDocuments(documents, faults);
+  const bySchema = sortDocuments(renderSite(documents, faults), faults);
   const of = (schema: string): readonly SiteDocument[] => [...(bySchema.get(schema)?.values() ?? [])];
   faults.push(...unusedDocuments(bySchema));
   const configuration = chooseConfiguration(of('shipyard/DeploymentConfiguration/v1'), faults);
@@ -65,8 +68,27 @@ export function readSite(
   }
   const told = foldRepeats(faults);
   if (!strategy || told.some(({ level }) => level === 'Error')) return { site: undefined, faults: told };
-  const timeouts = configuration?.timeouts ?? defaultTimeouts;
-  return { site: { nodes: read.nodes, strategy, timeouts, plugins, etcdClusters }, faults: told };
+  const { timeouts = defaultTimeouts, settings = defaultSettings } = configuration ?? {};
+  return { site: { nodes: read.nodes, strategy, timeouts, settings, plugins, etcdClusters }, faults: told };
+}
+
+/**
+ * The documents that are worked from. Of those that others use a fault is a Warning; what layering or substitution has
+ * changed must keep the rules of an upload, or a secret would get where uploads may not have it.
+ */
+function renderSite(documents: readonly SiteDocument[], faults: SiteFault[]): readonly SiteDocument[] {
+  const rendered = renderLayers(documents);
+  faults.push(
+    ...rendered.faults.map((fault): SiteFault => {
+      return usedSchemas.has(fault.document?.schema ?? '') ? fault : { ...fault, level: 'Warning' };
+    }),
+  );
+  const written = new Set(documents.map(({ data }) => data));
+  for (const { schema, metadata, data } of rendered.documents) {
+    if (written.has(data) || !usedSchemas.has(schema) || !isMapping(data)) continue;
+    faults.push(...uploadFaults({ schema, metadata, data }, () => 'as rendered'));
+  }
+  return rendered.documents;
 }
 
 /** By schema and name; of several with the same the first. */

@@ -2,8 +2,8 @@ import { type Document, isNode, type LineCounter } from 'yaml';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { repeatedKeys } from '#conductor/sites/documents/repeated-keys.ts';
-import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { uploadFaults } from '#conductor/sites/documents/upload-faults.ts';
+import { documentKey, isMapping, siteDocument } from '#conductor/sites/site-document.ts';
 
 export type Parsed = Document.Parsed;
 
@@ -29,7 +29,7 @@ interface Surroundings {
   readonly number: number;
   readonly lines: LineCounter;
   readonly budget: Budget;
-  /** Which document has that schema and name. */
+  /** Which document has that schema, layer and name. */
   readonly firsts: Map<string, number>;
 }
 
@@ -77,8 +77,9 @@ export function readDocument(
   }
   const faults = uploadFaults(content, locate);
   if (faults.some(({ level }) => level === 'Error')) return { faults };
-  const { schema, name } = siteDocument('', content);
-  const key = `${schema}\n${name}`;
+  const read = siteDocument('', content);
+  const { schema, name } = read;
+  const key = documentKey(read);
   const first = firsts.get(key);
   if (first === undefined) firsts.set(key, number);
   else {

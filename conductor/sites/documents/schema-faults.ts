@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { expected } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
-import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 import { nameSome } from '#shared/name-some.ts';
 import { nearestWord } from '#shared/nearest-word.ts';
 

@@ -4,9 +4,9 @@ import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { driverInfoOf } from '#conductor/sites/documents/driver-info.ts';
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
 import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { sitePorts } from '#conductor/sites/documents/site-ports.ts';
-import type { SiteNode } from '#conductor/sites/site.ts';
+import type { InService, SiteNode } from '#conductor/sites/site.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
 /** Any microversion that knows all characters of a node's name. */
 const nameVersion = 10;
@@ -47,12 +47,23 @@ export function readSiteNode(document: SiteDocument, design: NodeDesign, faults:
     ...(design.conductor_group ? { conductorGroup: design.conductor_group } : {}),
     ...(instanceInfo ? { instanceInfo } : {}),
     ...(configDrive ? { configDrive } : {}),
+    ...(design.in_service ? { inService: inServiceOf(design.in_service) } : {}),
   };
 }
 
 /** Marks (`"!"`) are gone from merged designs; the type does not say so. */
 function present<T>(value: T | '!' | null | undefined): T | undefined {
   return value === '!' ? undefined : (value ?? undefined);
+}
+
+function inServiceOf({ kubernetes, ping, tcp, http }: NonNullable<NodeDesign['in_service']>): InService {
+  const answers = { ping: present(ping), tcp: present(tcp), http: present(http) };
+  return {
+    ...(typeof kubernetes === 'boolean' ? { kubernetes } : {}),
+    answers: Object.entries(answers).flatMap(([by, target]) =>
+      target === undefined ? [] : [{ by: by as keyof typeof answers, target }],
+    ),
+  };
 }
 
 function labelsOf(ownerData: Readonly<Record<string, string | null>> | null | undefined): Record<string, string> {

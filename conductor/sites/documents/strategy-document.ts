@@ -4,7 +4,7 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Strategy } from '#conductor/model/site-run.ts';
 import { readLabels } from '#conductor/sites/documents/read-labels.ts';
 import { readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
-import { documentOf, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { documentOf, type SiteDocument } from '#conductor/sites/site-document.ts';
 import { orderGroups } from '#conductor/sites/strategy/order-groups.ts';
 
 /** `shipyard/DeploymentStrategy/v1`: seed 000, and our extensions (docs/documents.md). */

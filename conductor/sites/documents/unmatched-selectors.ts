@@ -1,7 +1,7 @@
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { GroupDefinition, Selector } from '#conductor/model/site-run.ts';
 import { documentFault, fieldFault, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 import type { NodeIndex } from '#conductor/sites/strategy/select-nodes.ts';
 
 /** Told one by one, with what was probably meant: to look for it among ten thousand names takes its time. */

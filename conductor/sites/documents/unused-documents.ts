@@ -1,8 +1,8 @@
 import { findSecrets } from '#conductor/model/find-secrets.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
-import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
+import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site-document.ts';
 
 /** What belongs to an Airship site and is other programs' business. */
 const othersSchemas =

@@ -5,30 +5,27 @@ const messages = (text: string) => parseDocuments(text).faults.map(({ name, mess
 const profile = (metadata: string, oob = '') =>
   `schema: drydock/HostProfile/v1\nmetadata:\n  name: a\n  ${metadata}\ndata:\n  oob:\n    type: redfish\n    ${oob}\n`;
 
-test('what Deckhand would do, each with its message', () => {
+test('what Deckhand renders is taken; an encrypted document is not', () => {
   const metadata = [
-    'storagePolicy: encrypted',
     'substitutions: [{dest: {path: .oob.credential}}]',
     'layeringDefinition: {abstract: true, layer: global}',
-    'layeringDefinition: {layer: site, parentSelector: {name: x}}',
-    'layeringDefinition: {layer: site, actions: [{method: merge, path: .}]}',
+    'layeringDefinition: {layer: site, parentSelector: {name: x}, actions: [{method: merge, path: .}]}',
     'replacement: true',
+    'storagePolicy: cleartext',
   ];
-  expect(metadata.flatMap((each) => messages(profile(each)))).toMatchInlineSnapshot(`
+  expect(metadata.flatMap((each) => messages(profile(each)))).toEqual([]);
+  expect(messages(profile('storagePolicy: encrypted'))).toMatchInlineSnapshot(`
     [
       "NotSupported document 1, line 4, column 18: metadata.storagePolicy is encrypted: Baton keeps documents as they are, which everyone who may read the site sees; write cleartext, and keep credentials by \`baton credential\`",
-      "NotSupported document 1, line 4, column 18: metadata.substitutions are not supported: write the value where it is to stand; a credential is named (\`oob.credential\`) and kept by \`baton credential\`",
-      "NotSupported document 1, line 4, column 34: metadata.layeringDefinition.abstract is true, and layering is not supported: what several nodes share belongs in a drydock/HostProfile/v1, which they name as host_profile",
-      "NotSupported document 1, line 4, column 53: metadata.layeringDefinition.parentSelector means layering, which is not supported: write the whole document",
-      "NotSupported document 1, line 4, column 46: metadata.layeringDefinition.actions means layering, which is not supported: write the whole document",
-      "NotSupported document 1, line 4, column 16: metadata.replacement is true, which is not supported: leave out the document that it replaces",
     ]
   `);
 });
 
-test('what Deckhand writes without meaning is taken', () => {
-  const metadata = 'layeringDefinition: {abstract: false, layer: site, parentSelector: {}, actions: []}';
-  expect(messages(profile(`${metadata}\n  substitutions: []\n  storagePolicy: cleartext`))).toEqual([]);
+test('a document and its replacement have one name, in two layers', () => {
+  const of = (layer: string) =>
+    `schema: drydock/HostProfile/v1\nmetadata: {name: a, layeringDefinition: {layer: ${layer}}}\n`;
+  expect(messages(`${of('global')}---\n${of('site')}`)).toEqual([]);
+  expect(messages(`${of('site')}---\n${of('site')}`)).toHaveLength(1);
 });
 
 test('a password is refused before it is stored, and not repeated', () => {

@@ -2,7 +2,7 @@ import { findSecrets } from '#conductor/model/find-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { Locate } from '#conductor/sites/documents/read-yaml-document.ts';
-import { isMapping, siteDocument } from '#conductor/sites/documents/site-document.ts';
+import { isMapping, siteDocument } from '#conductor/sites/site-document.ts';
 
 /** Schemas that Baton acts on; the rest of a site's documents is for others. */
 export const usedSchemas: ReadonlySet<string> = new Set([
@@ -15,8 +15,8 @@ export const usedSchemas: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What keeps a document from being stored at all: nobody could tell what it is, it would mean something else than it
- * says (Deckhand's layering and substitution), or it has a password in it. Pure.
+ * What keeps a document from being stored at all: nobody could tell what it is, it is to be encrypted, or it has a
+ * password in it. Pure.
  */
 export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] {
   const { schema, name, metadata, data } = siteDocument('', document);
@@ -45,7 +45,6 @@ export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] 
       'is encrypted: Baton keeps documents as they are, which everyone who may read the site sees; write cleartext, and keep credentials by `baton credential`',
     );
   }
-  if (usedSchemas.has(schema)) deckhandFaults(metadata, refuse);
   if (/^drydock\/(BaremetalNode|HostProfile)\/v1$/.test(schema)) passwordFaults(data, refuse);
   if (usedSchemas.has(schema) && isMapping(data)) secretFaults(data, refuse);
   return faults;
@@ -56,35 +55,6 @@ type Refuse = (code: string, path: readonly (string | number)[], message: string
 function nameRule(name: unknown): string {
   if (typeof name === 'number' || typeof name === 'boolean') return 'must be text: put it into quotes';
   return name === undefined ? 'is missing' : 'must be text, and not empty';
-}
-
-function deckhandFaults(metadata: JsonObject, refuse: Refuse): void {
-  const substitutions = metadata['substitutions'];
-  if (Array.isArray(substitutions) ? substitutions.length > 0 : Boolean(substitutions)) {
-    refuse(
-      'NotSupported',
-      ['metadata', 'substitutions'],
-      'are not supported: write the value where it is to stand; a credential is named (`oob.credential`) and kept by `baton credential`',
-    );
-  }
-  const layering = metadata['layeringDefinition'];
-  if (isMapping(layering)) {
-    const path = ['metadata', 'layeringDefinition'];
-    if (layering['abstract'] === true) {
-      const instead = 'what several nodes share belongs in a drydock/HostProfile/v1, which they name as host_profile';
-      refuse('NotSupported', [...path, 'abstract'], `is true, and layering is not supported: ${instead}`);
-    }
-    for (const key of ['parentSelector', 'actions']) {
-      const value = layering[key];
-      const empty = value === undefined || value === null || Object.keys(Object(value)).length === 0;
-      if (empty) continue;
-      refuse('NotSupported', [...path, key], 'means layering, which is not supported: write the whole document');
-    }
-  }
-  if (metadata['replacement'] === true) {
-    const instead = 'leave out the document that it replaces';
-    refuse('NotSupported', ['metadata', 'replacement'], `is true, which is not supported: ${instead}`);
-  }
 }
 
 /** A credential's name; a password seldom looks like one, and with Drydock's `account` beside it is one. */

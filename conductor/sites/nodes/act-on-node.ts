@@ -10,15 +10,18 @@ import type { SitesContext } from '#conductor/sites/context.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
 import { designHash } from '#conductor/sites/nodes/design-hash.ts';
 import { alignNode, enrolNode, renewAccess } from '#conductor/sites/nodes/enrol-node.ts';
+import { findImpossible } from '#conductor/sites/nodes/find-impossible.ts';
 import { makeAvailable } from '#conductor/sites/nodes/make-available.ts';
 import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder, SiteWork, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
 import { findRevision, recordDeploy } from '#conductor/sites/nodes/record-deploy.ts';
 import { requestDecommission, requestLeaveCluster } from '#conductor/sites/nodes/request-decommission.ts';
+import { requestService } from '#conductor/sites/nodes/request-service.ts';
 import { reserveNode } from '#conductor/sites/nodes/reserve-node.ts';
 import { siteCaller } from '#conductor/sites/nodes/site-caller.ts';
+import { readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A node that something is to be done about, with what that is decided from. */
@@ -87,6 +90,7 @@ export async function actOnNode(
   if (act.kind === 'decommission' || act.kind === 'leave cluster') {
     return leaveClusters(context, work, { order, facts, row }, act);
   }
+  if (act.kind === 'enter service') return requestService(context, row, { ...work, wanted });
   if (!design) throw new AppError('internal', `${act.kind} ${wanted.name}: nothing was read of it`);
   if (act.kind === 'renew access') return renewAccess(context, action, design);
   if (act.kind === 'align') return alignNode(context, action, { wanted, design });
@@ -102,9 +106,9 @@ function remove(context: SitesContext, { action }: BeatWork, nodeUuid: string): 
 }
 
 /** Out of the clusters that the documents of the action's revision speak of. */
-function leaveClusters(
+async function leaveClusters(
   context: SitesContext,
-  { action }: BeatWork,
+  { action, site }: BeatWork,
   {
     order: {
       teardown,
@@ -120,9 +124,27 @@ function leaveClusters(
   const { notInClusterOk, timeouts } = teardown;
   const request = { notInClusterOk, caller: siteCaller(action), actionId, actionToken };
   if (kind === 'leave cluster') return requestLeaveCluster(context, row, request);
-  // what this action has taken out before may have been removed for good by hand since
-  const mayBeGone = notInClusterOk || facts.rest?.succeeded.has('decommission') === true;
-  return requestDecommission(context, row, { ...request, notInClusterOk: mayBeGone, revisionId, timeouts });
+  if (facts.rest?.succeeded.has('decommission') !== true)
+    await refuseImpossible(context, { action, site, name, teardown });
+  // what was taken out before may have been removed for good by hand since, or was never back
+  const isTakenOut = facts.rest?.succeeded.has('decommission') === true || facts.deployed?.isAwaited === true;
+  return requestDecommission(context, row, {
+    ...request,
+    notInClusterOk: notInClusterOk || isTakenOut,
+    revisionId,
+    timeouts,
+  });
+}
+
+/** Looked at again before the first eviction: the clusters may be others than when the action began. */
+async function refuseImpossible(
+  context: SitesContext,
+  { action, site, name, teardown }: SiteWork & { readonly name: string; readonly teardown: TeardownOrder },
+): Promise<void> {
+  const etcd = await readEtcdSite(context.db, { revisionId: action.revisionId, site });
+  const leaving = { names: [name], staysOut: false, force: teardown.force, kubernetes: teardown.kubernetes };
+  const why = (await findImpossible(context, etcd, leaving)).get(name);
+  if (why !== undefined) throw new AppError('conflict', why, { retryable: false });
 }
 
 async function record(
@@ -143,6 +165,7 @@ async function record(
     revisionId: isOurs ? action.revisionId : ((await findRevision(context.db, by)) ?? action.revisionId),
     // what an earlier action's documents said is not known any more: they count as others
     designHash: isOurs ? designHash(site, order.node) : '',
+    isInService: facts.rest?.awaitsService !== true,
   };
   await recordDeploy(context.db, deploy);
 }

@@ -43,7 +43,7 @@ export async function advanceNodes(
   const { action, site } = work;
   const cancelled = orders.flatMap(({ node, cancel }) => (cancel === undefined ? [] : node.name));
   const since = await readCancelled(context.db, action.id, cancelled);
-  const read = await readFacts(context, action.id, orders);
+  const read = await readFacts(context, work, orders);
   const outcomes = new Map<string, NodeOutcome>();
   const tasks: { readonly task: NodeTask; readonly decision: Extract<NodeDecision, { kind: 'act' }> }[] = [];
   for (const order of orders) {
@@ -90,7 +90,7 @@ async function actOnce(
     if (errorCode(error) === 'database_error' || errorCode(error) === 'lease_lost') throw error;
     const reason = errorChain(error);
     if (isRetryable(error)) return { state: 'working', doing: newRemark('trying-again', { doing, error: reason }) };
-    const read = await readFacts(context, work.action.id, [task.order]);
+    const read = await readFacts(context, work, [task.order]);
     const now = read.get(task.order.node.name)?.facts ?? {};
     // what this action has begun is never left alone, whatever was refused
     const goesOn = isBusy(now, work.action.id);

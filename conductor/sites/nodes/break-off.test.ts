@@ -8,6 +8,7 @@ import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
+import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { siteNode } from '#conductor/sites/nodes/testing/node-cases.ts';
 import type { ConductorContext } from '#conductor/start/context.ts';
@@ -32,6 +33,7 @@ const site = {
   timeouts: { prepare: 1, deploy: 1 },
   plugins: [],
   etcdClusters: [],
+  settings: defaultSettings,
 };
 
 async function beat(context: ConductorContext = api.context) {

@@ -23,8 +23,16 @@ export function decideDeploy(given: NodeCase, node: NodeStanding): NodeDecision 
   const { provisionState: state } = node;
   const sites = isSites(given);
   if (state === 'active') {
-    if (isActionsDeploy(given, node)) return act({ kind: 'record' }, newRemark('recording-deploy'), { state: 'done' });
-    return sites === 'deployed' ? done(alreadyThere(given)) : failed(notDeployedByUs(node));
+    const awaits = given.facts.rest?.awaitsService === true;
+    if (isActionsDeploy(given, node)) {
+      return act({ kind: 'record' }, newRemark('recording-deploy'), awaits ? undefined : { state: 'done' });
+    }
+    if (sites !== 'deployed') return failed(notDeployedByUs(node));
+    // until then nothing else of the site's is touched for its sake
+    if (awaits && given.facts.deployed?.isAwaited) {
+      return act({ kind: 'enter service' }, newRemark('waiting-for-service'));
+    }
+    return done(given.facts.rest?.succeeded.has('enter_service') ? undefined : alreadyThere(given));
   }
   // the facts are of a moment between two writes
   if (transientStates.has(state)) return working(newRemark('in-state', { state }));

@@ -10,6 +10,7 @@ import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { insertVif, listVifs } from '#conductor/nodes/vifs/vif-store.ts';
+import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { deployNode } from '#conductor/sites/nodes/deploy-node.ts';
 import { readDesigns } from '#conductor/sites/nodes/read-design.ts';
@@ -90,6 +91,7 @@ async function beat(node = document, token?: number) {
     timeouts: { prepare: 1, deploy: 1 },
     plugins: [],
     etcdClusters: [],
+    settings: defaultSettings,
   };
   const outcomes = await advanceNodes(
     { ...api.context, run: writesImage },

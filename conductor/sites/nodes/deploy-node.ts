@@ -8,6 +8,7 @@ import { attachNetwork, detachNetwork } from '#conductor/nodes/vifs/attach-netwo
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import type { NodeDesign } from '#conductor/sites/nodes/read-design.ts';
+import { noteBeforeDeploy } from '#conductor/sites/nodes/request-service.ts';
 import { requestVersion, siteCaller } from '#conductor/sites/nodes/site-caller.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -36,6 +37,7 @@ export async function deployNode(
     ? design.row
     : await changeNode(context, design.row.uuid, patch, { version: requestVersion, caller, isUnowned: true });
   await attachNetworks(context, { action, wanted, node, attached: design.networks });
+  await noteBeforeDeploy(context, node);
   await requestProvision(context, node, {
     verb: 'active',
     isUnowned: true,

@@ -1,4 +1,4 @@
-import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
+import { flowKinds, isBesideStates, restsIn } from '#conductor/model/flow-kinds.ts';
 import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
@@ -30,7 +30,8 @@ export type NodeAct =
         | 'record'
         | 'decommission'
         | 'leave cluster'
-        | 'remove';
+        | 'remove'
+        | 'enter service';
     }
   /** Out of `manageable`, its disks having been wiped just now: without a cleaning. */
   | { readonly kind: 'make available'; readonly reserves: boolean }
@@ -107,7 +108,7 @@ export function whyForeign(
 
 /** Flows that leave their node in whatever state it is, well or not. Pure. */
 export function staysWhereItIs({ kind }: Pick<FlowStanding, 'kind'>): boolean {
-  return kind === 'decommission' || kind === 'leave_cluster';
+  return isBesideStates(flowKinds[kind]);
 }
 
 /** Whether more has to be read than the node and its open flow. Pure. */

@@ -76,6 +76,8 @@ export interface DeployedStanding {
   readonly revisionId: number;
   readonly designHash: string;
   readonly instanceUuid: string | null;
+  /** Nobody has seen it in service since its deploy. */
+  readonly isAwaited: boolean;
 }
 
 export interface RestingFacts {
@@ -89,6 +91,8 @@ export interface RestingFacts {
   readonly rebuildsRaid?: boolean;
   /** A wipe has kept disks of it, which nothing that prepares it may take. */
   readonly sparesDisks?: boolean;
+  /** Something has to come about before its deploy counts: it joins a cluster, or answers. */
+  readonly awaitsService?: boolean;
   /** It was never inspected, and a ramdisk could do it. */
   readonly needsInspection: boolean;
   /**

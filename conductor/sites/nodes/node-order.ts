@@ -25,6 +25,8 @@ export interface TeardownOrder {
   readonly timeouts: DecommissionTimeouts;
   /** A node in service that the cluster does not have is no mistake. */
   readonly notInClusterOk: boolean;
+  /** The last Ready node of a cluster, or of a role, leaves it too. */
+  readonly force: boolean;
   /** Whether there is a Kubernetes cluster, and etcd clusters of the documents, that nodes are taken out of. */
   readonly kubernetes: boolean;
   readonly etcd: boolean;

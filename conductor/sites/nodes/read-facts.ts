@@ -1,8 +1,9 @@
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { nameChanges } from '#conductor/sites/nodes/compare-node.ts';
+import { readMemberships } from '#conductor/sites/nodes/membership-store.ts';
 import { isBusy } from '#conductor/sites/nodes/node-decision.ts';
 import type { NodeFacts } from '#conductor/sites/nodes/node-facts.ts';
-import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
+import type { NodeOrder, SiteWork } from '#conductor/sites/nodes/node-order.ts';
 import { type NodeDesign, readDesigns } from '#conductor/sites/nodes/read-design.ts';
 import {
   readDeployed,
@@ -12,6 +13,8 @@ import {
   readStandings,
   readSucceeded,
 } from '#conductor/sites/nodes/read-standing.ts';
+import { needsService, serviceNeeds } from '#conductor/sites/nodes/service-needs.ts';
+import type { Site } from '#conductor/sites/site.ts';
 
 export interface ReadNode {
   readonly facts: NodeFacts;
@@ -19,13 +22,19 @@ export interface ReadNode {
   readonly design: NodeDesign | undefined;
 }
 
+/** Whose facts they are, and by which documents. */
+export interface SiteFactsOf {
+  readonly action: Pick<SiteWork['action'], 'id'>;
+  readonly site: Pick<Site, 'settings' | 'etcdClusters'>;
+}
+
 /**
  * What is known of all these nodes: one statement for those that are at work, which are most of them most of the time,
  * and some more for all those about which something may have to be done.
  */
 export async function readFacts(
-  context: Pick<SitesContext, 'db' | 'secrets'>,
-  actionId: string,
+  context: Pick<SitesContext, 'db' | 'secrets' | 'config'>,
+  { action: { id: actionId }, site }: SiteFactsOf,
   orders: readonly NodeOrder[],
 ): Promise<Map<string, ReadNode>> {
   const { db } = context;
@@ -41,19 +50,22 @@ export async function readFacts(
     return standing && !standing.flow ? standing.node.uuid : [];
   });
   const tornDown = idle.flatMap(({ node, teardown }) => (teardown ? (standings.get(node.name)?.node.uuid ?? []) : []));
-  const [lastFlows, succeeded, perhapsBack, allocations, deployed, designs] = await Promise.all([
+  const [lastFlows, succeeded, perhapsBack, allocations, deployed, memberships, designs] = await Promise.all([
     readLastFlows(db, flowless),
     readSucceeded(db, actionId, uuids),
     readPerhapsBack(db, actionId, tornDown),
     readReservations(db, uuids),
     readDeployed(db, names),
+    readMemberships(db, uuids),
     readDesigns(
       context,
       idle.flatMap(({ node }) => (standings.has(node.name) ? node : [])),
     ),
   ]);
+  const hasKubernetes = context.config.kubeconfigFile !== undefined;
   return new Map(
-    orders.map(({ node: { name } }): [string, ReadNode] => {
+    orders.map(({ node: wanted }): [string, ReadNode] => {
+      const { name } = wanted;
       const { node, flow = node && lastFlows.get(node.uuid) } = standings.get(name) ?? {};
       const allocation = node && allocations.get(node.uuid);
       const before = deployed.get(name);
@@ -72,6 +84,13 @@ export async function readFacts(
                 rebuildsRaid: design.hardware.some((step) => step.interface === 'raid'),
                 sparesDisks: (design.row.sparedDisks ?? []).length > 0,
                 needsInspection: design.needsInspection,
+                awaitsService: needsService(
+                  serviceNeeds(wanted, site, {
+                    row: design.row,
+                    membership: memberships.get(node.uuid),
+                    hasKubernetes,
+                  }),
+                ),
                 mayBeBack: perhapsBack.has(node.uuid),
                 succeeded: succeeded.get(node.uuid) ?? new Set(),
               },

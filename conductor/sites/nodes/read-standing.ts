@@ -205,6 +205,7 @@ export async function readDeployed(db: Queryable, names: readonly string[]): Pro
       revisionId: siteNodes.revisionId,
       designHash: siteNodes.designHash,
       instanceUuid: siteNodes.instanceUuid,
+      isAwaited: sql<boolean>`${siteNodes.inServiceAt} is null`,
     })
     .from(siteNodes)
     .where(isAmong(siteNodes.name, names));

@@ -11,19 +11,23 @@ export interface EndedDeploy {
   readonly revisionId: number;
   readonly designHash: string;
   readonly actionId: string;
+  /** Nobody has to wait for anything more. */
+  readonly isInService: boolean;
 }
 
 /** Remembers what the site has made of a node. Safe to repeat; a node that has got another name has one row. */
 export async function recordDeploy(db: Queryable, deploy: EndedDeploy): Promise<void> {
-  const { nodeUuid, name } = deploy;
+  const { isInService, ...rest } = deploy;
+  const { nodeUuid, name } = rest;
+  const row = { ...rest, inServiceAt: isInService ? sql`now()` : null };
   await db.transaction(async (tx) => {
     await tx.delete(siteNodes).where(and(eq(siteNodes.nodeUuid, nodeUuid), ne(siteNodes.name, name)));
     await tx
       .insert(siteNodes)
-      .values(deploy)
+      .values(row)
       .onConflictDoUpdate({
         target: siteNodes.name,
-        set: { ...deploy, deployedAt: sql`now()` },
+        set: { ...row, deployedAt: sql`now()` },
       });
   });
 }

@@ -25,7 +25,7 @@ export async function relabelNodes(
   const wanted = names.flatMap((name) => site.nodes.get(name) ?? []);
   const read = await readFacts(
     context,
-    action.id,
+    { action, site },
     wanted.map((node) => ({ node, phase: 'prepare' })),
   );
   const relabel = async (name: string): Promise<NodeReport> => {

@@ -35,6 +35,7 @@ export interface DecommissionRequest extends LeaveClusterRequest {
   readonly timeouts: DecommissionTimeouts;
 }
 
+type BesideKind = Extract<FlowKindName, 'decommission' | 'leave_cluster' | 'enter_service'>;
 type Context = Pick<SitesContext, 'db' | 'clock' | 'config' | 'conductors' | 'nudge' | 'networks' | 'drivers' | 'log'>;
 
 /**
@@ -84,8 +85,8 @@ function nameInClusters({ name, uuid }: NodeRow): string {
   throw new AppError('invalid_argument', `node ${uuid} has no name, by which its clusters know it`);
 }
 
-/** A flow that moves no state. */
-async function startBeside(
+/** A flow that moves no state. @throws AppError as `requestDecommission` */
+export async function startBeside(
   context: Context,
   node: NodeRow,
   {
@@ -94,8 +95,8 @@ async function startBeside(
     caller,
     actionId,
     actionToken: token,
-  }: LeaveClusterRequest & {
-    readonly kind: Extract<FlowKindName, 'decommission' | 'leave_cluster'>;
+  }: Omit<LeaveClusterRequest, 'notInClusterOk'> & {
+    readonly kind: BesideKind;
     readonly steps: readonly PlannedStep[];
   },
 ): Promise<void> {
@@ -112,7 +113,7 @@ async function startBeside(
 }
 
 /** As of the verbs that end an instance, whose first part it is. */
-function refuseForbidden(node: NodeRow, kind: 'decommission' | 'leave_cluster'): void {
+function refuseForbidden(node: NodeRow, kind: BesideKind): void {
   if (transientStates.has(node.provisionState)) {
     throw new AppError(
       'invalid_argument',

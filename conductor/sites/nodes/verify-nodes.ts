@@ -25,7 +25,7 @@ export async function verifyNodes(
   const credentials = await openCredentials(context, wanted);
   const read = await readFacts(
     context,
-    action.id,
+    { action, site },
     wanted.map((node) => ({ node, phase: 'prepare' })),
   );
   const chosen = planSite(site).nodes;

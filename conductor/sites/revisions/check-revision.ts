@@ -3,12 +3,12 @@ import type { SiteFault } from '#conductor/model/site-fault.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { listCredentials } from '#conductor/sites/credentials/credential-store.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
 import { findPluginFaults } from '#conductor/sites/plugins/plugin-faults.ts';
 import { tellLeftBehind } from '#conductor/sites/revisions/left-behind.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { getRevision } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
 export interface CheckContext extends Pick<SitesContext, 'db'> {
   readonly networks: Pick<SitesContext['networks'], 'networks'>;

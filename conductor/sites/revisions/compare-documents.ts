@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import { documentKey, type SiteDocument } from '#conductor/sites/site-document.ts';
 
 interface DocumentName {
   readonly schema: string;
@@ -26,10 +26,10 @@ export function compareDocuments(before: readonly SiteDocument[], after: readonl
   const old = byName(before);
   const young = byName(after);
   return {
-    added: after.filter((document) => !old.has(keyOf(document))).map(nameOf),
-    removed: before.filter((document) => !young.has(keyOf(document))).map(nameOf),
+    added: after.filter((document) => !old.has(documentKey(document))).map(nameOf),
+    removed: before.filter((document) => !young.has(documentKey(document))).map(nameOf),
     changed: after.flatMap((document) => {
-      const former = old.get(keyOf(document));
+      const former = old.get(documentKey(document));
       const changes = former ? changesOf(former, document) : [];
       return changes.length > 0 ? [{ ...nameOf(document), changes }] : [];
     }),
@@ -61,9 +61,8 @@ function ownValue(container: Readonly<Record<string, unknown>>, key: string): un
   return Object.hasOwn(container, key) ? container[key] : undefined;
 }
 
-const keyOf = ({ schema, name }: DocumentName): string => JSON.stringify([schema, name]);
 const nameOf = ({ schema, name, collection }: SiteDocument): DocumentName => ({ schema, name, collection });
 
 function byName(documents: readonly SiteDocument[]): ReadonlyMap<string, SiteDocument> {
-  return new Map(documents.map((document) => [keyOf(document), document]));
+  return new Map(documents.map((document) => [documentKey(document), document]));
 }

@@ -1,5 +1,6 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
+import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 
@@ -9,7 +10,9 @@ export async function findCredentialUsers(db: Queryable, credential: string): Pr
   const ids = new Set([roles.get('committed') ?? 0, roles.get('buffer') ?? 0]);
   const users = new Set<string>();
   for (const id of ids) {
-    for (const { schema, name, data } of await listRevisionDocuments(db, id)) {
+    const written = await listRevisionDocuments(db, id);
+    // a name may come by layering or substitution
+    for (const { schema, name, data } of [...written, ...renderLayers(written).documents]) {
       if (usedSchemas.has(schema) && names(data, credential)) users.add(`${schema}/${name}`);
     }
   }

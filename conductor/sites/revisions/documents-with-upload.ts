@@ -1,8 +1,8 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import { readRoles } from '#conductor/sites/revisions/read-roles.ts';
 import { listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import type { CollectionUpload } from '#conductor/sites/revisions/upload-collection.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
 
 /** All documents as the upload would leave them; its mode chooses what they begin with, and is not held against it. */
 export async function documentsWithUpload(

@@ -3,6 +3,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteFault } from '#conductor/model/site-fault.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
+import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/read-revision-site.ts';
 import { findRevisionByRole, listRevisionDocuments } from '#conductor/sites/revisions/revision-store.ts';
 import type { Site } from '#conductor/sites/site.ts';
@@ -53,15 +54,17 @@ async function readCommitted(db: Queryable, id: number): Promise<Omit<EtcdSite, 
   const { site } = await readRevisionSite(db, id, {});
   if (site) return { etcdClusters: site.etcdClusters, nodes: new Set(site.nodes.keys()) };
   // committed by force: what is wrong elsewhere does not concern etcd
-  const documents = await listRevisionDocuments(db, id);
-  const of = (wanted: string) => documents.filter(({ schema }) => schema === wanted);
-  const faults: SiteFault[] = [];
+  const rendered = renderLayers(await listRevisionDocuments(db, id));
+  const of = (wanted: string) => rendered.documents.filter(({ schema }) => schema === wanted);
+  // a cluster that can't be rendered must not be overlooked, nor a node
+  const concerned = /^promenade\/EtcdClusters\/v1$|^drydock\/BaremetalNode\/v1$/;
+  const faults: SiteFault[] = rendered.faults.filter(({ document }) => concerned.test(document?.schema ?? ''));
   const etcdClusters = readEtcdClusters(of('promenade/EtcdClusters/v1'), {}, newSuggestNames(), faults);
   const errors = faults.filter(({ level }) => level === 'Error').map(({ message }) => message);
   if (errors.length > 0) {
     throw new AppError(
       'invalid_argument',
-      `which etcd clusters nodes are in can't be told: revision ${id}, which is committed, has faults: ${errors.join('; ')}`,
+      `the nodes' etcd clusters are not known: revision ${id}, which is committed, has faults: ${errors.join('; ')}`,
     );
   }
   return { etcdClusters, nodes: new Set(of('drydock/BaremetalNode/v1').map(({ name }) => name)) };

@@ -1,6 +1,6 @@
 import { mergeDesigns } from '#conductor/sites/documents/merge-designs.ts';
 import { NodeData, type NodeDesign, ProfileData } from '#conductor/sites/documents/node-design.ts';
-import type { SiteDocument } from '#conductor/sites/documents/site-document.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
 
 /**
  * Documents as they are worked from: each node's with what it has from its host profiles, and naming none any more; all

@@ -10,8 +10,8 @@ import {
 } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RevisionRole } from '#conductor/model/revision-roles.ts';
-import { type SiteDocument, siteDocument } from '#conductor/sites/documents/site-document.ts';
 import type { TaggedRevision } from '#conductor/sites/revisions/intermediate-commits.ts';
+import { type SiteDocument, siteDocument } from '#conductor/sites/site-document.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** What a revision consists of: the hash of each collection's text, by the collection's name. */

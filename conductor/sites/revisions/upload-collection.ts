@@ -74,13 +74,14 @@ async function refuseForeignDocuments(
   others: ReadonlyMap<string, string>,
 ): Promise<void> {
   const named = sql`
-    select ${siteContents.hash} as hash, document ->> 'schema' as schema, document -> 'metadata' ->> 'name' as name
+    select ${siteContents.hash} as hash, document ->> 'schema' as schema, document -> 'metadata' ->> 'name' as name,
+      coalesce(document -> 'metadata' -> 'layeringDefinition' ->> 'layer', '') as layer
     from ${siteContents}, jsonb_array_elements(${siteContents.documents}) document`;
   const [shared] = rowsOf(
     await tx.execute(sql`
       select own.schema, own.name, other.hash
       from (${named} where ${siteContents.hash} = ${hash}) own
-      join (${named} where ${inArray(siteContents.hash, [...others.values()])}) other using (schema, name)
+      join (${named} where ${inArray(siteContents.hash, [...others.values()])}) other using (schema, name, layer)
       limit 1`),
   ) as { schema: string; name: string; hash: string }[];
   if (!shared) return;

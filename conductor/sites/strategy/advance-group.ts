@@ -86,7 +86,7 @@ function breakOff(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
   const { definition, prepareStartedAt = now, deployStartedAt } = group;
   const { name } = definition;
   const prepareSeconds = definition.prepare_timeout ?? timeouts.prepare;
-  const deploySeconds = definition.deploy_timeout ?? timeouts.deploy;
+  const deploySeconds = (definition.deploy_timeout ?? timeouts.deploy) + (timeouts.service ?? 0);
   if (paused) return;
   const cancel = (phase: NodePhase, seconds: number, nodes: readonly string[], waiting: number): void => {
     const begun = nodes.length === 0 ? '' : `${nodes.length} still at work`;

@@ -2,6 +2,7 @@ import type { Area } from '#test/bench/area.ts';
 import { apiArea } from '#test/bench/areas/api.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
+import { networksArea } from '#test/bench/areas/networks.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
 import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
 import { siteArea } from '#test/bench/areas/site.ts';
@@ -17,6 +18,7 @@ export const areas: readonly Area[] = [
   conductorArea,
   deploysArea,
   apiArea,
+  networksArea,
   siteArea,
   teardownArea,
   writeImageArea,

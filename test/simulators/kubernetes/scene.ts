@@ -11,7 +11,7 @@ import {
 
 /** Drafts of what a cluster usually has. */
 
-export function newNode(name: string, labels: Readonly<Record<string, string>> = {}): Draft {
+export function newNode(name: string, labels: Readonly<Record<string, string>> = {}, bootId = `${name}-boot-0`): Draft {
   return {
     metadata: {
       name,
@@ -24,7 +24,7 @@ export function newNode(name: string, labels: Readonly<Record<string, string>> =
       },
     },
     spec: {},
-    status: nodeStatus('True'),
+    status: { ...nodeStatus('True'), nodeInfo: { bootID: bootId } },
   };
 }
 

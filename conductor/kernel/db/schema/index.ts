@@ -5,6 +5,7 @@ export * from '#conductor/kernel/db/schema/allocation.ts';
 export * from '#conductor/kernel/db/schema/api-token.ts';
 export * from '#conductor/kernel/db/schema/bios-setting.ts';
 export * from '#conductor/kernel/db/schema/chassis.ts';
+export * from '#conductor/kernel/db/schema/cluster-membership.ts';
 export * from '#conductor/kernel/db/schema/conductor.ts';
 export * from '#conductor/kernel/db/schema/deploy-template.ts';
 export * from '#conductor/kernel/db/schema/flow.ts';

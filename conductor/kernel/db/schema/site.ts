@@ -87,6 +87,8 @@ export const siteNodes = pgTable('site_nodes', {
   instanceUuid: uuid(),
   actionId: text().notNull(),
   deployedAt: timestamp({ withTimezone: true, precision: 3 }).notNull().defaultNow(),
+  /** null = it was deployed, and nobody has seen it in service since. */
+  inServiceAt: timestamp({ withTimezone: true, precision: 3 }),
 });
 export type SiteNodeRow = typeof siteNodes.$inferSelect;
 

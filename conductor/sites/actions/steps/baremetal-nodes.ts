@@ -19,6 +19,7 @@ import {
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
 import type { NodeOrder, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { serviceSeconds } from '#conductor/sites/nodes/service-needs.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -60,7 +61,7 @@ interface BeatState {
 export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
   const { context, action, bell, signal } = work;
   const { siteBeatMs } = context.config;
-  const site = await work.site();
+  const site = withServiceTime(await work.site(), context.config);
   const teardown = await readTeardownOrder(work);
   const run = await loadRun(context.db, action.id, teardown ? 1 : site.strategy.max_parallel_groups);
   if (!run) throw new AppError('internal', `site action ${action.id} has no groups`);
@@ -78,6 +79,12 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
     await context.clock.sleep(pauseMs, signal);
     if (!beat.hasMoved && pauseMs < siteBeatMs) await bell.rest(siteBeatMs - pauseMs, signal);
   }
+}
+
+/** Groups whose nodes are waited for have the time for it. */
+function withServiceTime(site: Site, { kubeconfigFile }: ActionWork['context']['config']): Site {
+  const isWaited = kubeconfigFile !== undefined || [...site.nodes.values()].some(({ inService }) => inService);
+  return isWaited ? { ...site, timeouts: { ...site.timeouts, service: serviceSeconds(site.settings) } } : site;
 }
 
 function timeActs(work: ActionWork, acted: { ms: number }): ActionWork {

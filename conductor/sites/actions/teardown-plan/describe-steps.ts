@@ -14,6 +14,8 @@ interface StepWork {
   readonly isFree: boolean;
   /** Its deploy interface is fake: no ramdisk boots. */
   readonly isFake: boolean;
+  /** Seconds for its node to get into service again, and then its members. */
+  readonly serviceSeconds: { readonly join: number; readonly etcd: number };
 }
 
 /** All that is done to a node, in order, with what each failure leaves behind. Pure. */
@@ -107,18 +109,53 @@ function leaveCluster({ node }: StepWork): TeardownStepView {
   };
 }
 
-function afterwards({ node, teardown, revisionId }: StepWork): TeardownStepView[] {
+function afterwards(work: StepWork): TeardownStepView[] {
+  const { teardown } = work;
+  if (teardown.afterwards !== 'deploy') return neverAgain(work);
+  return [...makeAnew(work), ...enterService(work)];
+}
+
+/** Nothing is waited for of what is only pretended. */
+function enterService({ node, teardown, etcdClusters, isFake, serviceSeconds }: StepWork): TeardownStepView[] {
+  if (isFake) return [];
+  const onFailure = `the action ends; ${node} is deployed and 'active', and does not count as deployed; nothing else is taken out; mend it, then start update_site: it waits for it once more`;
+  return [
+    ...(teardown.kubernetes
+      ? [
+          {
+            step: 'cluster.wait_until_ready',
+            does: `waits until ${node} is Ready in Kubernetes again, as its new instance, if it was a member or its documents say so; nothing else is taken out before`,
+            timeout: serviceSeconds.join,
+            on_failure: onFailure,
+          },
+        ]
+      : []),
+    ...(teardown.etcd
+      ? [
+          {
+            step: 'cluster.wait_for_members',
+            does: `waits until ${node} has a healthy voting member again in ${etcdClusters.join(', ')}, where it had one`,
+            timeout: serviceSeconds.etcd,
+            on_failure: onFailure,
+          },
+        ]
+      : []),
+  ];
+}
+
+function neverAgain({ node, teardown }: StepWork): TeardownStepView[] {
   if (teardown.afterwards === 'keep') return [];
-  if (teardown.afterwards === 'remove') {
-    return [
-      {
-        step: 'remove',
-        does: 'has Baton forget it, with its ports, history and logs; the machine stays off',
-        timeout: null,
-        on_failure: `the action ends; ${node} is wiped, off and 'manageable'; by hand: baton node delete ${node}`,
-      },
-    ];
-  }
+  return [
+    {
+      step: 'remove',
+      does: 'has Baton forget it, with its ports, history and logs; the machine stays off',
+      timeout: null,
+      on_failure: `the action ends; ${node} is wiped, off and 'manageable'; by hand: baton node delete ${node}`,
+    },
+  ];
+}
+
+function makeAnew({ node, teardown, revisionId }: StepWork): TeardownStepView[] {
   return [
     {
       step: 'prepare',

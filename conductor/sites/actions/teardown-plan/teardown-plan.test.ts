@@ -14,6 +14,7 @@ const work = {
   revisionId: 7,
   isFree: false,
   isFake: false,
+  serviceSeconds: { join: 1920, etcd: 600 },
 };
 const names = (more: Partial<typeof work> = {}) => describeSteps({ ...work, ...more }).map(({ step }) => step);
 
@@ -29,6 +30,8 @@ test('the steps stand in the order in which they run, without those of clusters 
     'cluster.remove_node',
     'prepare',
     'deploy',
+    'cluster.wait_until_ready',
+    'cluster.wait_for_members',
   ]);
   const alone = { ...teardownOrder, kubernetes: false, etcd: false };
   expect(names({ teardown: alone })).toEqual(['deleted', 'wipe', 'prepare', 'deploy']);

@@ -1,16 +1,18 @@
 import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { trustedOsDisk } from '#conductor/nodes/os-disk-record.ts';
 import type { ActionPlan } from '#conductor/sites/actions/create-action.ts';
-import { findObstacles } from '#conductor/sites/actions/refuse-teardown.ts';
+import { findImpossibleOf, findObstacles } from '#conductor/sites/actions/refuse-teardown.ts';
 import { teardownOrder } from '#conductor/sites/actions/teardown-order.ts';
 import { describeSteps } from '#conductor/sites/actions/teardown-plan/describe-steps.ts';
 import { describeWipe } from '#conductor/sites/actions/teardown-plan/describe-wipe.ts';
 import { lookAtClusters, type NodeLook } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
+import { joinSeconds } from '#conductor/sites/nodes/service-needs.ts';
 import { type EtcdSite, readEtcdSite } from '#conductor/sites/revisions/read-etcd-site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -25,7 +27,8 @@ export async function viewTeardownPlan(
   const etcd = await readEtcdSite(context.db, plan);
   const teardown = teardownOrder({ ...plan, clusters: null }, etcd, context.config);
   if (!teardown) throw new AppError('internal', `${name} tears nothing down`);
-  const obstacles = await findObstacles(context.db, { name, parameters, site });
+  const impossible = await findImpossibleOf(context, { name, parameters, etcd });
+  const obstacles = new Map([...impossible, ...(await findObstacles(context.db, { name, parameters, site }))]);
   const names = parameters.target_nodes ?? [];
   const looks = await lookAtClusters(context, etcd, { names, teardown });
   const nodes: TeardownNodeView[] = [];
@@ -91,6 +94,7 @@ async function viewNode(
       revisionId,
       etcdClusters: etcd.etcdClusters.map(({ name }) => name),
       isFake,
+      serviceSeconds: { join: joinSeconds(site.settings), etcd: etcdStepDefaults.readyTimeout },
       isFree: state === null || state === 'enroll' || state === 'manageable' || state === 'available',
     }),
   };

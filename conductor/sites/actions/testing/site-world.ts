@@ -3,6 +3,7 @@ import { siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import type { NodeOutcome, NodePhase, Strategy } from '#conductor/model/site-run.ts';
 import type { SiteHands } from '#conductor/sites/actions/site-hands.ts';
+import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { SelectableNode } from '#conductor/sites/strategy/select-nodes.ts';
@@ -35,6 +36,7 @@ export function makeSite(
     timeouts,
     plugins: [],
     etcdClusters: [],
+    settings: defaultSettings,
   };
 }
 

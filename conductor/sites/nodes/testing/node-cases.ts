@@ -105,6 +105,7 @@ export const teardownOrder: TeardownOrder = {
     etcdReadyTimeout: 600,
   },
   notInClusterOk: false,
+  force: false,
   kubernetes: true,
   etcd: true,
   afterwards: 'deploy',
@@ -130,7 +131,7 @@ export const standings = {
   'deployed by the site': {
     node: { instanceUuid: instance },
     allocation: allocationStanding({ actionId: earlierAction }),
-    deployed: { revisionId: 3, designHash: 'now', instanceUuid: instance },
+    deployed: { revisionId: 3, designHash: 'now', instanceUuid: instance, isAwaited: false },
   },
   "somebody's instance": { node: { instanceUuid: 'instance-2' } },
 } as const satisfies Record<string, Partial<Omit<NodeFacts, 'node'>> & { node?: Partial<NodeStanding> }>;

@@ -35,6 +35,12 @@ export function isMapping(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** What tells documents of a revision apart, as Deckhand does: a replacement has the name of what it replaces. */
+export function documentKey({ schema, name, metadata }: Pick<SiteDocument, 'schema' | 'name' | 'metadata'>): string {
+  const layering = metadata['layeringDefinition'];
+  return JSON.stringify([schema, (isMapping(layering) ? layering['layer'] : undefined) ?? null, name]);
+}
+
 /** How a document is named in a fault. */
 export function documentOf(document: SiteDocument): NonNullable<SiteFault['document']> {
   return { schema: document.schema, name: document.name, collection: document.collection };

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { etcdMemberRound } from '#conductor/cluster/etcd/etcd-member-round.ts';
+import { whyNotReady } from '#conductor/cluster/kubernetes/judge-registration.ts';
+import { findWatchedNode, forgetWatchedNode, type WatchedNode } from '#conductor/cluster/kubernetes/node-watch.ts';
+import { refuseAnotherMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
+import type { Round } from '#conductor/cluster/round.ts';
+import { askInstance } from '#conductor/cluster-steps/ask-instance.ts';
+import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
+import { etcdArgs, etcdWork } from '#conductor/cluster-steps/etcd-steps.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
+import { withCredentials } from '#conductor/sites/credentials/credential-store.ts';
+import { recordInService } from '#conductor/sites/nodes/membership-store.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
+
+const every = z.number().int().positive().describe('seconds between two looks');
+
+const readyArgs = clusterArgs.extend({
+  every,
+  uids: z.array(z.string()).describe("UIDs of the node's objects in Kubernetes before the deploy"),
+  boot_ids: z.array(z.string()).describe('boots that its kubelet had reported before the deploy'),
+  deployed_after: z.number().describe('when the deploy began; milliseconds since 1970'),
+});
+
+function findNode(context: StepContext, name: string, againMs: number): Promise<WatchedNode | undefined> {
+  const { database: owner, config, signal, stopping, nudge, node } = context;
+  const { kubeconfigFile } = config;
+  return findWatchedNode({ owner, kubeconfigFile, name, againMs, signal, stopping, changed: () => nudge(node.uuid) });
+}
+
+export const waitUntilReady = newClusterStep({
+  step: 'wait_until_ready',
+  description: 'Waits until the deployed node has joined its Kubernetes cluster, as its new instance, and is Ready.',
+  args: readyArgs,
+  every: (args) => args.every,
+  round: async ({ context, args }): Promise<Round> => {
+    const node = await findNode(context, args.node, args.every * 1000);
+    const why =
+      whyNotReady(node, { uids: args.uids, bootIds: args.boot_ids, deployedAfter: args.deployed_after }) ??
+      (await whyAnother(context, node));
+    if (why !== undefined) {
+      return {
+        state: 'waiting',
+        reason: waitingSince(context, args, `node to be Ready in Kubernetes: ${why}`),
+        messages: [],
+      };
+    }
+    forgetWatchedNode(context.database, args.node);
+    return { state: 'done', messages: [{ message: `Node ${args.node} is Ready`, error: false }] };
+  },
+});
+
+/** Another machine may have taken the name. */
+async function whyAnother(context: StepContext, node: WatchedNode | undefined): Promise<string | undefined> {
+  if (!node) return undefined;
+  const inventory = await context.ask(findInventory(context.db, context.node.uuid));
+  try {
+    refuseAnotherMachine({ server: 'BATON_KUBECONFIG' }, node, systemUuidOf(inventory?.inventory));
+    return undefined;
+  } catch (error) {
+    return errorChain(error);
+  }
+}
+
+export const waitForMembers = newClusterStep({
+  step: 'wait_for_members',
+  description:
+    'Waits until the deployed node has a healthy voting member in each etcd cluster that it was taken out of.',
+  args: etcdArgs.extend({ clusters: z.array(z.string()).describe('names of the etcd clusters') }),
+  every: 5,
+  round: ({ context, args }) =>
+    context.ask(
+      etcdWork(context, args)
+        .then((work) => etcdMemberRound(withCredentials(context), work, args.clusters))
+        .then((round) =>
+          round.state === 'done' ? round : { ...round, reason: waitingSince(context, args, round.reason) },
+        ),
+    ),
+});
+
+export const waitForAnswers = newClusterStep({
+  step: 'wait_for_answers',
+  description: 'Waits until the instance answers what its documents ask for; with that the node is in service.',
+  args: clusterArgs.extend({
+    every,
+    answers: z.array(z.object({ by: z.enum(['ping', 'tcp', 'http']), target: z.string() })),
+    in_kubernetes: z.boolean().default(false).describe('it has joined the Kubernetes cluster'),
+  }),
+  every: (args) => args.every,
+  round: async ({ context, args }): Promise<Round> => {
+    const silent = await inParallel(
+      args.answers,
+      async (answer) => {
+        const why = await askInstance(answer, context.signal);
+        return why === undefined ? [] : [`${answer.by} ${answer.target}: ${why}`];
+      },
+      { atOnce: 4 },
+    );
+    const reasons = silent.flat();
+    if (reasons.length > 0) {
+      return {
+        state: 'waiting',
+        reason: waitingSince(context, args, `its instance to answer: ${reasons.join('; ')}`),
+        messages: [],
+      };
+    }
+    const joined = args.in_kubernetes ? await findNode(context, args.node, args.every * 1000) : undefined;
+    forgetWatchedNode(context.database, args.node);
+    const { uid } = joined?.metadata ?? {};
+    const bootId = joined?.status?.nodeInfo?.bootID || undefined;
+    await context.record((tx) =>
+      recordInService(tx, context.node.uuid, uid === undefined ? undefined : { uid, bootId }),
+    );
+    return { state: 'done', messages: [{ message: `Node ${args.node} is in service`, error: false }] };
+  },
+});
+
+/** What is waited for, with the time that it has. */
+function waitingSince({ step, clock }: StepContext, { timeout }: { readonly timeout: number }, what: string): string {
+  const since = step.startedAt ?? clock.now();
+  const until = step.waitUntil ?? new Date(since.getTime() + timeout * 1000);
+  return `${what} (since ${since.toISOString()}, until ${until.toISOString()})`;
+}

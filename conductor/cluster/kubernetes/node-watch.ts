@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
+import { ClusterNode, nodesPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
+import type { WatchChange } from '#conductor/cluster/kubernetes/watch.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** The part of a node's object that says whether it is in service; a whole one has kilobytes of images. */
+export type WatchedNode = Pick<ClusterNode, 'metadata' | 'status'>;
+
+interface Interest {
+  /** Milliseconds of `performance.now()`: nobody has asked since, and nobody will. */
+  readonly until: number;
+  readonly changed: () => void;
+}
+
+interface NodeWatch {
+  readonly file: string | undefined;
+  readonly cluster: Promise<Cluster>;
+  readonly nodes: Map<string, WatchedNode>;
+  readonly interests: Map<string, Interest>;
+  readonly ended: AbortController;
+  /** All nodes are known as they are now. */
+  isCurrent: boolean;
+}
+
+/** Of each conductor in this process. */
+const watches = new WeakMap<object, NodeWatch>();
+const sweepMs = 2_000;
+
+export interface NodeQuestion {
+  /** Whose watch it is; its identity counts alone. */
+  readonly owner: object;
+  readonly kubeconfigFile: string | undefined;
+  readonly name: string;
+  /** The answer is wanted anew within so long, or never; milliseconds. */
+  readonly againMs: number;
+  /** Called back when the node has changed within that time. */
+  readonly changed: () => void;
+  readonly signal: AbortSignal;
+  /** Ends the watch, whoever waits. */
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * The cluster's node of that name, `undefined` = there is none, from the one watch that all who wait for nodes share: the
+ * API server is asked once, however many they are. While the watch has no answer the node is asked for by itself.
+ * @throws AppError as `openCluster` and `readNode`
+ */
+export async function findWatchedNode(question: NodeQuestion): Promise<WatchedNode | undefined> {
+  const { owner, kubeconfigFile, name, againMs, changed, signal, stopping } = question;
+  const watch = watchOf(owner, kubeconfigFile, stopping);
+  watch.interests.set(name, { until: performance.now() + againMs + sweepMs, changed });
+  try {
+    const cluster = await watch.cluster;
+    if (watch.isCurrent) return watch.nodes.get(name);
+    return await readNode(cluster, name, signal);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not_found') return undefined;
+    if (watches.get(owner) === watch && !watch.isCurrent) end(owner, watch);
+    throw error;
+  }
+}
+
+/** Nobody waits for the node any more. */
+export function forgetWatchedNode(owner: object, name: string): void {
+  const watch = watches.get(owner);
+  watch?.interests.delete(name);
+  if (watch?.interests.size === 0) end(owner, watch);
+}
+
+function watchOf(owner: object, file: string | undefined, stopping: AbortSignal): NodeWatch {
+  const known = watches.get(owner);
+  if (known?.file === file && known && !known.ended.signal.aborted) return known;
+  if (known) end(owner, known);
+  const watch: NodeWatch = {
+    file,
+    cluster: openCluster(file),
+    nodes: new Map(),
+    interests: new Map(),
+    ended: new AbortController(),
+    isCurrent: false,
+  };
+  watches.set(owner, watch);
+  const sweep = setInterval(() => {
+    for (const [name, { until }] of watch.interests) if (until < performance.now()) watch.interests.delete(name);
+    if (watch.interests.size === 0) end(owner, watch);
+  }, sweepMs).unref();
+  const signal = AbortSignal.any([watch.ended.signal, stopping]);
+  signal.addEventListener('abort', () => clearInterval(sweep), { once: true });
+  watch.cluster
+    .then((cluster) => {
+      cluster.watch(
+        nodesPath,
+        {},
+        signal,
+        (change) => take(watch, change),
+        () => {
+          watch.isCurrent = false;
+        },
+      );
+    })
+    // who asks is told
+    .catch(() => undefined);
+  return watch;
+}
+
+function end(owner: object, watch: NodeWatch): void {
+  if (watches.get(owner) === watch) watches.delete(owner);
+  watch.ended.abort();
+  watch.cluster.then((cluster) => cluster.close()).catch(() => undefined);
+}
+
+function take(watch: NodeWatch, change: WatchChange): void {
+  if (change.type === 'LISTED') {
+    watch.nodes.clear();
+    for (const node of z.array(ClusterNode).parse(change.items)) watch.nodes.set(node.metadata.name, outlineOf(node));
+    watch.isCurrent = true;
+    for (const { changed } of watch.interests.values()) changed();
+    return;
+  }
+  const node = ClusterNode.parse(change.object);
+  const { name } = node.metadata;
+  if (change.type === 'DELETED') watch.nodes.delete(name);
+  else watch.nodes.set(name, outlineOf(node));
+  watch.interests.get(name)?.changed();
+}
+
+function outlineOf({ metadata, status }: ClusterNode): WatchedNode {
+  const { name, uid, resourceVersion, creationTimestamp } = metadata;
+  const { systemUUID, machineID, bootID } = status?.nodeInfo ?? {};
+  return {
+    metadata: { name, uid, resourceVersion, creationTimestamp },
+    status: {
+      nodeInfo: { systemUUID, machineID, bootID },
+      conditions: status?.conditions?.filter(({ type }) => type === 'Ready'),
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { expect, test, vi } from 'vitest';
+import type { SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import { createSwitchRounds, type OneWriter } from '#conductor/networks/switch-rounds.ts';
+import { createFakeSwitch } from '#conductor/networks/switches/fake.ts';
+
+const alone: OneWriter = (_switchId, _signal, work) => work();
+const portIds = Array.from({ length: 48 }, (_, index) => `p${index + 1}`);
+
+function start(oneWriter = alone) {
+  const fake = createFakeSwitch({ ports: portIds });
+  const connection = fake.driver.connect({ endpoint: fake.endpoint });
+  const apply = vi.spyOn(connection, 'apply');
+  const rounds = createSwitchRounds('leaf1', connection, oneWriter);
+  const to = (accessVlan: number | undefined, ...ports: string[]): SwitchPortState[] =>
+    ports.map((portId) => ({ portId, accessVlan }));
+  return { fake, apply, rounds, to };
+}
+
+test('48 nodes that move at once are one change of the switch', async () => {
+  const { fake, apply, rounds, to } = start();
+  await Promise.all(portIds.map((portId) => rounds.move(to(100, portId))));
+  expect(apply).toHaveBeenCalledTimes(1);
+  expect(new Set(fake.ports.values())).toEqual(new Set([100]));
+});
+
+test('what comes during a round waits for the next one', async () => {
+  const gate = Promise.withResolvers<void>();
+  const { apply, rounds, to } = start(async (_switchId, _signal, work) => {
+    await gate.promise;
+    return work();
+  });
+  const first = rounds.move(to(100, 'p1'));
+  await vi.waitFor(() => expect(apply).not.toHaveBeenCalled());
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const others = ['p2', 'p3', 'p4'].map((portId) => rounds.move(to(200, portId)));
+  gate.resolve();
+  await Promise.all([first, ...others]);
+  expect(apply.mock.calls.map(([operations]) => operations.map(({ portId }) => portId))).toEqual([
+    ['p1'],
+    ['p2', 'p3', 'p4'],
+  ]);
+});
+
+test('a port that the switch does not have fails its own node, and no other', async () => {
+  const { fake, rounds, to } = start();
+  const moves = ['p1', 'p2', 'gone', 'p4', 'p5'].map((portId) => rounds.move(to(100, portId)));
+  const outcomes = await Promise.allSettled(moves);
+  expect(outcomes.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+  ]);
+  expect(outcomes[2]).toMatchObject({ reason: { code: 'not_found', message: expect.stringContaining('gone') } });
+  expect(['p1', 'p2', 'p4', 'p5'].map((portId) => fake.ports.get(portId))).toEqual([100, 100, 100, 100]);
+});
+
+test('who gives up leaves the round, and nothing is done for him', async () => {
+  const { fake, rounds, to } = start();
+  const givesUp = new AbortController();
+  const moves = [rounds.move(to(100, 'p1'), givesUp.signal), rounds.move(to(100, 'p2'))];
+  givesUp.abort();
+  const [first, second] = await Promise.allSettled(moves);
+  expect(first).toMatchObject({ status: 'rejected', reason: { code: 'aborted' } });
+  expect(second).toMatchObject({ status: 'fulfilled' });
+  expect(fake.ports.get('p1')).toBe(0);
+  expect(fake.ports.get('p2')).toBe(100);
+});
+
+test('two requests for one port go one after the other, in their order', async () => {
+  const { fake, apply, rounds, to } = start();
+  await Promise.all([rounds.move(to(100, 'p1', 'p2')), rounds.move(to(200, 'p2')), rounds.move(to(300, 'p2'))]);
+  expect(apply).toHaveBeenCalledTimes(3);
+  expect(fake.ports.get('p1')).toBe(100);
+  expect(fake.ports.get('p2')).toBe(300);
+});

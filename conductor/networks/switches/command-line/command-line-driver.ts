@@ -1,0 +1,236 @@
+import { randomBytes } from 'node:crypto';
+import type {
+  SwitchAccess,
+  SwitchConnection,
+  SwitchDriver,
+  SwitchPortOperation,
+  SwitchPortState,
+} from '#conductor/networks/switch-driver.ts';
+import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
+import { createLogins, type Logins, runAll } from '#conductor/networks/switches/command-line/logins.ts';
+import { parseSshEndpoint } from '#conductor/networks/switches/command-line/ssh-endpoint.ts';
+import type {
+  SwitchOs,
+  SwitchSnapshot,
+  SwitchTransaction,
+} from '#conductor/networks/switches/command-line/switch-os.ts';
+import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
+
+/** The driver of a switch that is commanded over SSH, from its operating system's commands. */
+export function commandLineDriver(os: SwitchOs): SwitchDriver {
+  // of connections to one switch, one speaks at a time: a session of changes holds what it found at its beginning
+  const turns = new Map<string, Promise<unknown>>();
+  const inTurn = async <Result>(endpoint: string, work: () => Promise<Result>): Promise<Result> => {
+    const turn = (turns.get(endpoint) ?? Promise.resolve()).then(work);
+    const settled = turn.catch(() => undefined);
+    turns.set(endpoint, settled);
+    try {
+      return await turn;
+    } finally {
+      if (turns.get(endpoint) === settled) turns.delete(endpoint);
+    }
+  };
+  return {
+    name: os.name,
+    logsIn: true,
+    portIdOf: ({ portId, description }) =>
+      [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name)),
+    connect: (access) => {
+      parseSshEndpoint(access.endpoint);
+      const logins = createLogins(os, access);
+      const switchAt: ConnectedSwitch = { os, access, logins, unsaved: [] };
+      return {
+        readPorts: (portIds, signal) =>
+          inTurn(access.endpoint, async () => {
+            requireWanted(signal);
+            if (portIds.length === 0) return [];
+            await save(switchAt, signal);
+            return statesOf(switchAt, await read(switchAt, portIds, signal), portIds);
+          }),
+        apply: (operations, signal) =>
+          inTurn(access.endpoint, async () => {
+            requireWanted(signal);
+            if (operations.length > 0) await apply(switchAt, operations, signal);
+          }),
+        close: () => inTurn(access.endpoint, async () => logins.close()),
+      } satisfies SwitchConnection;
+    },
+  };
+}
+
+interface ConnectedSwitch {
+  readonly os: SwitchOs;
+  readonly access: SwitchAccess;
+  readonly logins: Logins;
+  /** Commands that a restart of the switch would show to be missing; they are tried again before anything else. */
+  unsaved: readonly string[];
+}
+
+async function read(
+  { os, access, logins }: ConnectedSwitch,
+  portIds: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<SwitchSnapshot> {
+  const odd = portIds.find((portId) => !os.portId.test(portId));
+  if (odd !== undefined) {
+    throw new AppError('not_found', `switch ${access.endpoint} (${os.name}) has no port ${JSON.stringify(odd)}`);
+  }
+  return os.read.parse(await runAll(await logins.current(signal), os.read.commands, signal));
+}
+
+function statesOf(
+  { access }: ConnectedSwitch,
+  { ports }: SwitchSnapshot,
+  portIds: readonly string[],
+): SwitchPortState[] {
+  return portIds.map((portId) => {
+    if (!ports.has(portId)) {
+      throw new AppError('not_found', `switch ${access.endpoint} has no port ${portId} that could be in a VLAN`);
+    }
+    return { portId, accessVlan: ports.get(portId) };
+  });
+}
+
+async function apply(
+  switchAt: ConnectedSwitch,
+  operations: readonly SwitchPortOperation[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { os, access } = switchAt;
+  const portIds = operations.map(({ portId }) => portId);
+  const before = await read(switchAt, portIds, signal);
+  statesOf(switchAt, before, portIds); // names an unknown port before anything is changed
+  const missing = missingVlans(operations, before);
+  const [absent] = missing;
+  if (absent !== undefined && !(access.createVlans && os.createVlan)) {
+    throw new AppError(
+      'switch_error',
+      `switch ${access.endpoint} has no VLAN ${absent}: create it there, or give the switch create_vlans: true`,
+    );
+  }
+  const vlanLines = missing.flatMap((vlan) => os.createVlan?.(vlan) ?? []);
+  if (os.transaction) await applyWhole(switchAt, os.transaction, { operations, vlanLines }, signal);
+  else await applyLineByLine(switchAt, { operations, vlanLines, before }, signal);
+  switchAt.unsaved = os.save(portIds, changeLines(os, operations, new Set()));
+  await save(switchAt, signal);
+}
+
+/** Has the last change outlast a restart of the switch, if it does not yet. */
+async function save(switchAt: ConnectedSwitch, signal: AbortSignal | undefined): Promise<void> {
+  if (switchAt.unsaved.length === 0) return;
+  try {
+    await runAll(await switchAt.logins.current(signal), switchAt.unsaved, signal);
+    switchAt.unsaved = [];
+  } catch (cause) {
+    throw new AppError(
+      'switch_error',
+      `switch ${switchAt.access.endpoint} has changed and did not save that: its restart would undo it`,
+      { cause, retryable: isRetryable(cause) },
+    );
+  }
+}
+
+/** Nothing of it, all of it for good, or all of it until the switch takes it back. */
+async function applyWhole(
+  switchAt: ConnectedSwitch,
+  transaction: SwitchTransaction,
+  change: { readonly operations: readonly SwitchPortOperation[]; readonly vlanLines: readonly string[] },
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { os, logins } = switchAt;
+  const { operations, vlanLines } = change;
+  const name = `baton-${randomBytes(4).toString('hex')}`;
+  const first = await logins.current(signal);
+  try {
+    const lines = [...vlanLines, ...changeLines(os, operations, new Set())];
+    await runAll(first, [...transaction.open(name), ...lines, transaction.diff], signal);
+    await runAll(first, transaction.commit(name), signal);
+  } catch (error) {
+    if (!first.isClosed()) await runAll(first, transaction.abort, undefined).catch(() => first.close());
+    throw error;
+  }
+  try {
+    const second = await logins.another(signal);
+    await requireMoved(switchAt, operations, signal);
+    await runAll(second, transaction.confirm(name), signal);
+  } catch (error) {
+    // the next login takes back what is not confirmed; without one, the switch does
+    logins.close();
+    await logins.current(undefined).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Where the switch has no transactions: when a line is refused, or the connection lost, the ports go back. */
+async function applyLineByLine(
+  switchAt: ConnectedSwitch,
+  change: {
+    readonly operations: readonly SwitchPortOperation[];
+    readonly vlanLines: readonly string[];
+    readonly before: SwitchSnapshot;
+  },
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { operations, vlanLines, before } = change;
+  const inSome = operations.filter(({ portId }) => before.ports.get(portId) !== undefined).map(({ portId }) => portId);
+  try {
+    await runChange(switchAt, [...vlanLines], changeLines(switchAt.os, operations, new Set(inSome)), signal);
+    await requireMoved(switchAt, operations, signal);
+  } catch (error) {
+    const back = changeLines(switchAt.os, wayBack(operations, before.ports), new Set());
+    await runChange(switchAt, [], back, undefined).catch((second: unknown) => {
+      const ports = operations.map(({ portId }) => portId).join(', ');
+      throw new AppError(
+        'switch_error',
+        `switch ${switchAt.access.endpoint} failed amid a change of ${ports}, nor could that be undone (${errorChain(second)})`,
+        { cause: error, retryable: isRetryable(error) },
+      );
+    });
+    throw error;
+  }
+}
+
+async function runChange(
+  { os, logins }: ConnectedSwitch,
+  vlanLines: readonly string[],
+  lines: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const line = await logins.current(signal);
+  const commands = os.joined ? [...vlanLines, os.joined(lines)] : [...vlanLines, ...lines];
+  try {
+    await runAll(line, [...(os.begin ?? []), ...commands, ...(os.end ?? [])], signal);
+  } catch (error) {
+    // another mode than the next command is made for
+    line.close();
+    throw error;
+  }
+}
+
+/** @throws AppError `switch_error` for a switch that says yes and does nothing. */
+async function requireMoved(
+  switchAt: ConnectedSwitch,
+  operations: readonly SwitchPortOperation[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const portIds = operations.map(({ portId }) => portId);
+  const { ports } = await read(switchAt, portIds, signal);
+  const wanted = new Map(operations.map((each) => [each.portId, each.kind === 'isolate' ? undefined : each.vlan]));
+  const left = [...wanted].filter(([portId, vlan]) => ports.get(portId) !== vlan).map(([portId]) => portId);
+  if (left.length === 0) return;
+  throw new AppError(
+    'switch_error',
+    `switch ${switchAt.access.endpoint} did not move ${left.join(', ')}, or something else writes them too`,
+  );
+}
+
+function missingVlans(operations: readonly SwitchPortOperation[], { vlans }: SwitchSnapshot): number[] {
+  if (!vlans) return [];
+  const wanted = operations.flatMap((operation) => (operation.kind === 'isolate' ? [] : [operation.vlan]));
+  return [...new Set(wanted)].filter((vlan) => !vlans.has(vlan));
+}
+
+/** @throws AppError `aborted` for a call that was given up while it waited. */
+function requireWanted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new AppError('aborted', 'the call was stopped', { cause: signal.reason });
+}

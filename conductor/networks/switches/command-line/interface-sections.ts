@@ -1,0 +1,35 @@
+/** Of a running configuration: `interface Ethernet1/1` and the lines below it, which are indented. Names as written, joined. */
+export function interfaceSections(text: string): Map<string, readonly string[]> {
+  const sections = new Map<string, string[]>();
+  let lines: string[] | undefined;
+  for (const line of text.split('\n')) {
+    const name = /^interface (\S.*?)\s*$/.exec(line)?.[1]?.replace(/\s+/g, '');
+    if (name !== undefined) {
+      lines = [];
+      sections.set(name, lines);
+    } else if (/^\s+\S/.test(line)) lines?.push(line.trim());
+    else if (!/^\s*!?\s*$/.test(line)) lines = undefined;
+  }
+  return sections;
+}
+
+/** The number at the end of the line that begins so; `undefined` when there is none. */
+export function numberAfter(lines: readonly string[], beginning: string): number | undefined {
+  const line = lines.find((each) => each.startsWith(`${beginning} `));
+  const number = Number(line?.slice(beginning.length + 1));
+  return line !== undefined && Number.isInteger(number) ? number : undefined;
+}
+
+/** `1,10,20-22` */
+export function numbersIn(list: string): number[] {
+  return list.split(',').flatMap((part) => {
+    const [from, to = from] = part.split('-').map(Number);
+    if (from === undefined || to === undefined || !(from <= to)) return [];
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  });
+}
+
+/** The VLANs of a table whose lines begin with their number. */
+export function vlansInTable(text: string): Set<number> {
+  return new Set([...text.matchAll(/^[*\s]*(\d{1,4})\s/gm)].map((match) => Number(match[1])));
+}

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { cleanOutput, isPrompt, promptName, withoutEcho } from '#conductor/networks/switches/command-line/prompt.ts';
+
+test.each([
+  ['leaf1>', 'leaf1'],
+  ['leaf1# ', 'leaf1'],
+  ['Welcome\n\nleaf1(config-if-Et1)#', 'leaf1'],
+  ['{master:0}\nbaton@leaf1> ', 'baton@leaf1'],
+  ['Password: ', undefined],
+  ['leaf1# show version', undefined],
+  ['', undefined],
+])('the name in %j is %s', (text, name) => expect(promptName(text)).toBe(name));
+
+test('a mode may shorten a long name; another switch is no prompt of this one', () => {
+  const name = 'a-switch-with-a-very-long-name';
+  expect(isPrompt('a-switch-with-a-very(config-if)#', name)).toBe(true);
+  expect(isPrompt('leaf2#', 'leaf1')).toBe(false);
+  expect(isPrompt('leaf#', 'leaf1')).toBe(false);
+});
+
+test('colours, backspaces and line ends of terminals go', () => {
+  expect(cleanOutput('\u001b[1mok\u001b[0m\r\r\nlefs\b\baf\r\n')).toBe('ok\nleaf\n');
+});
+
+test('the answer has neither echo nor prompt', () => {
+  expect(withoutEcho('show vlan\n1 default\n2 show vlan\nleaf1#', 'show vlan')).toBe('1 default\n2 show vlan');
+  expect(withoutEcho('\nshow vlan\n1 default\nleaf1#', 'show vlan')).toBe('1 default');
+});

@@ -1,0 +1,135 @@
+import type { ClientChannel } from 'ssh2';
+import {
+  type CommandLine,
+  commandTimeoutMs,
+  maximumOutputBytes,
+} from '#conductor/networks/switches/command-line/command-line.ts';
+import { cleanOutput, isPrompt, promptName, withoutEcho } from '#conductor/networks/switches/command-line/prompt.ts';
+import type { SshClient } from '#conductor/networks/switches/command-line/ssh-client.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** What a dialogue with prompts needs to know of the switch's OS. */
+export interface ShellForm {
+  /** Commands after the login: no pages, no wrapped lines, and `enable` where a login begins without rights. */
+  readonly setUp: readonly string[];
+  /** What the switch prints when it does not do a command. */
+  readonly errors: RegExp;
+}
+
+const morePrompt = /(?:--\s*More\s*--|---\(more[^)]*\)---)\s*$/i;
+/** A prompt counts when nothing follows for so long: a line of output may look like one. Milliseconds. */
+const quietMs = 3;
+
+/** For a switch that is logged in to with a command line of its own: one dialogue, in which a prompt ends each answer. */
+export async function openShell(
+  ssh: SshClient,
+  options: {
+    readonly endpoint: string;
+    readonly form: ShellForm;
+    readonly enablePassword?: (() => Promise<string>) | undefined;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<CommandLine> {
+  const { endpoint, form, signal } = options;
+  const channel = await openChannel(ssh, endpoint);
+  const dialogue = startDialogue(ssh, channel, endpoint);
+  const name = promptName(await dialogue.until((lastLine) => promptName(lastLine) !== undefined, 'the login', signal));
+  const isEnd = (lastLine: string): boolean => isPrompt(lastLine, name ?? '');
+  const run: CommandLine['run'] = async (command, stop) => {
+    channel.write(`${command}\n`);
+    const answered = await dialogue.until((line) => isEnd(line) || /password: ?$/i.test(line), command, stop);
+    if (/password: ?$/i.test(answered)) {
+      // enable asks; without a password it is answered by nothing, and refuses
+      channel.write(`${(await options.enablePassword?.()) ?? ''}\n`);
+      await dialogue.until(isEnd, command, stop);
+    }
+    const output = withoutEcho(answered, command);
+    const refusal = form.errors.exec(output);
+    if (!refusal) return output;
+    const words = output.split('\n').find((line) => form.errors.test(line)) ?? refusal[0];
+    throw new AppError('switch_error', `switch ${endpoint} refused ${command}: ${words.trim()}`);
+  };
+  for (const command of form.setUp) await run(command, signal);
+  return { run, isClosed: () => ssh.closedBy() !== undefined, close: () => ssh.close() };
+}
+
+function openChannel(ssh: SshClient, endpoint: string): Promise<ClientChannel> {
+  return new Promise((resolve, reject) => {
+    const forget = ssh.onClose(reject);
+    ssh.client.shell({ term: 'vt100', cols: 511, rows: 1000 }, (cause, channel) => {
+      forget();
+      if (cause) reject(new AppError('unavailable', `switch ${endpoint} opened no session`, { cause }));
+      else resolve(channel);
+    });
+  });
+}
+
+interface Dialogue {
+  /**
+   * What came in since the last call, up to a last line that `isEnd` holds for.
+   * @param about for the error's text
+   */
+  until(isEnd: (lastLine: string) => boolean, about: string, signal: AbortSignal | undefined): Promise<string>;
+}
+
+function startDialogue(ssh: SshClient, channel: ClientChannel, endpoint: string): Dialogue {
+  const state: { text: string; look: () => void } = { text: '', look: () => undefined };
+  channel.on('data', (chunk: Buffer) => {
+    state.text += chunk.toString('utf8');
+    state.look();
+  });
+  channel.stderr.resume();
+  channel.on('close', () => ssh.client.end());
+  return {
+    until: (isEnd, about, signal) =>
+      new Promise((resolve, reject) => {
+        const timers: { quiet?: NodeJS.Timeout } = {};
+        const settle = (): void => {
+          clearTimeout(deadline);
+          clearTimeout(timers.quiet);
+          forget();
+          signal?.removeEventListener('abort', onAbort);
+          state.look = () => undefined;
+        };
+        const fail = (error: AppError): void => {
+          settle();
+          reject(error);
+          ssh.close(); // what comes in later would be taken for another command's answer
+        };
+        const onAbort = (): void => fail(new AppError('aborted', `a command on switch ${endpoint} was stopped`));
+        const deadline = setTimeout(() => {
+          fail(
+            new AppError(
+              'timeout',
+              `switch ${endpoint} showed no prompt in ${commandTimeoutMs / 1000} s after: ${about}`,
+            ),
+          );
+        }, commandTimeoutMs);
+        state.look = () => {
+          clearTimeout(timers.quiet);
+          if (state.text.length > maximumOutputBytes) {
+            fail(new AppError('switch_error', `switch ${endpoint} prints without end after: ${about}`));
+            return;
+          }
+          const text = cleanOutput(state.text);
+          if (morePrompt.test(text)) {
+            state.text = text.replace(morePrompt, '');
+            channel.write(' ');
+          } else if (isEnd(text.slice(text.lastIndexOf('\n') + 1))) {
+            timers.quiet = setTimeout(() => {
+              state.text = '';
+              settle();
+              resolve(text);
+            }, quietMs);
+          }
+        };
+        const forget = ssh.onClose((reason) => {
+          settle();
+          reject(reason);
+        });
+        if (signal?.aborted) return onAbort();
+        signal?.addEventListener('abort', onAbort, { once: true });
+        state.look();
+      }),
+  };
+}

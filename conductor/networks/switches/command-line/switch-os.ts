@@ -1,0 +1,67 @@
+import type { ShellForm } from '#conductor/networks/switches/command-line/shell.ts';
+
+/** What was read of a switch. */
+export interface SwitchSnapshot {
+  /** Port → access VLAN; `undefined` = isolated, 0 = anything else. As `SwitchPortState` has it. */
+  readonly ports: ReadonlyMap<string, number | undefined>;
+  /** The VLANs that exist; `undefined` where a VLAN needs no making. */
+  readonly vlans: ReadonlySet<number> | undefined;
+}
+
+/**
+ * A change that the switch takes up as a whole, and takes back by itself when nobody confirms it: the confirmation comes
+ * over another login, so that a change that cuts the conductor off undoes itself.
+ */
+export interface SwitchTransaction {
+  /** @param name of this change: `baton-` and 8 hex digits */
+  readonly open: (name: string) => readonly string[];
+  /** What it would change, in the switch's words; run before `commit`. */
+  readonly diff: string;
+  /** Takes it up for a minute or two. */
+  readonly commit: (name: string) => readonly string[];
+  readonly confirm: (name: string) => readonly string[];
+  /** In the session that opened it, before `commit`. */
+  readonly abort: readonly string[];
+  /** Finds changes that a conductor left behind: unfinished ones hold locks, and unconfirmed ones pass for done. */
+  readonly leftBehind: {
+    readonly command: string;
+    readonly find: (output: string) => readonly string[];
+    /** Takes one back; without it, the switch does so by itself. */
+    readonly discard?: (name: string) => readonly string[];
+  };
+}
+
+/**
+ * A switch's operating system as the commands that Baton gives it. All commands may be repeated: each says the whole
+ * state of its ports, for most systems keep an access port's settings while it is a trunk, and the other way round.
+ */
+export interface SwitchOs {
+  /** The driver's name in the networks file. */
+  readonly name: string;
+  /** What is logged in to: a command line of its own, or (without this) a Unix shell, where exit codes say what failed. */
+  readonly shell?: ShellForm;
+  /** What a `port_id` looks like: others never get into a command. */
+  readonly portId: RegExp;
+  /** A port's name in LLDP → its `port_id`, where they differ. */
+  readonly portName?: (name: string) => string;
+  /** One round of commands for all ports. */
+  readonly read: {
+    readonly commands: readonly string[];
+    readonly parse: (outputs: readonly string[]) => SwitchSnapshot;
+  };
+  /** Ports may be many; all get the same. */
+  readonly isolate: (portIds: readonly string[]) => readonly string[];
+  readonly access: (portIds: readonly string[], vlan: number) => readonly string[];
+  readonly createVlan?: (vlan: number) => readonly string[];
+  /** Around the commands of a change that is no transaction: `configure terminal`, `end`. */
+  readonly begin?: readonly string[];
+  readonly end?: readonly string[];
+  /** Lines of `isolate` and `access` as one command. */
+  readonly joined?: (lines: readonly string[]) => string;
+  readonly transaction?: SwitchTransaction;
+  /**
+   * Has the change outlast the switch's restart.
+   * @param lines of the change, for a switch that keeps nothing by itself
+   */
+  readonly save: (portIds: readonly string[], lines: readonly string[]) => readonly string[];
+}

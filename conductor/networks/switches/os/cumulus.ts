@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+
+/**
+ * NVIDIA Cumulus Linux 5 by NVUE: what is set is pending until `nv config apply`. A port of the bridge without settings
+ * carries all its VLANs: an isolated one is in no bridge.
+ */
+
+const bridge = 'br_default';
+
+const Domain = z.object({
+  access: z.number().optional(),
+  untagged: z.union([z.number(), z.string()]).optional(),
+  vlan: z.record(z.string(), z.unknown()).optional(),
+});
+const Port = z.looseObject({
+  bridge: z.object({ domain: z.record(z.string(), Domain).default({}) }).optional(),
+  ip: z.object({ address: z.record(z.string(), z.unknown()).default({}) }).optional(),
+});
+const Config = z.array(
+  z.object({
+    set: z
+      .object({
+        interface: z.record(z.string(), Port).default({}),
+        bridge: z
+          .object({
+            domain: z.record(z.string(), z.looseObject({ vlan: z.record(z.string(), z.unknown()).default({}) })),
+          })
+          .optional(),
+      })
+      .optional(),
+  }),
+);
+const Interfaces = z.record(z.string(), z.unknown());
+
+export const cumulus: SwitchOs = {
+  name: 'cumulus',
+  portId: /^(swp\d+(s\d+)?|bond\d+)$/,
+  read: {
+    commands: ['nv show interface -o json', 'nv config show -o json'],
+    parse: ([interfaces, config]) => {
+      const set = parseAnswer(Config, config).flatMap((part) => part.set ?? []);
+      const settings = new Map(set.flatMap((part) => Object.entries(part.interface)));
+      const names = Object.keys(parseAnswer(Interfaces, interfaces));
+      const vlans = set.flatMap((part) => Object.keys(part.bridge?.domain[bridge]?.vlan ?? {}));
+      return {
+        ports: new Map(names.map((portId) => [portId, vlanOf(settings.get(portId))])),
+        vlans: new Set(vlans.map(Number)),
+      };
+    },
+  },
+  isolate: (portIds) => portIds.map((portId) => `nv unset interface ${portId} bridge`),
+  access: (portIds, vlan) =>
+    portIds.flatMap((portId) => [
+      `nv unset interface ${portId} bridge`,
+      `nv set interface ${portId} bridge domain ${bridge} access ${vlan}`,
+    ]),
+  createVlan: (vlan) => [`nv set bridge domain ${bridge} vlan ${vlan}`],
+  // what an earlier, lost session left pending would be applied with it
+  begin: ['nv config detach'],
+  end: ['nv config apply -y'],
+  joined: (lines) => ['set -e', ...lines].join('\n'),
+  save: () => ['nv config save'],
+};
+
+function vlanOf(port: z.infer<typeof Port> | undefined): number | undefined {
+  const domains = Object.entries(port?.bridge?.domain ?? {});
+  const [first, ...more] = domains;
+  if (!first) return Object.keys(port?.ip?.address ?? {}).length > 0 ? 0 : undefined;
+  const [name, domain] = first;
+  const isAccess = more.length === 0 && name === bridge && domain.untagged === undefined && domain.vlan === undefined;
+  return isAccess ? (domain.access ?? 0) : 0;
+}

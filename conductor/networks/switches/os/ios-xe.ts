@@ -1,0 +1,78 @@
+import {
+  interfaceSections,
+  numberAfter,
+  vlansInTable,
+} from '#conductor/networks/switches/command-line/interface-sections.ts';
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+
+/** What LLDP's short names stand for: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
+const longNames: Readonly<Record<string, string>> = {
+  Fa: 'FastEthernet',
+  Gi: 'GigabitEthernet',
+  Tw: 'TwoGigabitEthernet',
+  Fi: 'FiveGigabitEthernet',
+  Te: 'TenGigabitEthernet',
+  Twe: 'TwentyFiveGigE',
+  Fo: 'FortyGigabitEthernet',
+  Hu: 'HundredGigE',
+  Po: 'Port-channel',
+};
+
+/** Cisco IOS-XE, and IOS: the mode of an access port is always in its configuration, VLAN 1 never. */
+export const iosXe: SwitchOs = {
+  name: 'ios-xe',
+  shell: {
+    setUp: ['enable', 'terminal length 0', 'terminal width 511'],
+    errors: /^(% ?(?!VLAN|Access VLAN)[A-Z]|Command rejected|%Error)/m,
+  },
+  portId: /^([A-Z][A-Za-z]+\d+(\/\d+){1,2}|Port-channel\d+)$/,
+  portName: (name) => name.replace(/^[A-Z][a-z]+(?=\d)/, (short) => longNames[short] ?? short),
+  read: {
+    commands: ['show running-config | section ^interface', 'show vlan brief'],
+    parse: ([config = '', vlans = '']) => ({
+      ports: new Map([...interfaceSections(config)].map(([portId, lines]) => [portId, vlanOf(lines)])),
+      vlans: vlansInTable(vlans),
+    }),
+  },
+  begin: ['configure terminal'],
+  end: ['end'],
+  isolate: (portIds) =>
+    ranges(portIds).flatMap((range) => [
+      range,
+      'switchport',
+      'switchport mode trunk',
+      'switchport trunk allowed vlan none',
+      'no switchport trunk native vlan',
+      'no switchport access vlan',
+      'exit',
+    ]),
+  access: (portIds, vlan) =>
+    ranges(portIds).flatMap((range) => [
+      range,
+      'switchport',
+      'switchport mode access',
+      `switchport access vlan ${vlan}`,
+      'switchport trunk allowed vlan none',
+      'exit',
+    ]),
+  createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
+  save: () => ['write memory'],
+};
+
+/** Five in a range are the most that IOS takes. */
+const portsInRange = 5;
+
+function ranges(portIds: readonly string[]): string[] {
+  const count = Math.ceil(portIds.length / portsInRange);
+  return Array.from(
+    { length: count },
+    (_, index) => `interface range ${portIds.slice(index * portsInRange, (index + 1) * portsInRange).join(' , ')}`,
+  );
+}
+
+function vlanOf(lines: readonly string[]): number | undefined {
+  if (lines.includes('no switchport')) return 0;
+  if (lines.includes('switchport mode access')) return numberAfter(lines, 'switchport access vlan') ?? 1;
+  const isIsolated = lines.includes('switchport mode trunk') && lines.includes('switchport trunk allowed vlan none');
+  return isIsolated ? undefined : 0;
+}

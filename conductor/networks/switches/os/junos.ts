@@ -1,0 +1,78 @@
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+
+/**
+ * Juniper Junos with the Enhanced Layer 2 Software (`interface-mode`): an exclusive candidate, committed with a confirmation.
+ * `commit confirmed` counts minutes. Somebody else's uncommitted changes refuse the lock, and stay.
+ */
+export const junos: SwitchOs = {
+  name: 'junos',
+  shell: {
+    setUp: ['set cli screen-length 0', 'set cli screen-width 0'],
+    errors: /^\s*(error: |syntax error|unknown command|missing argument|invalid )/m,
+  },
+  portId: /^((ge|mge|xe|et)-\d+\/\d+\/\d+(:\d)?|ae\d+)$/,
+  // the port id in LLDP is a number of SNMP's, and the description names the port's unit, if not the port
+  portName: (name) => name.replace(/\.0$/, ''),
+  read: {
+    commands: [
+      'show interfaces terse',
+      'show configuration interfaces | display set',
+      'show configuration vlans | display set',
+    ],
+    parse: ([terse = '', config = '', vlans = '']) => {
+      const numbers = new Map(
+        [...vlans.matchAll(/^set vlans (\S+) vlan-id (\d+)$/gm)].map((set) => [set[1] ?? '', Number(set[2])]),
+      );
+      const linesOf = Map.groupBy(config.split('\n'), (line) => /^set interfaces (\S+) /.exec(line)?.[1]);
+      // the port itself, not its units
+      const names = [...terse.matchAll(/^((?:ge|mge|xe|et)-[\d/:]+|ae\d+)\s/gm)].map((match) => match[1] ?? '');
+      return {
+        ports: new Map(names.map((portId) => [portId, vlanOf(linesOf.get(portId) ?? [], portId, numbers)])),
+        vlans: new Set(numbers.values()),
+      };
+    },
+  },
+  isolate: (portIds) => portIds.flatMap(withoutVlans),
+  access: (portIds, vlan) =>
+    portIds.flatMap((portId) => [
+      ...withoutVlans(portId),
+      `set interfaces ${portId} unit 0 family ethernet-switching interface-mode access`,
+      `set interfaces ${portId} unit 0 family ethernet-switching vlan members ${vlan}`,
+    ]),
+  createVlan: (vlan) => [`set vlans baton-${vlan} vlan-id ${vlan}`],
+  transaction: {
+    open: () => ['configure exclusive'],
+    diff: 'show | compare',
+    commit: (name) => [`commit confirmed 2 comment ${name}`, 'exit configuration-mode'],
+    confirm: () => ['configure exclusive', 'commit', 'exit configuration-mode'],
+    abort: ['rollback 0', 'exit configuration-mode'],
+    leftBehind: {
+      command: 'show system commit',
+      find: (output) =>
+        [...output.matchAll(/rollback in[^\n]*\n\s*(baton-[0-9a-f]{8})\b/g)].map((match) => match[1] ?? ''),
+      discard: () => ['configure exclusive', 'rollback 1', 'commit', 'exit configuration-mode'],
+    },
+  },
+  save: () => [],
+};
+
+function withoutVlans(portId: string): string[] {
+  return [`delete interfaces ${portId} native-vlan-id`, `delete interfaces ${portId} unit 0 family ethernet-switching`];
+}
+
+function vlanOf(lines: readonly string[], portId: string, numbers: ReadonlyMap<string, number>): number | undefined {
+  const settings = lines.map((line) => line.slice(`set interfaces ${portId} `.length));
+  const switching = settings.filter((line) => line.startsWith('unit 0 family ethernet-switching'));
+  const isMore = settings.some(
+    (line) =>
+      /^native-vlan-id |^(gigether|ether)-options .*802\.3ad |^unit [1-9]/.test(line) ||
+      /family (?!ethernet-switching)/.test(line),
+  );
+  if (isMore) return 0;
+  if (switching.length === 0) return undefined;
+  const members = switching.flatMap((line) => / vlan members (\S+)$/.exec(line)?.[1] ?? []);
+  const [member = ''] = members;
+  const isAccess = switching.some((line) => line.endsWith(' interface-mode access'));
+  if (!isAccess || members.length !== 1) return 0;
+  return numbers.get(member) ?? (/^\d+$/.test(member) ? Number(member) : 0);
+}

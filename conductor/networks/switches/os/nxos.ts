@@ -1,0 +1,66 @@
+import { interfaceSections, vlansInTable } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+
+/** Cisco NX-OS. A port without link does not show its mode as a switchport, and the configuration shows no defaults: hence both. */
+export const nxos: SwitchOs = {
+  name: 'nxos',
+  shell: { setUp: ['terminal length 0', 'terminal width 511'], errors: /^(% ?[A-Z]|ERROR:|Syntax error)/m },
+  portId: /^(Ethernet\d+(\/\d+){1,2}|port-channel\d+)$/,
+  read: {
+    commands: ['show running-config interface', 'show interface switchport', 'show vlan brief'],
+    parse: ([config = '', switchports = '', vlans = '']) => {
+      const shown = shownPorts(switchports);
+      return {
+        ports: new Map(
+          [...interfaceSections(config)].map(([portId, lines]) => [portId, vlanOf(lines, shown.get(portId))]),
+        ),
+        vlans: vlansInTable(vlans),
+      };
+    },
+  },
+  begin: ['configure terminal'],
+  end: ['end'],
+  isolate: (portIds) => [
+    `interface ${portIds.join(', ')}`,
+    'switchport',
+    'switchport mode trunk',
+    'switchport trunk allowed vlan none',
+    'no switchport trunk native vlan',
+    'no switchport access vlan',
+    'exit',
+  ],
+  access: (portIds, vlan) => [
+    `interface ${portIds.join(', ')}`,
+    'switchport',
+    'switchport mode access',
+    `switchport access vlan ${vlan}`,
+    'switchport trunk allowed vlan none',
+    'exit',
+  ],
+  createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
+  save: () => ['copy running-config startup-config'],
+};
+
+interface ShownPort {
+  readonly isSwitchport: boolean;
+  readonly accessVlan: number;
+}
+
+function shownPorts(text: string): Map<string, ShownPort> {
+  const blocks = text.split(/^(?=Name: )/m);
+  return new Map(
+    blocks.flatMap((block) => {
+      const name = /^Name: (\S+)/.exec(block)?.[1];
+      if (name === undefined) return [];
+      const isSwitchport = /^\s*Switchport: Enabled/m.test(block);
+      return [[name, { isSwitchport, accessVlan: Number(/^\s*Access Mode VLAN: (\d+)/m.exec(block)?.[1] ?? 0) }]];
+    }),
+  );
+}
+
+function vlanOf(lines: readonly string[], shown: ShownPort | undefined): number | undefined {
+  const mode = lines.find((line) => line.startsWith('switchport mode '));
+  if (!shown?.isSwitchport || lines.includes('no switchport')) return 0;
+  if (mode === 'switchport mode trunk') return lines.includes('switchport trunk allowed vlan none') ? undefined : 0;
+  return mode === undefined || mode === 'switchport mode access' ? shown.accessVlan : 0;
+}

@@ -1,0 +1,118 @@
+import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
+import { testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
+import { startEosSwitch } from '#test/simulators/switch/eos.ts';
+import { startJunosSwitch } from '#test/simulators/switch/junos.ts';
+import {
+  freshCumulus,
+  freshLinux,
+  freshSonic,
+  type ProgramSwitch,
+  startProgramSwitch,
+} from '#test/simulators/switch/program-switch.ts';
+import type { SwitchServer } from '#test/simulators/switch/switch-server.ts';
+import { startTextSwitch } from '#test/simulators/switch/text-switch.ts';
+import { textSystems } from '#test/simulators/switch/text-systems.ts';
+import { accessTo, cutsOf, split } from '#test/simulators/switch/under-test.ts';
+
+const ports48 = (form: (number: number) => string) => Array.from({ length: 48 }, (_, index) => form(index + 1));
+
+function testSystem<Switch extends SwitchServer>(
+  name: string,
+  ports: readonly string[],
+  start: () => Promise<Switch>,
+  setByHand: (simulated: Switch, port: string, vlan: number) => unknown,
+): void {
+  testSwitchDriver(name, async () => {
+    const simulated = await start();
+    return {
+      driver: findSwitchDriver(name),
+      access: accessTo(simulated),
+      ...split(ports),
+      setByHand: async (port, vlan) => void (await setByHand(simulated, port, vlan)),
+      cutAt: cutsOf(simulated),
+      deadEndpoint: 'ssh:127.0.0.1:1',
+      stop: () => simulated.stop(),
+    };
+  });
+}
+
+function testPrograms(
+  name: string,
+  ports: readonly string[],
+  fresh: (ports: readonly string[]) => unknown,
+  byHand: (port: string, vlan: number) => readonly string[],
+): void {
+  testSystem<ProgramSwitch>(
+    name,
+    ports,
+    () => startProgramSwitch(fresh(ports)),
+    (simulated, port, vlan) => simulated.shell(byHand(port, vlan).join('\n')),
+  );
+}
+
+testPrograms(
+  'linux',
+  ports48((number) => `swp${number}`),
+  freshLinux,
+  (port, vlan) => [
+    "bridge -batch - <<'END'",
+    `vlan del dev ${port} vid 1-4094`,
+    `vlan add dev ${port} vid ${vlan} pvid untagged`,
+    'END',
+  ],
+);
+
+testPrograms(
+  'sonic',
+  ports48((number) => `Ethernet${4 * (number - 1)}`),
+  freshSonic,
+  (port, vlan) => [
+    `config vlan add ${vlan}`,
+    `for old in $(sonic-db-cli CONFIG_DB keys 'VLAN_MEMBER|*|${port}' | tr -d A-Za-z_ | cut -d'|' -f2); do config vlan member del $old ${port}; done`,
+    `config vlan member add -u ${vlan} ${port}`,
+  ],
+);
+
+testPrograms(
+  'cumulus',
+  ports48((number) => `swp${number}`),
+  freshCumulus,
+  (port, vlan) => [
+    `nv unset interface ${port} bridge`,
+    `nv set interface ${port} bridge domain br_default access ${vlan}`,
+    'nv config apply -y',
+  ],
+);
+
+const eosPorts = ports48((number) => `Ethernet${number}`);
+testSystem(
+  'eos',
+  eosPorts,
+  () => startEosSwitch({ ports: eosPorts, vlans: [1] }),
+  (simulated, port, vlan) =>
+    simulated.configure(`interface ${port}`, 'switchport mode access', `switchport access vlan ${vlan}`),
+);
+
+const junosPorts = ports48((number) => `ge-0/0/${number - 1}`);
+testSystem(
+  'junos',
+  junosPorts,
+  () => startJunosSwitch(junosPorts),
+  (simulated, port, vlan) => {
+    const switching = `interfaces ${port} unit 0 family ethernet-switching`;
+    simulated.configure(
+      `delete ${switching}`,
+      `set ${switching} interface-mode access`,
+      `set ${switching} vlan members ${vlan}`,
+    );
+  },
+);
+
+for (const system of textSystems) {
+  testSystem(
+    system.name,
+    ports48(system.port),
+    () => startTextSwitch(system),
+    (simulated, port, vlan) => simulated.configure(`interface ${port}`, ...system.byHand(vlan)),
+  );
+}

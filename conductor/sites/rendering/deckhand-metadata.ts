@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import type { SiteDocument } from '#conductor/sites/site-document.ts';
+
+const text = z.string({ error: 'must be text' });
+const count = z.int({ error: 'must be a whole number' }).min(-1, 'must be -1 (all) or more');
+const flag = z.boolean({ error: 'must be true or false' }).nullish();
+
+const Action = z.strictObject({
+  method: z.enum(['merge', 'replace', 'delete'], { error: 'must be merge, replace or delete' }),
+  path: text,
+});
+export type LayeringAction = z.infer<typeof Action>;
+
+const Destination = z.strictObject({
+  path: text,
+  pattern: text.optional(),
+  recurse: z.strictObject({ depth: count.default(-1) }).optional(),
+});
+export type Destination = z.infer<typeof Destination>;
+
+const Substitution = z.strictObject({
+  src: z.strictObject(
+    { schema: text, name: text, path: text },
+    { error: 'must be a mapping with schema, name and path' },
+  ),
+  dest: z.union([Destination.transform((one) => [one]), z.array(Destination).min(1)], {
+    error: 'must be a mapping with path, pattern, recurse, or a list of such',
+  }),
+});
+export type Substitution = z.infer<typeof Substitution>;
+
+const Metadata = z.object({
+  labels: z.record(z.string(), z.unknown()).nullish(),
+  replacement: flag,
+  layeringDefinition: z
+    .object({
+      abstract: flag,
+      layer: text.nullish(),
+      parentSelector: z.record(z.string(), text).nullish(),
+      actions: z.array(Action).nullish(),
+    })
+    .nullish(),
+  substitutions: z.array(Substitution).nullish(),
+});
+
+/** What Deckhand reads in a document's metadata. */
+export interface DeckhandMetadata {
+  readonly abstract: boolean;
+  readonly layer: string | undefined;
+  readonly labels: Readonly<Record<string, unknown>>;
+  /** `undefined` = it has no parent. */
+  readonly parentSelector: Readonly<Record<string, string>> | undefined;
+  readonly actions: readonly LayeringAction[];
+  readonly replacement: boolean;
+  readonly substitutions: readonly Substitution[];
+}
+
+/** @throws RenderError `InvalidDocumentFormat` with the first field that is wrong */
+export function readDeckhandMetadata({ metadata }: SiteDocument): DeckhandMetadata {
+  const { data, error } = Metadata.safeParse(metadata);
+  if (!data) {
+    const [issue] = error.issues;
+    const path = ['metadata', ...(issue?.path ?? [])].join('.');
+    throw new RenderError('InvalidDocumentFormat', `${path} ${issue?.message ?? 'is not understood'}`, path);
+  }
+  const { layeringDefinition: layering, labels, replacement, substitutions } = data;
+  const selector = layering?.parentSelector ?? {};
+  return {
+    abstract: layering?.abstract === true,
+    layer: layering?.layer ?? undefined,
+    labels: labels ?? {},
+    parentSelector: Object.keys(selector).length > 0 ? selector : undefined,
+    actions: layering?.actions ?? [],
+    replacement: replacement === true,
+    substitutions: substitutions ?? [],
+  };
+}

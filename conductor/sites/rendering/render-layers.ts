@@ -1,0 +1,176 @@
+import type { SiteFault } from '#conductor/model/site-fault.ts';
+import { applyActions } from '#conductor/sites/rendering/apply-actions.ts';
+import {
+  findReplacements,
+  type LayeredDocument,
+  newChooseParent,
+  readLayerOrder,
+} from '#conductor/sites/rendering/choose-parents.ts';
+import { readDeckhandMetadata, type Substitution } from '#conductor/sites/rendering/deckhand-metadata.ts';
+import { parseJsonPath, valueAt } from '#conductor/sites/rendering/json-path.ts';
+import { measureValue } from '#conductor/sites/rendering/measure-value.ts';
+import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import { substitute } from '#conductor/sites/rendering/substitute.ts';
+import { documentOf, type SiteDocument } from '#conductor/sites/site-document.ts';
+import { findCycles } from '#conductor/sites/strategy/find-cycles.ts';
+
+export interface RenderedDocuments {
+  /** In the order given; without abstract documents, replaced ones, and those that have a fault. */
+  readonly documents: readonly SiteDocument[];
+  /** Each an Error of one document. */
+  readonly faults: readonly SiteFault[];
+}
+
+/**
+ * Documents as Deckhand renders them: each with what it has from its parent, then with the values of its substitutions.
+ * Neither depends on the order in which documents are given. Pure.
+ */
+export function renderLayers(documents: readonly SiteDocument[]): RenderedDocuments {
+  const errors = new Map<SiteDocument, RenderError>();
+  const attempt = <T>(document: SiteDocument, work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof RenderError)) throw error;
+      if (!errors.has(document)) errors.set(document, error);
+      return undefined;
+    }
+  };
+  const order = readOrder(documents, errors);
+  const layered = documents.flatMap((document) => {
+    const metadata = attempt(document, () => readDeckhandMetadata(document));
+    return metadata ? [{ ...metadata, document }] : [];
+  });
+  const chooseParent = newChooseParent(layered, order);
+  const parents = new Map<LayeredDocument, LayeredDocument>();
+  for (const each of layered) {
+    const parent = attempt(each.document, () => chooseParent(each));
+    if (parent) parents.set(each, parent);
+  }
+  const replacements = findReplacements(parents, layered);
+  for (const [{ document }, error] of replacements.errors) if (!errors.has(document)) errors.set(document, error);
+  const sources = new Map<string, LayeredDocument>();
+  for (const each of layered) if (!replacements.replaced.has(each)) sources.set(nameKey(each.document), each);
+  const sourceOf = ({ src }: Substitution): LayeredDocument | undefined => sources.get(nameKey(src));
+  const rendered = new Map<LayeredDocument, unknown>();
+  for (const each of orderByNeed(layered, { parents, sourceOf }, errors)) {
+    if (errors.has(each.document)) continue;
+    attempt(each.document, () => {
+      rendered.set(each, renderOne(each, { parent: parents.get(each), sourceOf, rendered }));
+    });
+  }
+  return {
+    documents: layered.flatMap((each) => {
+      const isLeftOut = each.abstract || replacements.replaced.has(each) || !rendered.has(each);
+      return isLeftOut ? [] : [{ ...each.document, data: rendered.get(each) }];
+    }),
+    faults: documents.flatMap((document) => {
+      const error = errors.get(document);
+      return error ? [faultOf(document, error)] : [];
+    }),
+  };
+}
+
+const nameKey = ({ schema, name }: { readonly schema: string; readonly name: string }): string =>
+  JSON.stringify([schema, name]);
+
+/** A policy that can't be read is told at the policy, and once. */
+function readOrder(
+  documents: readonly SiteDocument[],
+  errors: Map<SiteDocument, RenderError>,
+): readonly string[] | undefined {
+  try {
+    return readLayerOrder(documents);
+  } catch (error) {
+    const policy = documents.find(({ schema }) => schema === 'deckhand/LayeringPolicy/v1');
+    if (!(error instanceof RenderError) || !policy) throw error;
+    errors.set(policy, error);
+    return undefined;
+  }
+}
+
+type SourceOf = (substitution: Substitution) => LayeredDocument | undefined;
+
+/** Parents and sources before those that need them; the members of a cycle, and what needs them, are told and left out. */
+function orderByNeed(
+  layered: readonly LayeredDocument[],
+  {
+    parents,
+    sourceOf,
+  }: { readonly parents: ReadonlyMap<LayeredDocument, LayeredDocument>; readonly sourceOf: SourceOf },
+  errors: Map<SiteDocument, RenderError>,
+): LayeredDocument[] {
+  const indexes = new Map(layered.map((each, index) => [each, index]));
+  const needs = layered.map((each) => {
+    const needed = [parents.get(each), ...each.substitutions.map(sourceOf)];
+    return [...new Set(needed.flatMap((other) => (other && indexes.get(other)) ?? []))];
+  });
+  for (const cycle of findCycles(needs)) {
+    const names = [...cycle, ...cycle.slice(0, 1)].map((index) => layered[index]?.document.name).join(' → ');
+    for (const index of cycle) {
+      const document = layered[index]?.document;
+      const error = new RenderError('SubstitutionDependencyCycle', `it needs itself: ${names}`);
+      if (document && !errors.has(document)) errors.set(document, error);
+    }
+  }
+  const dependants = layered.map((): number[] => []);
+  for (const [index, each] of needs.entries()) for (const needed of each) dependants[needed]?.push(index);
+  const open = needs.map(({ length }) => length);
+  const ready = open.flatMap((count, index) => (count === 0 ? [index] : []));
+  for (const done of ready) {
+    for (const dependant of dependants[done] ?? []) {
+      open[dependant] = (open[dependant] ?? 0) - 1;
+      if (open[dependant] === 0) ready.push(dependant);
+    }
+  }
+  // what is left hangs off a cycle: rendering it tells which of its needs is missing
+  const left = open.flatMap((count, index) => (count > 0 ? [index] : []));
+  return [...ready, ...left].flatMap((index) => layered[index] ?? []);
+}
+
+function renderOne(
+  { document, actions, substitutions }: LayeredDocument,
+  {
+    parent,
+    sourceOf,
+    rendered,
+  }: {
+    readonly parent: LayeredDocument | undefined;
+    readonly sourceOf: SourceOf;
+    readonly rendered: ReadonlyMap<LayeredDocument, unknown>;
+  },
+): unknown {
+  if (parent && !rendered.has(parent)) throw notRendered(parent);
+  const inherited = parent ? applyActions(rendered.get(parent), document.data, actions) : document.data;
+  const data = substitutions.reduce<unknown>((all, substitution, index) => {
+    const at = `metadata.substitutions[${index}]`;
+    const { src, dest } = substitution;
+    const source = sourceOf(substitution);
+    if (!source) {
+      throw new RenderError('SubstitutionSourceNotFound', `there is no ${src.schema} ${src.name}`, `${at}.src`);
+    }
+    if (!rendered.has(source)) throw notRendered(source);
+    const value = valueAt(rendered.get(source), parseJsonPath(src.path));
+    if (value === undefined) {
+      const message = `${src.schema} ${src.name} has no ${src.path}`;
+      throw new RenderError('SubstitutionSourceDataNotFound', message, `${at}.src.path`);
+    }
+    return dest.reduce((before, each) => substitute(before, value, each), all);
+  }, inherited);
+  measureValue(data);
+  return data;
+}
+
+function notRendered({ document }: LayeredDocument): RenderError {
+  return new RenderError('SourceNotRendered', `it needs ${document.schema} ${document.name}, which can't be rendered`);
+}
+
+function faultOf(document: SiteDocument, { name, message, path }: RenderError): SiteFault {
+  const fault: SiteFault = {
+    level: 'Error',
+    name,
+    message: `can't be rendered: ${message}`,
+    document: documentOf(document),
+  };
+  return path === undefined ? fault : { ...fault, path };
+}

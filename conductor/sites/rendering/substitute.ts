@@ -1,0 +1,40 @@
+import type { Destination } from '#conductor/sites/rendering/deckhand-metadata.ts';
+import { parseJsonPath, valueAt, withValueAt } from '#conductor/sites/rendering/json-path.ts';
+import { replacePattern } from '#conductor/sites/rendering/match-pattern.ts';
+import { RenderError } from '#conductor/sites/rendering/render-error.ts';
+import { isMapping } from '#conductor/sites/site-document.ts';
+
+/**
+ * Data with a source's value in a destination: as a whole, or in place of each match of the pattern in the text there
+ * (with `recurse`, in all texts at and below it, `depth` levels deep; -1 = all). Pure.
+ * @throws RenderError `MissingDocumentPattern` where the pattern isn't found
+ */
+export function substitute(data: unknown, value: unknown, { path: where, pattern, recurse }: Destination): unknown {
+  const path = parseJsonPath(where);
+  if (pattern === undefined) {
+    if (recurse) throw new RenderError('InvalidDocumentFormat', `${where} has recurse, which needs a pattern`);
+    return withValueAt(data, path, value);
+  }
+  if (typeof value === 'object' && value !== null) {
+    throw new RenderError('InvalidDocumentFormat', `pattern ${pattern} can't be replaced by a mapping or a list`);
+  }
+  const levels = recurse === undefined ? 0 : recurse.depth;
+  const found = { count: 0 };
+  const replaced = replaceIn(valueAt(data, path), levels === -1 ? Number.POSITIVE_INFINITY : levels, (text) => {
+    const changed = replacePattern(text, pattern, String(value));
+    if (changed !== undefined) found.count += 1;
+    return changed ?? text;
+  });
+  if (found.count === 0) {
+    throw new RenderError('MissingDocumentPattern', `pattern ${JSON.stringify(pattern)} is not found in ${where}`);
+  }
+  return withValueAt(data, path, replaced);
+}
+
+function replaceIn(value: unknown, levels: number, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value);
+  if (levels === 0) return value;
+  if (Array.isArray(value)) return value.map((each: unknown) => replaceIn(each, levels - 1, change));
+  if (!isMapping(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaceIn(each, levels - 1, change)]));
+}

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import type { SessionLock } from '#conductor/kernel/db/session-lock.ts';
+import { oneSwitchWriter } from '#conductor/start/one-switch-writer.ts';
+
+/** Locks of a database, as two conductors see them. */
+function startDatabase() {
+  const held = new Set<string>();
+  const lock = (name: string): SessionLock => {
+    const state = { isMine: false };
+    return {
+      take: async () => {
+        if (state.isMine || held.has(name)) return state.isMine;
+        held.add(name);
+        state.isMine = true;
+        return true;
+      },
+      wait: () => Promise.reject(new Error('nobody waits in the database')),
+      release: async () => {
+        if (state.isMine) held.delete(name);
+      },
+    };
+  };
+  return { held, conductor: () => oneSwitchWriter({ exclusive: false, lock }) };
+}
+
+const { signal } = new AbortController();
+
+test('one conductor at a time changes a switch, and another switch meanwhile', async () => {
+  const { held, conductor } = startDatabase();
+  const [one, two] = [conductor(), conductor()];
+  const said: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const first = one('LEAF1', signal, async () => {
+    said.push('one begins');
+    await gate.promise;
+    said.push('one ends');
+  });
+  const second = two('leaf1', signal, async () => void said.push('two'));
+  await two('leaf2', signal, async () => void said.push('elsewhere'));
+  gate.resolve();
+  await Promise.all([first, second]);
+  expect(said).toEqual(['one begins', 'elsewhere', 'one ends', 'two']);
+  expect(held.size).toBe(0);
+});
+
+test('who gives up waits no longer; who fails leaves no lock', async () => {
+  const { held, conductor } = startDatabase();
+  const [one, two] = [conductor(), conductor()];
+  const gate = Promise.withResolvers<void>();
+  const first = one('leaf1', signal, () => gate.promise);
+  const givesUp = AbortSignal.timeout(20);
+  await expect(two('leaf1', givesUp, async () => undefined)).rejects.toMatchObject({ name: 'TimeoutError' });
+  gate.reject(new Error('the switch is gone'));
+  await expect(first).rejects.toThrow('the switch is gone');
+  expect(held.size).toBe(0);
+});

@@ -1,0 +1,260 @@
+import { type ShellSession, type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
+import {
+  changeSection,
+  copyConfig,
+  printConfig,
+  type SectionCommand,
+  type TextConfig,
+} from '#test/simulators/switch/text-config.ts';
+
+/**
+ * Arista EOS over SSH: modes, configuration sessions (copies of the running configuration, five at most, kept when the
+ * login ends), `commit timer`, `write memory`, JSON of what is shown. From Arista's documents; never compared with a switch.
+ */
+export interface EosSwitch extends SwitchServer {
+  readonly state: EosState;
+  /** Somebody else's change. */
+  configure(section: string, ...commands: string[]): void;
+  reboot(): void;
+}
+
+interface EosState {
+  running: TextConfig;
+  startup: TextConfig;
+  readonly sessions: Map<string, { config: TextConfig; state: 'pending' | 'pendingCommitTimer' | 'completed' }>;
+  timer: { name: string; before: TextConfig; timeout: NodeJS.Timeout } | undefined;
+  /** How fast the commit timer runs: a test can't wait for minutes. */
+  timerMs: number;
+  /** Says yes, and does nothing. */
+  isDeaf: boolean;
+  saveFails: boolean;
+}
+
+const interfaceCommands: readonly SectionCommand[] = [
+  { form: /^switchport$/, key: 'switchport' },
+  { form: /^switchport mode (access|trunk)$/, key: 'switchport mode' },
+  { form: /^switchport access vlan \d+$/, key: 'switchport access vlan' },
+  { form: /^switchport trunk allowed vlan (none|all|[\d,-]+)$/, key: 'switchport trunk allowed vlan' },
+  { form: /^switchport trunk native vlan \d+$/, key: 'switchport trunk native vlan' },
+  { form: /^description .+$/, key: 'description' },
+];
+const vlanCommands: readonly SectionCommand[] = [{ form: /^name \S+$/, key: 'name' }];
+
+export async function startEosSwitch(options: {
+  readonly ports: readonly string[];
+  readonly vlans: readonly number[];
+}): Promise<EosSwitch> {
+  const running: TextConfig = new Map([
+    ...options.vlans.map((vlan) => [`vlan ${vlan}`, new Map()] as const),
+    // a port that nobody has set: a trunk of all VLANs, as its neighbour may have left it
+    ...options.ports.map(
+      (port) => [`interface ${port}`, new Map([['switchport mode', 'switchport mode trunk']])] as const,
+    ),
+  ]);
+  const state: EosState = {
+    running,
+    startup: copyConfig(running),
+    sessions: new Map(),
+    timer: undefined,
+    timerMs: 60_000,
+    isDeaf: false,
+    saveFails: false,
+  };
+  const server = await startSwitchServer({ openShell: () => openSession(state) });
+  return {
+    ...server,
+    state,
+    configure: (section, ...commands) => {
+      for (const command of commands) changeSection(sectionOf(state.running, section), command, interfaceCommands);
+    },
+    reboot: () => {
+      if (state.timer) clearTimeout(state.timer.timeout);
+      state.timer = undefined;
+      state.sessions.clear();
+      state.running = copyConfig(state.startup);
+    },
+    stop: async () => {
+      if (state.timer) clearTimeout(state.timer.timeout);
+      await server.stop();
+    },
+  };
+}
+
+interface Mode {
+  privileged: boolean;
+  session?: string;
+  sections: string[];
+}
+
+const invalid = (command: string): string =>
+  `% Invalid input (at token ${command.split(' ').length - 1}: '${command.split(' ').at(-1) ?? ''}')`;
+
+function openSession(state: EosState): ShellSession {
+  const mode: Mode = { privileged: false, sections: [] };
+  return {
+    prompt: () => {
+      if (!mode.privileged) return 'leaf1>';
+      const [section] = mode.sections;
+      const where = [mode.session?.slice(0, 6), section?.replace(/^interface Ethernet/, 'if-Et')]
+        .filter(Boolean)
+        .join('-');
+      return mode.session === undefined ? 'leaf1#' : `leaf1(config-s-${where})#`;
+    },
+    execute: (command) => {
+      if (command === 'enable') mode.privileged = true;
+      else if (!mode.privileged) return '% Invalid input (privileged mode required)';
+      else if (/^terminal (length|width) \d+$/.test(command)) return '';
+      else if (mode.session !== undefined) return inSession(state, mode, mode.session, command);
+      else return privileged(state, mode, command);
+      return '';
+    },
+  };
+}
+
+function privileged(state: EosState, mode: Mode, command: string): string {
+  const session = /^configure session (\S+)(?: (commit|abort))?$/.exec(command);
+  if (session) return aboutSession(state, mode, session[1] ?? '', session[2]);
+  if (command === 'write memory') {
+    if (state.saveFails)
+      return '% Error copying system:/running-config to flash:/startup-config (No space left on device)';
+    state.startup = copyConfig(state.running);
+    return 'Copy completed successfully.';
+  }
+  if (command === 'show interfaces switchport | json') return JSON.stringify({ switchports: showSwitchports(state) });
+  if (command === 'show vlan | json') {
+    const vlans = [...state.running.keys()]
+      .filter((section) => section.startsWith('vlan '))
+      .map((section) => section.slice(5));
+    return JSON.stringify(
+      { vlans: Object.fromEntries(vlans.map((vlan) => [vlan, { status: 'active', interfaces: {} }])) },
+      null,
+      4,
+    );
+  }
+  if (command === 'show configuration sessions detail | json') {
+    const sessions = Object.fromEntries([...state.sessions].map(([name, each]) => [name, { state: each.state }]));
+    return JSON.stringify({ maxSavedSessions: 1, maxOpenSessions: 5, sessions });
+  }
+  return invalid(command);
+}
+
+function aboutSession(state: EosState, mode: Mode, name: string, what: string | undefined): string {
+  const known = state.sessions.get(name);
+  if (what === undefined) {
+    const pending = [...state.sessions.values()].filter((each) => each.state === 'pending');
+    if (!known && pending.length >= 5)
+      return '% Maximum number of pending sessions has been reached. Please commit or abort previous sessions';
+    if (!known) state.sessions.set(name, { config: copyConfig(state.running), state: 'pending' });
+    mode.session = name;
+    mode.sections = [];
+    return '';
+  }
+  if (!known) return `% Session ${name} does not exist`;
+  const { timer } = state;
+  const isTimed = timer?.name === name;
+  if (what === 'abort') {
+    if (isTimed) takeBack(state);
+    state.sessions.delete(name);
+    return '';
+  }
+  if (isTimed) {
+    clearTimeout(timer.timeout);
+    state.timer = undefined;
+  } else if (known.state === 'completed') return `% Session ${name} is already committed`;
+  else take(state, known.config);
+  known.state = 'completed';
+  return '';
+}
+
+function inSession(state: EosState, mode: Mode, name: string, command: string): string {
+  const session = state.sessions.get(name);
+  if (!session) return `% Session ${name} does not exist`;
+  if (command === 'exit') {
+    if (mode.sections.length === 0) delete mode.session;
+    mode.sections = [];
+    return '';
+  }
+  if (command === 'abort') {
+    state.sessions.delete(name);
+    delete mode.session;
+    return '';
+  }
+  if (command === 'show session-config diffs')
+    return `--- system:/running-config\n+++ session:/${name}-session-config\n${printConfig(session.config)}`;
+  if (/^commit timer \d\d:\d\d:\d\d$/.test(command)) return commitFor(state, mode, name);
+  const target = /^(interface|vlan) (\S+)$/.exec(command);
+  if (target?.[1] === 'interface') return enterInterfaces(session.config, mode, target[2] ?? '', command);
+  if (target) {
+    sectionOf(session.config, command);
+    mode.sections = [command];
+    return '';
+  }
+  for (const section of mode.sections) {
+    const known = section.startsWith('vlan ') ? vlanCommands : interfaceCommands;
+    if (changeSection(sectionOf(session.config, section), command, known)) return invalid(command);
+  }
+  return mode.sections.length === 0 ? invalid(command) : '';
+}
+
+function commitFor(state: EosState, mode: Mode, name: string): string {
+  const session = state.sessions.get(name);
+  if (state.timer) return `% Commit failed: session ${state.timer.name} is pending commit timer`;
+  if (!session) return '% Session does not exist';
+  const before = state.running;
+  take(state, session.config);
+  session.state = 'pendingCommitTimer';
+  state.timer = { name, before, timeout: setTimeout(() => takeBack(state), state.timerMs) };
+  delete mode.session;
+  mode.sections = [];
+  return '';
+}
+
+function enterInterfaces(config: TextConfig, mode: Mode, text: string, command: string): string {
+  // `Ethernet1,2,Port-Channel7`: a number alone is of the kind before it
+  const names: string[] = [];
+  for (const part of text.split(',')) {
+    names.push(/^\d/.test(part) ? `${names.at(-1)?.replace(/\d.*$/, '') ?? ''}${part}` : part);
+  }
+  const sections = names.map((name) => `interface ${name}`);
+  if (sections.some((section) => !config.has(section))) return invalid(command);
+  mode.sections = sections;
+  return '';
+}
+
+function take(state: EosState, config: TextConfig): void {
+  if (!state.isDeaf) state.running = copyConfig(config);
+}
+
+function takeBack(state: EosState): void {
+  if (!state.timer) return;
+  clearTimeout(state.timer.timeout);
+  state.running = state.timer.before;
+  state.sessions.delete(state.timer.name);
+  state.timer = undefined;
+}
+
+function sectionOf(config: TextConfig, section: string): Map<string, string> {
+  const lines = config.get(section) ?? new Map<string, string>();
+  config.set(section, lines);
+  return lines;
+}
+
+function showSwitchports(state: EosState): Record<string, unknown> {
+  const ports = [...state.running].filter(([section]) => section.startsWith('interface '));
+  const last = (line: string | undefined, otherwise: string): string => line?.split(' ').at(-1) ?? otherwise;
+  return Object.fromEntries(
+    ports.map(([section, lines]) => [
+      section.slice('interface '.length),
+      {
+        enabled: lines.get('switchport') !== 'no switchport',
+        switchportInfo: {
+          mode: last(lines.get('switchport mode'), 'access'),
+          accessVlanId: Number(last(lines.get('switchport access vlan'), '1')),
+          trunkingNativeVlanId: Number(last(lines.get('switchport trunk native vlan'), '1')),
+          trunkAllowedVlans: last(lines.get('switchport trunk allowed vlan'), 'ALL').toUpperCase(),
+          staticTrunkGroups: [],
+        },
+      },
+    ]),
+  );
+}

@@ -1,0 +1,155 @@
+import { type ShellSession, type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
+
+/**
+ * Junos over SSH: an exclusive candidate that is lost with its login, `commit confirmed`, `rollback`, the text of its
+ * errors and warnings. From Juniper's documents; never compared with a switch.
+ */
+export interface JunosSwitch extends SwitchServer {
+  readonly state: JunosState;
+  configure(...lines: string[]): void;
+}
+
+interface JunosState {
+  /** Lines of `display set`, without `set`. */
+  running: Set<string>;
+  /** Former ones, the last first. */
+  readonly former: Set<string>[];
+  candidate: Set<string> | undefined;
+  holder: ShellSession | undefined;
+  confirming: { comment: string; timeout: NodeJS.Timeout } | undefined;
+  readonly ports: readonly string[];
+  /** How long an unconfirmed commit lasts: a test can't wait for minutes. */
+  confirmMs: number;
+}
+
+export async function startJunosSwitch(ports: readonly string[]): Promise<JunosSwitch> {
+  const fresh = ports.map((port) => `interfaces ${port} unit 0 family ethernet-switching interface-mode trunk`);
+  const state: JunosState = {
+    running: new Set(['vlans default vlan-id 1', ...fresh]),
+    former: [],
+    candidate: undefined,
+    holder: undefined,
+    confirming: undefined,
+    ports,
+    confirmMs: 120_000,
+  };
+  const server = await startSwitchServer({ openShell: () => openSession(state) });
+  return {
+    ...server,
+    state,
+    configure: (...lines) => {
+      for (const line of lines) edit(state.running, line);
+    },
+    stop: async () => {
+      clearTimeout(state.confirming?.timeout);
+      await server.stop();
+    },
+  };
+}
+
+function edit(config: Set<string>, line: string): string {
+  const [verb, ...rest] = line.split(' ');
+  const path = rest.join(' ');
+  if (verb === 'set') {
+    // of these there is one at most
+    const single = /^(.* (?:interface-mode|vlan-id|native-vlan-id)) \S+$/.exec(path)?.[1];
+    for (const old of config) if (single !== undefined && old.startsWith(`${single} `)) config.delete(old);
+    config.add(path);
+    return '';
+  }
+  const gone = [...config].filter((old) => old === path || old.startsWith(`${path} `));
+  for (const old of gone) config.delete(old);
+  return gone.length === 0 ? 'warning: statement not found' : '';
+}
+
+function openSession(state: JunosState): ShellSession {
+  const leave = (): void => {
+    if (state.holder !== session) return;
+    state.holder = undefined;
+    state.candidate = undefined;
+  };
+  const session: ShellSession = {
+    prompt: () => (state.holder === session ? '\n[edit]\nbaton@leaf1# ' : '\n{master:0}\nbaton@leaf1> '),
+    execute: (command) => {
+      if (state.holder === session) return inConfiguration(state, command, leave);
+      if (command === 'configure exclusive') {
+        if (state.holder)
+          return 'error: configuration database locked by:\n  admin terminal pts/0 (pid 50198) on since 2026-11-23\n      exclusive [edit]';
+        state.holder = session;
+        state.candidate = new Set(state.running);
+        return 'warning: uncommitted changes will be discarded on exit\nEntering configuration mode';
+      }
+      return operational(state, command);
+    },
+    end: leave,
+  };
+  return session;
+}
+
+function operational(state: JunosState, command: string): string {
+  if (/^set cli screen-(length|width) 0$/.test(command))
+    return `Screen ${command.includes('length') ? 'length' : 'width'} set to 0`;
+  if (command === 'show interfaces terse') {
+    const rows = state.ports.flatMap((port) => [
+      `${port.padEnd(24)}up    up`,
+      `${port}.0`.padEnd(24).concat('up    up   eth-switch'),
+    ]);
+    return ['Interface               Admin Link Proto    Local', ...rows, 'me0                     up    up'].join(
+      '\n',
+    );
+  }
+  const shown = /^show configuration (interfaces|vlans) \| display set$/.exec(command)?.[1];
+  if (shown !== undefined)
+    return [...state.running]
+      .filter((line) => line.startsWith(shown))
+      .map((line) => `set ${line}`)
+      .join('\n');
+  if (command === 'show system commit') {
+    const by = '2026-11-23 02:00:00 UTC by baton via cli';
+    return state.confirming
+      ? `0   ${by} commit confirmed, rollback in 2mins\n    ${state.confirming.comment}`
+      : `0   ${by}`;
+  }
+  return `                  ^\nunknown command: ${command}`;
+}
+
+function inConfiguration(state: JunosState, command: string, leave: () => void): string {
+  const { candidate } = state;
+  if (!candidate) return 'error: no candidate';
+  if (/^(set|delete) /.test(command)) return edit(candidate, command);
+  if (command === 'exit configuration-mode') {
+    leave();
+    return 'Exiting configuration mode';
+  }
+  if (command === 'show | compare')
+    return [...candidate]
+      .filter((line) => !state.running.has(line))
+      .map((line) => `+  ${line};`)
+      .join('\n');
+  const back = /^rollback (\d)$/.exec(command)?.[1];
+  if (back !== undefined) {
+    state.candidate = new Set(back === '0' ? state.running : state.former[Number(back) - 1]);
+    return 'load complete';
+  }
+  const unknown = [...candidate].find(
+    (line) => /^interfaces (\S+)/.exec(line) && !state.ports.includes(line.split(' ')[1] ?? ''),
+  );
+  if (unknown !== undefined) return `error: ${unknown}: no such interface\nerror: configuration check-out failed`;
+  const confirmed = /^commit(?: confirmed \d+ comment (\S+))?$/.exec(command);
+  return confirmed ? commit(state, candidate, confirmed[1]) : `                  ^\nsyntax error: ${command}`;
+}
+
+function commit(state: JunosState, candidate: Set<string>, comment: string | undefined): string {
+  clearTimeout(state.confirming?.timeout);
+  state.confirming = undefined;
+  const before = state.running;
+  state.former.unshift(before);
+  state.running = new Set(candidate);
+  if (comment === undefined) return 'commit complete';
+  const timeout = setTimeout(() => {
+    state.running = before;
+    state.confirming = undefined;
+  }, state.confirmMs);
+  state.confirming = { comment, timeout };
+  return 'commit confirmed will be automatically rolled back in 2 minutes unless confirmed\ncommit complete';
+}

@@ -1,0 +1,65 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { run } from '#shared/process/run.ts';
+import { type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
+
+/**
+ * A switch that is logged in to with a Unix shell: a real one runs the commands, on programs (`bin`) that have the switch in
+ * a file of JSON.
+ */
+export interface ProgramSwitch extends SwitchServer {
+  readonly read: () => Promise<unknown>;
+  /** As somebody else would run it. */
+  readonly shell: (command: string) => Promise<{ stdout: string; stderr: string; code: number }>;
+  /** With what is in effect then. */
+  readonly reboot: (startup: string) => Promise<void>;
+}
+
+export async function startProgramSwitch(fresh: unknown): Promise<ProgramSwitch> {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-switch-'));
+  const stateFile = join(folder, 'switch.json');
+  await writeFile(stateFile, JSON.stringify(fresh));
+  const env = { SWITCH_STATE: stateFile, PATH: `${join(import.meta.dirname, 'bin')}:${process.env['PATH'] ?? ''}` };
+  const anyCode = Array.from({ length: 256 }, (_, code) => code);
+  const shell = async (command: string) => {
+    const there = command.replaceAll('/var/lib/baton', join(folder, 'baton'));
+    const result = await run('sh', ['-c', there], { env, okExitCodes: anyCode });
+    return { stdout: result.stdout, stderr: result.stderr, code: result.exitCode };
+  };
+  const server = await startSwitchServer({ run: shell });
+  return {
+    ...server,
+    shell,
+    read: async () => JSON.parse(await readFile(stateFile, 'utf8')),
+    reboot: async (startup) => {
+      await writeFile(stateFile, JSON.stringify(fresh));
+      await shell(startup);
+    },
+    stop: async () => {
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Ports of a bridge with VLANs, in none of them. */
+export const freshLinux = (ports: readonly string[]) =>
+  Object.fromEntries(ports.map((port) => [port, { isolated: false, vlans: {} }]));
+
+/** Ports that are tagged in a VLAN, as another neighbour may have needed them. */
+export const freshSonic = (ports: readonly string[]) => ({
+  PORT: Object.fromEntries(ports.map((port) => [port, { admin_status: 'up', mtu: '9100' }])),
+  VLAN: { Vlan999: { vlanid: '999' } },
+  VLAN_MEMBER: Object.fromEntries(ports.map((port) => [`Vlan999|${port}`, { tagging_mode: 'tagged' }])),
+});
+
+/** Ports of the bridge as they come: untagged in VLAN 1. */
+export const freshCumulus = (ports: readonly string[]) => ({
+  ports,
+  pending: null,
+  applied: {
+    bridge: { domain: { br_default: { vlan: { '1': {} } } } },
+    interface: Object.fromEntries(ports.map((port) => [port, { bridge: { domain: { br_default: { untagged: 1 } } } }])),
+  },
+});

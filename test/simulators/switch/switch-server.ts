@@ -1,0 +1,184 @@
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import ssh2 from 'ssh2';
+import { fingerprint } from '#conductor/networks/switches/command-line/ssh-client.ts';
+
+/** A switch's SSH server, whatever its operating system: logins, their number, delays, lost connections. */
+
+/** What a login may do. One of the two. */
+export interface SwitchFace {
+  /** A dialogue. `undefined` = the switch hangs up. */
+  readonly openShell?: () => ShellSession;
+  /** A command with an exit code. */
+  readonly run?: (command: string) => Promise<{ stdout: string; stderr: string; code: number }>;
+}
+
+export interface ShellSession {
+  readonly prompt: () => string;
+  /** What the command prints. */
+  readonly execute: (command: string) => string;
+  /** The connection is lost. */
+  readonly end?: () => void;
+}
+
+export interface SwitchFaults {
+  /** Logins at the same time; more are refused. */
+  maximumLogins: number;
+  /** Milliseconds that a login and each command take. */
+  loginMs: number;
+  commandMs: number;
+  /** Hang up at that command, counted from now on and from 1; `done` = it takes effect first. */
+  cutAt: { command: number; done: boolean } | undefined;
+  /** Lines that come in between (a log), and the bytes that are written at once. */
+  chatter: string;
+  chunkBytes: number;
+}
+
+export interface SwitchServer {
+  readonly endpoint: string;
+  readonly hostKey: string;
+  readonly username: string;
+  readonly password: string;
+  readonly faults: SwitchFaults;
+  /** Every command, of all logins. */
+  readonly commands: string[];
+  readonly logins: { now: number; most: number; ever: number };
+  stop(): Promise<void>;
+}
+
+const hostKeys = ssh2.utils.generateKeyPairSync('ed25519');
+
+interface Served extends Pick<SwitchServer, 'faults' | 'commands' | 'logins' | 'username' | 'password'> {
+  readonly face: SwitchFace;
+  readonly clients: Set<ssh2.Connection>;
+}
+
+export async function startSwitchServer(face: SwitchFace): Promise<SwitchServer> {
+  const username = 'baton';
+  const password = 'correct horse';
+  const parsed = ssh2.utils.parseKey(hostKeys.private);
+  if (parsed instanceof Error) throw parsed;
+  const faults: SwitchFaults = {
+    maximumLogins: 5,
+    loginMs: 0,
+    commandMs: 0,
+    cutAt: undefined,
+    chatter: '',
+    chunkBytes: 4096,
+  };
+  const commands: string[] = [];
+  const logins = { now: 0, most: 0, ever: 0 };
+  const clients = new Set<ssh2.Connection>();
+  const served: Served = { face, faults, commands, logins, clients, username, password };
+  const server = new ssh2.Server({ hostKeys: [hostKeys.private] }, (client) => serveClient(served, client));
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return {
+    endpoint: `ssh:127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hostKey: fingerprint(parsed.getPublicSSH()),
+    username,
+    password,
+    faults,
+    commands,
+    logins,
+    stop: async () => {
+      for (const client of clients) client.end();
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+    },
+  };
+}
+
+function serveClient(served: Served, client: ssh2.Connection): void {
+  const { clients, logins, faults, face } = served;
+  clients.add(client);
+  // @types/ssh2 does not know it
+  (client as ssh2.Connection & { setNoDelay(on: boolean): void }).setNoDelay(true);
+  const state = { isIn: false };
+  client.on('error', () => undefined);
+  client.on('close', () => {
+    clients.delete(client);
+    if (state.isIn) logins.now -= 1;
+  });
+  client.on('authentication', (context) => {
+    const isRight =
+      context.method === 'password' && context.username === served.username && context.password === served.password;
+    if (!isRight) context.reject(['password']);
+    else if (logins.now >= faults.maximumLogins) client.end();
+    else {
+      state.isIn = true;
+      logins.now += 1;
+      logins.ever += 1;
+      logins.most = Math.max(logins.most, logins.now);
+      setTimeout(() => context.accept(), faults.loginMs);
+    }
+  });
+  client.on('session', (acceptSession) => {
+    const session = acceptSession();
+    session.on('pty', (accept) => accept?.());
+    const { openShell, run } = face;
+    if (openShell) session.on('shell', (accept) => serveShell(served, accept(), openShell(), client));
+    if (run) session.on('exec', (accept, _reject, info) => void serveProgram(served, accept(), client, info.command));
+  });
+}
+
+async function serveProgram(
+  served: Served,
+  channel: ssh2.ServerChannel,
+  client: ssh2.Connection,
+  text: string,
+): Promise<void> {
+  const result = await command(served, text, client, () => served.face.run?.(text));
+  if (!result) return;
+  channel.write(result.stdout);
+  channel.stderr.write(result.stderr);
+  channel.exit(result.code);
+  channel.end();
+}
+
+function serveShell(served: Served, channel: ssh2.ServerChannel, session: ShellSession, client: ssh2.Connection): void {
+  const { faults } = served;
+  const write = async (text: string): Promise<void> => {
+    const wire = text.replaceAll('\n', '\r\n');
+    for (let at = 0; at < wire.length; at += faults.chunkBytes) {
+      if (at > 0) await sleep(1);
+      channel.write(wire.slice(at, at + faults.chunkBytes));
+    }
+  };
+  channel.on('error', () => undefined);
+  channel.on('close', () => session.end?.());
+  const input: { text: string; turn: Promise<void> } = { text: '', turn: write(`\nWelcome\n\n${session.prompt()}`) };
+  const answer = async (line: string): Promise<void> => {
+    await write(`${line}\n`);
+    const output = await command(served, line, client, () => session.execute(line));
+    if (output === undefined) return;
+    await write(`${faults.chatter}${output}${output === '' || output.endsWith('\n') ? '' : '\n'}${session.prompt()}`);
+  };
+  channel.on('data', (chunk: Buffer) => {
+    input.text += chunk.toString();
+    const lines = input.text.split('\n');
+    input.text = lines.pop() ?? '';
+    for (const line of lines) input.turn = input.turn.then(() => answer(line));
+  });
+}
+
+/** Runs the command unless the connection is to be lost at it. */
+async function command<Result>(
+  { commands, faults }: Served,
+  text: string,
+  client: ssh2.Connection,
+  run: () => Result | Promise<Result>,
+): Promise<Result | undefined> {
+  commands.push(text);
+  if (faults.commandMs > 0) await sleep(faults.commandMs);
+  const { cutAt } = faults;
+  if (cutAt) cutAt.command -= 1;
+  const isCut = cutAt?.command === 0;
+  if (isCut) faults.cutAt = undefined;
+  const result = isCut && !cutAt.done ? undefined : await run();
+  if (!isCut) return result;
+  client.end();
+  return undefined;
+}

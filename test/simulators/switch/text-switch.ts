@@ -1,0 +1,144 @@
+import { type ShellSession, type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
+import {
+  changeSection,
+  copyConfig,
+  type SectionCommand,
+  type TextConfig,
+} from '#test/simulators/switch/text-config.ts';
+
+/**
+ * A switch whose running configuration is changed line by line: modes, refusals, a startup configuration that a restart
+ * goes back to. What differs between systems is a row of `textSystems`, from their documents; none was compared with hardware.
+ */
+export interface TextSwitch extends SwitchServer {
+  readonly state: TextState;
+  readonly system: TextSystem;
+  configure(section: string, ...commands: string[]): void;
+  reboot(): void;
+}
+
+export interface TextState {
+  running: TextConfig;
+  startup: TextConfig;
+  isDeaf: boolean;
+  saveFails: boolean;
+}
+
+export interface TextSystem {
+  readonly name: string;
+  readonly port: (number: number) => string;
+  /** Of a port that nobody has set. */
+  readonly fresh: Readonly<Record<string, string>>;
+  /** What makes an access port, by hand. */
+  readonly byHand: (vlan: number) => readonly string[];
+  /** Names in a command such as `interface range A , B`; `undefined` when it is none. */
+  readonly interfaces: (command: string) => readonly string[] | undefined;
+  /** The section that a command about a VLAN opens. */
+  readonly vlan: (command: string) => string | undefined;
+  readonly interfaceCommands: readonly SectionCommand[];
+  /** Settings that go when this command is given. */
+  readonly clears?: (command: string) => readonly string[];
+  readonly prompt: (mode: 'exec' | 'privileged' | 'config' | 'interface' | 'vlan') => string;
+  /** Whether `enable` comes first. */
+  readonly needsEnable: boolean;
+  readonly quiet: RegExp;
+  readonly show: (command: string, config: TextConfig) => string | undefined;
+  readonly save: string;
+  readonly refusal: (command: string) => string;
+}
+
+const description: SectionCommand = { form: /^(description|name) \S+$/, key: 'description' };
+
+export async function startTextSwitch(system: TextSystem, vlans: readonly number[] = [1]): Promise<TextSwitch> {
+  const ports = Array.from({ length: 48 }, (_, index) => system.port(index + 1));
+  const running: TextConfig = new Map([
+    ...vlans.map((vlan) => [`vlan ${vlan}`, new Map()] as const),
+    ...ports.map((port) => [`interface ${port}`, new Map(Object.entries(system.fresh))] as const),
+  ]);
+  const state: TextState = { running, startup: copyConfig(running), isDeaf: false, saveFails: false };
+  const server = await startSwitchServer({ openShell: () => openSession(system, state) });
+  return {
+    ...server,
+    state,
+    system,
+    configure: (section, ...commands) => {
+      for (const command of commands) changeLine(system, state, section, command);
+    },
+    reboot: () => {
+      state.running = copyConfig(state.startup);
+    },
+  };
+}
+
+function changeLine(system: TextSystem, state: TextState, section: string, command: string): string | undefined {
+  const lines = state.running.get(section);
+  if (!lines) return 'no such section';
+  const known = section.startsWith('interface ') ? system.interfaceCommands : [description];
+  const scratch = new Map(lines);
+  const fault = changeSection(scratch, command, known);
+  if (fault !== undefined) return fault;
+  for (const key of system.clears?.(command) ?? []) scratch.delete(key);
+  if (!state.isDeaf || !section.startsWith('interface ')) state.running.set(section, scratch);
+  return undefined;
+}
+
+function openSession(system: TextSystem, state: TextState): ShellSession {
+  const mode: { privileged: boolean; config: boolean; sections: readonly string[] } = {
+    privileged: !system.needsEnable,
+    config: false,
+    sections: [],
+  };
+  const inConfig = (command: string): string => {
+    if (command === 'end') {
+      mode.config = false;
+      mode.sections = [];
+      return '';
+    }
+    if (command === 'exit') {
+      if (mode.sections.length === 0) mode.config = false;
+      mode.sections = [];
+      return '';
+    }
+    const vlan = system.vlan(command);
+    if (vlan !== undefined) {
+      if (!state.running.has(vlan)) state.running.set(vlan, new Map());
+      mode.sections = [vlan];
+      return '';
+    }
+    const interfaces = system.interfaces(command)?.map((name) => `interface ${name}`);
+    if (interfaces) {
+      if (interfaces.some((section) => !state.running.has(section))) return system.refusal(command);
+      mode.sections = interfaces;
+      return '';
+    }
+    const faults = mode.sections.map((section) => changeLine(system, state, section, command));
+    return mode.sections.length === 0 || faults.some((fault) => fault !== undefined) ? system.refusal(command) : '';
+  };
+  return {
+    prompt: () => {
+      if (!mode.config) return system.prompt(mode.privileged ? 'privileged' : 'exec');
+      const [section] = mode.sections;
+      if (section === undefined) return system.prompt('config');
+      return system.prompt(section.startsWith('vlan') ? 'vlan' : 'interface');
+    },
+    execute: (command) => {
+      if (mode.config) return inConfig(command);
+      if (system.quiet.test(command)) return '';
+      if (command === 'enable' && system.needsEnable) {
+        mode.privileged = true;
+        return '';
+      }
+      if (!mode.privileged) return system.refusal(command);
+      if (command === 'configure terminal') {
+        mode.config = true;
+        return '';
+      }
+      if (command === system.save) {
+        if (state.saveFails) return '% Error: no space left on device';
+        state.startup = copyConfig(state.running);
+        return 'Copy complete.';
+      }
+      return system.show(command, state.running) ?? system.refusal(command);
+    },
+  };
+}

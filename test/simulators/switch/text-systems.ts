@@ -1,0 +1,184 @@
+import { printConfig, type SectionCommand, type TextConfig } from '#test/simulators/switch/text-config.ts';
+import type { TextSystem } from '#test/simulators/switch/text-switch.ts';
+
+/** What differs between systems that are set line by line. */
+
+const switchport: readonly SectionCommand[] = [
+  { form: /^switchport$/, key: 'switchport' },
+  { form: /^switchport mode (access|trunk)$/, key: 'switchport mode' },
+  { form: /^switchport access vlan \d+$/, key: 'switchport access vlan' },
+  { form: /^switchport trunk allowed vlan (none|all|[\d,-]+)$/, key: 'switchport trunk allowed vlan' },
+  { form: /^switchport trunk native vlan \d+$/, key: 'switchport trunk native vlan' },
+];
+const freshTrunk = { 'switchport mode': 'switchport mode trunk' };
+const accessByHand = (vlan: number) => ['switchport mode access', `switchport access vlan ${vlan}`];
+
+const vlanNumbers = (config: TextConfig): string[] =>
+  [...config.keys()].filter((section) => section.startsWith('vlan ')).map((section) => section.slice('vlan '.length));
+
+const interfacesOf = (config: TextConfig, without: (line: string) => boolean = () => false): string =>
+  printConfig(
+    new Map(
+      [...config]
+        .filter(([section]) => section.startsWith('interface '))
+        .map(([section, lines]) => [section, new Map([...lines].filter(([, line]) => !without(line)))]),
+    ),
+  );
+
+const vlanTable = (config: TextConfig): string =>
+  [
+    '',
+    'VLAN Name                             Status    Ports',
+    '---- -------------------------------- --------- -------------------------------',
+    ...vlanNumbers(config).map(
+      (vlan) => `${vlan.padEnd(5)}VLAN${vlan.padStart(4, '0')}                         active`,
+    ),
+  ].join('\n');
+
+const ciscoModes = {
+  exec: '>',
+  privileged: '#',
+  config: '(config)#',
+  interface: '(config-if-range)#',
+  vlan: '(config-vlan)#',
+};
+
+const nxos: TextSystem = {
+  name: 'nxos',
+  port: (number) => `Ethernet1/${number}`,
+  fresh: freshTrunk,
+  byHand: accessByHand,
+  interfaces: (command) => /^interface (Ethernet.+)$/.exec(command)?.[1]?.split(', '),
+  vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
+  interfaceCommands: switchport,
+  prompt: (mode) => `leaf1${ciscoModes[mode]} `,
+  needsEnable: false,
+  quiet: /^terminal (length|width) \d+$/,
+  show: (command, config) => {
+    if (command === 'show vlan brief') return vlanTable(config);
+    // it shows no defaults
+    const isDefault = (line: string) =>
+      ['switchport', 'switchport mode access', 'switchport access vlan 1'].includes(line);
+    if (command === 'show running-config interface')
+      return `\n!Command: ${command}\n\n${interfacesOf(config, isDefault)}\n`;
+    if (command === 'show interface switchport') {
+      return [...config]
+        .filter(([section]) => section.startsWith('interface '))
+        .map(([section, lines]) =>
+          [
+            `Name: ${section.slice('interface '.length)}`,
+            `  Switchport: ${lines.get('switchport') === 'no switchport' ? 'Disabled' : 'Enabled'}`,
+            '  Operational Mode: down',
+            `  Access Mode VLAN: ${lines.get('switchport access vlan')?.split(' ').at(-1) ?? '1'} (default)`,
+            '  Trunking Native Mode VLAN: 1 (default)',
+          ].join('\n'),
+        )
+        .join('\n');
+    }
+    return undefined;
+  },
+  save: 'copy running-config startup-config',
+  refusal: () => "                      ^\n% Invalid command at '^' marker.",
+};
+
+const iosXe: TextSystem = {
+  name: 'ios-xe',
+  port: (number) => `GigabitEthernet1/0/${number}`,
+  fresh: freshTrunk,
+  byHand: accessByHand,
+  interfaces: (command) => {
+    const names = /^interface range (.+)$/.exec(command)?.[1]?.split(' , ');
+    return names && names.length <= 5 ? names : undefined;
+  },
+  vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
+  interfaceCommands: switchport,
+  prompt: (mode) => `a-switch-with-a-long-name${ciscoModes[mode]}`.replace(/^(.{20}).*?(?=\()/, '$1'),
+  needsEnable: true,
+  quiet: /^terminal (length|width) \d+$/,
+  show: (command, config) => {
+    if (command === 'show vlan brief') return vlanTable(config);
+    const isDefault = (line: string) => ['switchport', 'switchport access vlan 1'].includes(line);
+    if (command === 'show running-config | section ^interface') return interfacesOf(config, isDefault);
+    return undefined;
+  },
+  save: 'write memory',
+  refusal: () => "                      ^\n% Invalid input detected at '^' marker.\n",
+};
+
+const os10: TextSystem = {
+  name: 'os10',
+  port: (number) => `ethernet1/1/${number}`,
+  fresh: { ...freshTrunk, 'switchport access vlan': 'switchport access vlan 1' },
+  byHand: accessByHand,
+  interfaces: (command) => {
+    const name = /^interface (ethernet\S+)$/.exec(command)?.[1];
+    return name === undefined ? undefined : [name];
+  },
+  vlan: (command) => /^interface (vlan \d+)$/.exec(command)?.[1],
+  interfaceCommands: switchport,
+  clears: (command) => {
+    if (command === 'no switchport')
+      return ['switchport mode', 'switchport access vlan', 'switchport trunk allowed vlan'];
+    return command.startsWith('switchport mode') ? ['switchport'] : [];
+  },
+  prompt: (mode) =>
+    ({
+      exec: 'leaf1>',
+      privileged: 'leaf1# ',
+      config: 'leaf1(config)# ',
+      interface: 'leaf1(conf-if-eth1/1/1)# ',
+      vlan: 'leaf1(conf-if-vl-100)# ',
+    })[mode],
+  needsEnable: false,
+  quiet: /^terminal length 0$/,
+  show: (command, config) => {
+    if (command === 'show vlan') {
+      const head = 'Codes: * - Default VLAN, M - Management VLAN\n    NUM    Status    Description        Q Ports';
+      return [head, ...vlanNumbers(config).map((vlan) => `${vlan === '1' ? '*' : ' '}   ${vlan}      Active`)].join(
+        '\n',
+      );
+    }
+    return command === 'show running-configuration interface' ? interfacesOf(config) : undefined;
+  },
+  save: 'copy running-configuration startup-configuration',
+  refusal: (command) => `% Error: Unrecognized command: ${command}`,
+};
+
+const aosCx: TextSystem = {
+  name: 'aos-cx',
+  port: (number) => `1/1/${number}`,
+  fresh: { routing: 'no routing', 'vlan trunk': 'vlan trunk native 1' },
+  byHand: (vlan) => ['no routing', `vlan access ${vlan}`],
+  interfaces: (command) => {
+    const name = /^interface (\d\S+)$/.exec(command)?.[1];
+    return name === undefined ? undefined : [name];
+  },
+  vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
+  interfaceCommands: [
+    { form: /^routing$/, key: 'routing' },
+    { form: /^vlan access \d+$/, key: 'vlan access' },
+    { form: /^vlan trunk (native \d+|allowed (all|[\d,-]+))$/, key: 'vlan trunk' },
+  ],
+  clears: (command) => {
+    if (command === 'routing') return ['routing', 'vlan access', 'vlan trunk'];
+    return command.startsWith('vlan access') ? ['vlan trunk'] : [];
+  },
+  prompt: (mode) =>
+    ({
+      exec: 'leaf1> ',
+      privileged: 'leaf1# ',
+      config: 'leaf1(config)# ',
+      interface: 'leaf1(config-if)# ',
+      vlan: 'leaf1(config-vlan-100)# ',
+    })[mode],
+  needsEnable: false,
+  quiet: /^no page$/,
+  show: (command, config) =>
+    command === 'show running-config'
+      ? `Current configuration:\n!\n!Version ArubaOS-CX\nhostname leaf1\nvlan ${vlanNumbers(config).join(',')}\n${interfacesOf(config)}`
+      : undefined,
+  save: 'write memory',
+  refusal: (command) => `Invalid input: ${command}`,
+};
+
+export const textSystems = [nxos, iosXe, os10, aosCx];
