@@ -4,6 +4,7 @@ import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import type { Clock } from '#shared/clock.ts';
+import type { Disk } from '#shared/disks/disk.ts';
 import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -88,12 +89,55 @@ export interface BiosInterface {
   factoryReset(options?: CallOptions): Promise<void>;
 }
 
+/** A drive behind a controller, in the words that hints are made of; `name` is the BMC's id of it. */
+export interface RaidDrive extends Disk {
+  readonly path: string;
+}
+
+/** `level` as Ironic writes it, `1+0`; `drives` by path; `wwn` as the operating system shows it. */
+export interface RaidVolume {
+  readonly path: string;
+  readonly name: string;
+  readonly level: string;
+  readonly sizeBytes: number;
+  readonly drives: readonly string[];
+  readonly wwn: string | null;
+}
+
+/** A storage controller that makes volumes of its drives. */
+export interface RaidController {
+  readonly id: string;
+  readonly volumesPath: string;
+  readonly levels: readonly string[];
+  /** When it says that it does what it is asked for: `Immediate`, `OnReset`… */
+  readonly applyTimes: readonly string[];
+  readonly drives: readonly RaidDrive[];
+  readonly volumes: readonly RaidVolume[];
+}
+
+export interface NewRaidVolume {
+  readonly controller: RaidController;
+  readonly level: string;
+  readonly drives: readonly RaidDrive[];
+  readonly name: string | undefined;
+  /** Of the volume; `undefined` = all that the drives have. */
+  readonly sizeBytes: number | undefined;
+}
+
+/** Volumes come and go at once where the controller can do that, else at the next reset, which is the caller's business. */
+export interface RaidInterface {
+  getControllers(options?: CallOptions): Promise<readonly RaidController[]>;
+  createVolume(volume: NewRaidVolume, options?: CallOptions): Promise<void>;
+  deleteVolume(controller: RaidController, volume: RaidVolume, options?: CallOptions): Promise<void>;
+}
+
 /** A connection to one node's BMC; the interfaces a hardware type lacks are absent. */
 export interface Bmc {
   readonly power: PowerInterface;
   readonly management: ManagementInterface;
   readonly bios?: BiosInterface;
   readonly firmwareBoot?: FirmwareBootInterface;
+  readonly raid?: RaidInterface;
 }
 
 /** What a hardware type may use to reach BMCs; shared by all nodes (session caches live behind it). */

@@ -1,4 +1,11 @@
-import type { BiosInterface, Bmc, CallOptions, FirmwareBootInterface } from '#conductor/drivers/interfaces.ts';
+import type {
+  BiosInterface,
+  Bmc,
+  CallOptions,
+  FirmwareBootInterface,
+  RaidController,
+  RaidInterface,
+} from '#conductor/drivers/interfaces.ts';
 import { errorWithout, type Hide, hideSecrets } from '#conductor/kernel/secrets/hide-secrets.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -47,6 +54,7 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
         : {}),
     },
     ...(bmc.firmwareBoot ? { firmwareBoot: firmwareBootWithLogging(bmc.firmwareBoot, watch) } : {}),
+    ...(bmc.raid ? { raid: raidWithLogging(bmc.raid, watch) } : {}),
     ...(bmc.bios ? { bios: biosWithLogging(bmc.bios, watch) } : {}),
   };
 }
@@ -58,6 +66,24 @@ function firmwareBootWithLogging(firmware: FirmwareBootInterface, watch: CallWat
       logged(watch, 'set boot mode', 'info', { mode }, () => firmware.setBootMode(mode, options)),
     setSecureBoot: (on, options) =>
       logged(watch, 'set secure boot', 'info', { on }, () => firmware.setSecureBoot(on, options)),
+  };
+}
+
+function raidWithLogging(raid: RaidInterface, watch: CallWatch): RaidInterface {
+  return {
+    getControllers: (options) => {
+      const ids = (controllers: readonly RaidController[]) => controllers.map(({ id }) => id);
+      return logged(watch, 'get RAID controllers', 'debug', {}, () => raid.getControllers(options), ids);
+    },
+    createVolume: (volume, options) => {
+      const { controller, drives, level } = volume;
+      const fields = { controller: controller.id, level, drives: drives.map(({ name }) => name) };
+      return logged(watch, 'create RAID volume', 'info', fields, () => raid.createVolume(volume, options));
+    },
+    deleteVolume: (controller, volume, options) => {
+      const fields = { controller: controller.id, volume: volume.name };
+      return logged(watch, 'delete RAID volume', 'info', fields, () => raid.deleteVolume(controller, volume, options));
+    },
   };
 }
 

@@ -142,7 +142,9 @@ function warnOfUnknown(steps: readonly PlannedStep[]): string[] {
   const unknown = new Set(
     inBand.filter((step) => !scripts.includes(step) && destroyerOf(step) === undefined).map(stepKey),
   );
+  const byBmc = new Set(steps.filter((step) => !step.inBand && step.interface === 'raid').map(stepKey));
   return [
+    ...[...byBmc].map((key) => `Which drives ${key} overwrites is not known: it is done by the storage controllers.`),
     ...[...unknown].map((key) => `What ${key} does to the disks is not known: it is a step of this ramdisk's own.`),
     ...(plugins.size > 0
       ? [`What the scripts of plugins do to the disks is not known: ${[...plugins].join(', ')}.`]

@@ -96,8 +96,8 @@ export function changesNode(ended: Pick<EndedStep, 'flow' | 'step'>): boolean {
  * @throws AppError `agent_error`: the step has not answered what its hook needs, and has failed.
  */
 export async function applyPostStepHook(tx: Transaction, ended: EndedStep): Promise<void> {
-  if (!ended.step.inBand) return;
-  if (ended.step.interface === 'bios') await rememberInBandSettings(tx, { ...ended, nodeUuid: ended.node.uuid });
+  if (ended.step.inBand && ended.step.interface === 'bios')
+    await rememberInBandSettings(tx, { ...ended, nodeUuid: ended.node.uuid });
   const hook = hookOf(ended);
   if (!hook) return;
   const node = await getNode(tx, ended.node.uuid);

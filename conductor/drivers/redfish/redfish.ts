@@ -16,6 +16,7 @@ import {
 import { redfishFirmwareBoot } from '#conductor/drivers/redfish/firmware-boot.ts';
 import { redfishManagement } from '#conductor/drivers/redfish/management.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
+import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
 import { type KnownSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { systemClock } from '#shared/clock.ts';
 
@@ -91,6 +92,7 @@ export function redfishHardwareType(context: DriverContext, options: RedfishOpti
         management: redfishManagement(system),
         bios: redfishBios(system),
         firmwareBoot: redfishFirmwareBoot(system),
+        raid: redfishRaid(system),
       };
     },
     close: async () => {

@@ -41,6 +41,7 @@ export const ComputerSystem = z.looseObject({
   PowerState: lenient(z.string()),
   Boot: lenient(Boot),
   Bios: lenient(Reference),
+  Storage: lenient(Reference),
   SecureBoot: lenient(Reference),
   Actions: lenient(z.looseObject({ '#ComputerSystem.Reset': lenient(ResetAction) })),
   '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),

@@ -10,11 +10,9 @@ import {
 } from '#conductor/flows/bios/describe-wishes.ts';
 import { rememberInBandSettings } from '#conductor/flows/bios/remember-in-band-settings.ts';
 import { hasCalledIn } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import { setPower } from '#conductor/flows/conductor-steps/power-off.ts';
-import { awaitRamdisk, rebootIntoRamdisk } from '#conductor/flows/conductor-steps/reboot-ramdisk.ts';
+import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
-import { listSteps } from '#conductor/flows/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import {
   type BiosSetting,
@@ -191,41 +189,11 @@ async function compare(context: StepContext): Promise<Comparison> {
   };
 }
 
-/**
- * A cold start: into the ramdisk where the flow has one running, whose agent is then awaited, else as the machine boots
- * by itself (before the ramdisk, or without).
- */
-async function resetMachine(context: StepContext, resume: Act): Promise<ConductorStepOutcome> {
-  if (await ramdiskIsUp(context)) return rebootIntoRamdisk(context);
-  await setPower(context, 'rebooting');
-  return resume(context);
-}
-
 async function finish(context: StepContext): Promise<ConductorStepOutcome> {
-  if (await ramdiskIsUp(context)) {
-    const outcome = hasCalledIn(context) ? await awaitRamdisk(context) : await awaitOrBoot(context);
-    if (outcome.kind !== 'done') return outcome;
-  }
+  const outcome = await awaitReset(context);
+  if (outcome.kind !== 'done') return outcome;
   await cacheBiosSettings(context);
   return { kind: 'done' };
-}
-
-/** The session is gone: the machine was reset and is on its way, unless the conductor died before it switched it on. */
-async function awaitOrBoot(context: StepContext): Promise<ConductorStepOutcome> {
-  const power = await context.bmc().power.getPowerState({ signal: context.signal });
-  return power === 'power off' ? rebootIntoRamdisk(context) : awaitRamdisk(context);
-}
-
-/** Whether this flow has its ramdisk running: booted, and not yet torn down. */
-async function ramdiskIsUp(context: StepContext): Promise<boolean> {
-  const steps = await context.ask(listSteps(context.db, context.flow.uuid));
-  const last = steps.findLast(
-    ({ interface: stepInterface, step, state }) =>
-      stepInterface === 'deploy' &&
-      ['deploy', 'boot_ramdisk', 'reboot_ramdisk', 'tear_down_agent'].includes(step) &&
-      state === 'succeeded',
-  );
-  return last !== undefined && last.step !== 'tear_down_agent';
 }
 
 function wantedSettings(context: StepContext): readonly WantedBiosSetting[] {

@@ -11,6 +11,8 @@ export interface DriverStep
   extends ConductorStep,
     Pick<StepDefinition<never>, 'interface' | 'args' | 'abortable' | 'priorities'> {
   readonly interface: StepDefinition<never>['interface'];
+  /** Only where the node's interface has this name: else the step of the same name is the agent's. */
+  readonly interfaceName?: string;
   /** Whether this node's BMC can do it; asked of the connection object, not of the BMC. */
   isOffered(bmc: Bmc): boolean;
 }

@@ -91,6 +91,10 @@ export interface Quirks {
   manufacturer: string;
   /** Another name of the system: requests below it are a 307 to the system's own path, as sushy-tools answers. */
   systemAlias: string | undefined;
+  /** When volumes of the storage controller come and go; empty: at a reset, which it does not say. */
+  volumeApplyTimes: readonly string[];
+  /** A new volume's drives stand in `Drives`, not in `Links`. */
+  volumeDrivesAtTop: boolean;
   /** No Bios resource. */
   noBios: boolean;
   /** Bios has no Settings object: values are written to it and hold at once. */
@@ -131,6 +135,8 @@ export const standardQuirks: Readonly<Quirks> = {
   redirectSlash: false,
   manufacturer: 'Baton',
   systemAlias: undefined,
+  volumeApplyTimes: ['Immediate', 'OnReset'],
+  volumeDrivesAtTop: false,
   noBios: false,
   noBiosSettings: false,
   noAttributeRegistry: false,

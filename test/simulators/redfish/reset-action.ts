@@ -1,6 +1,7 @@
 import { type Answer, errorAnswer, parseObject } from '#test/simulators/redfish/answers.ts';
 import { bootBios } from '#test/simulators/redfish/bios.ts';
 import type { ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
+import { bootStorage } from '#test/simulators/redfish/storage.ts';
 import { perform } from '#test/simulators/redfish/tasks.ts';
 
 const powerActions: Readonly<Record<string, 'on' | 'off' | 'reset' | 'graceful'>> = {
@@ -55,6 +56,7 @@ export async function reset(state: ServiceState, request: ServiceRequest): Promi
 }
 
 function startFirmware(state: ServiceState): void {
+  bootStorage(state.storage);
   const { biosAppliesAfter } = state.quirks;
   if (biosAppliesAfter === undefined) bootBios(state.bios, state.quirks);
   else void biosAppliesAfter.then(() => bootBios(state.bios, state.quirks));

@@ -2,6 +2,7 @@ import { baseRegistryMessages } from '#test/simulators/redfish/answers.ts';
 import { biosPath, biosRegistryPath, biosResources, type SimulatedBios } from '#test/simulators/redfish/bios.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
+import { type SimulatedStorage, storagePath, storageResources } from '#test/simulators/redfish/storage.ts';
 
 /** The resources as JSON, after DMTF's schemas (versions in `@odata.type`). */
 
@@ -79,6 +80,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
         }
       : {}),
     SecureBoot: { '@odata.id': secureBootPath },
+    Storage: { '@odata.id': storagePath },
     ...(quirks.noBios ? {} : { Bios: { '@odata.id': biosPath } }),
     ProcessorSummary: { Count: 1, Model: 'Simulated', Status: { State: 'Enabled', Health: 'OK' } },
     MemorySummary: { TotalSystemMemoryGiB: 2, Status: { State: 'Enabled', Health: 'OK' } },
@@ -220,6 +222,7 @@ export interface ResourceContext {
   /** The boot override that waits in the Settings resource. */
   readonly pendingBoot: SimulatedBoot;
   readonly bios: SimulatedBios;
+  readonly storage: SimulatedStorage;
   readonly secureBoot: boolean;
 }
 
@@ -293,6 +296,7 @@ export function renderResources(context: ResourceContext): Record<string, Record
     },
     ...services(context),
     ...biosResources(context.bios, quirks),
+    ...storageResources(context.storage, quirks),
     ...registries(quirks),
   };
 }

@@ -2,6 +2,7 @@ import type { SimulatedBios } from '#test/simulators/redfish/bios.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedBoot, SimulatedMachine } from '#test/simulators/redfish/machine.ts';
 import type { SystemPowerState } from '#test/simulators/redfish/resources.ts';
+import type { SimulatedStorage } from '#test/simulators/redfish/storage.ts';
 
 export interface ServiceRequest {
   readonly method: string;
@@ -33,6 +34,7 @@ export interface ServiceState extends ServiceOptions {
   readonly sessions: Map<string, string>;
   readonly tasks: Map<string, { polls: number; readonly failed: boolean }>;
   readonly bios: SimulatedBios;
+  readonly storage: SimulatedStorage;
   pendingBoot: SimulatedBoot | undefined;
   secureBoot: boolean;
   transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;

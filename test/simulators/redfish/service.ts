@@ -22,6 +22,7 @@ import {
 } from '#test/simulators/redfish/resources.ts';
 import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
+import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
 import { perform, pollTask } from '#test/simulators/redfish/tasks.ts';
 
 export interface RedfishService {
@@ -38,6 +39,7 @@ export function createService(options: ServiceOptions): RedfishService {
     sessions: new Map(),
     tasks: new Map(),
     bios: createSimulatedBios(),
+    storage: createSimulatedStorage(),
     pendingBoot: undefined,
     secureBoot: false,
     transition: undefined,
@@ -71,6 +73,7 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (path === resetBiosPath && !state.quirks.noBios) {
     return method === 'POST' ? resetBios(state, request) : notAllowed('POST');
   }
+  if (path === volumesPath && method === 'POST') return createVolume(state, request.body);
   const resources = await resourcesOf(state);
   const resource = resources[path];
   if (resource === undefined) {
@@ -78,6 +81,7 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   }
   const allow = allowed(path, state.quirks);
   if (!allow.includes(method)) return notAllowed(allow.join(', '));
+  if (method === 'DELETE' && path.startsWith(`${volumesPath}/`)) return deleteVolume(state, path, request.body);
   if (method === 'DELETE') return endSession(state, path);
   if (method === 'PATCH') return patch(state, request, path, etagOf(resource));
   return {
@@ -105,6 +109,7 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     system: { power: await shownPower(state), boot },
     pendingBoot: state.pendingBoot ?? boot,
     bios: state.bios,
+    storage: state.storage,
     secureBoot: state.secureBoot,
   });
 }
@@ -118,6 +123,8 @@ function allowed(path: string, quirks: Quirks): readonly string[] {
   if (path === sessionsPath) return ['GET', 'HEAD', 'POST'];
   if (path.startsWith(`${sessionsPath}/`)) return ['GET', 'HEAD', 'DELETE'];
   if (path === (quirks.bootViaSettings ? settingsPath : systemPath)) return ['GET', 'HEAD', 'PATCH'];
+  if (path === volumesPath) return ['GET', 'HEAD', 'POST'];
+  if (path.startsWith(`${volumesPath}/`)) return ['GET', 'HEAD', 'DELETE'];
   if (path === secureBootPath) return ['GET', 'HEAD', 'PATCH'];
   if (path === (quirks.noBiosSettings ? biosPath : biosSettingsPath)) return ['GET', 'HEAD', 'PATCH'];
   return ['GET', 'HEAD'];

@@ -15,6 +15,12 @@ export async function perform(state: ServiceState, act: () => Promise<void>): Pr
   return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') };
 }
 
+/** A task that begins with the machine's next reset, and is not followed to its end here. */
+export function awaitReset(state: ServiceState, id: string): Answer {
+  state.tasks.set(id, { polls: Number.POSITIVE_INFINITY, failed: false });
+  return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Pending') };
+}
+
 export function pollTask(state: ServiceState, id: string): Answer {
   const found = state.tasks.get(id);
   if (!found) return errorAnswer(404, 'ResourceNotFound');
@@ -27,7 +33,7 @@ export function pollTask(state: ServiceState, id: string): Answer {
 
 const monitorPath = (id: string): string => `/redfish/v1/TaskService/TaskMonitors/${id}`;
 
-function task(id: string, taskState: 'Running' | 'Completed' | 'Exception'): Record<string, unknown> {
+function task(id: string, taskState: 'Pending' | 'Running' | 'Completed' | 'Exception'): Record<string, unknown> {
   return {
     '@odata.id': `/redfish/v1/TaskService/Tasks/${id}`,
     '@odata.type': '#Task.v1_5_0.Task',

@@ -1,0 +1,218 @@
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
+import type {
+  NewRaidVolume,
+  RaidController,
+  RaidDrive,
+  RaidInterface,
+  RaidVolume,
+} from '#conductor/drivers/interfaces.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
+import { Drive, Storage, Volume, VolumeCollection } from '#conductor/drivers/redfish/raid-schemas.ts';
+import { readResource } from '#conductor/drivers/redfish/resource.ts';
+import { Collection } from '#conductor/drivers/redfish/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { finishTask, peekTask } from '#conductor/drivers/redfish/task.ts';
+import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+
+const readTimeoutMs = 300_000;
+/** A controller takes minutes for a volume of many drives. */
+const writeTimeoutMs = 900_000;
+
+/** Ironic's levels: DMTF's `RAIDType`, and `VolumeType`, which older BMCs have in its place. */
+const raidTypes: Readonly<Record<string, { readonly raid: string; readonly volume: string }>> = {
+  '0': { raid: 'RAID0', volume: 'NonRedundant' },
+  '1': { raid: 'RAID1', volume: 'Mirrored' },
+  '5': { raid: 'RAID5', volume: 'StripedWithParity' },
+  '6': { raid: 'RAID6', volume: 'StripedWithParity' },
+  '1+0': { raid: 'RAID10', volume: 'SpannedMirrors' },
+  '5+0': { raid: 'RAID50', volume: 'SpannedStripesWithParity' },
+  '6+0': { raid: 'RAID60', volume: 'SpannedStripesWithParity' },
+};
+
+/** Volumes of the system's storage controllers (DMTF Storage, Drive and Volume schemas). */
+export function redfishRaid(system: RedfishSystem): RaidInterface {
+  const { client } = system;
+  return {
+    getControllers: async (options) => {
+      const { signal } = callDeadline(options, readTimeoutMs);
+      const { data, path } = await system.read(signal);
+      const place = data.Storage?.['@odata.id'];
+      if (place === undefined) {
+        throw new AppError('not_supported', `the system ${path} at ${client.origin} has no Storage resource`);
+      }
+      const controllers: RaidController[] = [];
+      for (const member of await membersOf(system, place, signal)) {
+        const found = await readController(system, member, signal);
+        if (found) controllers.push(found);
+      }
+      return controllers;
+    },
+    createVolume: async (volume, options) => {
+      const { signal } = callDeadline(options, writeTimeoutMs);
+      const { controller } = volume;
+      const what = `create a RAID ${volume.level} volume on ${controller.id} at ${client.origin}`;
+      const send = (body: object) =>
+        client.request({ method: 'POST', path: controller.volumesPath, body: withTime(controller, body), signal });
+      await attempted(what, async () =>
+        follow(system, controller, { answer: await firstTaken(bodies(volume), send), what, signal }),
+      );
+    },
+    deleteVolume: async (controller, { path, name }, options) => {
+      const { signal } = callDeadline(options, writeTimeoutMs);
+      const what = `delete the volume ${name} on ${controller.id} at ${client.origin}`;
+      const applyTime = withTime(controller, {});
+      const body = Object.keys(applyTime).length > 0 ? { body: applyTime } : {};
+      await attempted(what, async () => {
+        const answer = await client.request({ method: 'DELETE', path, ...body, signal });
+        await follow(system, controller, { answer, what, signal });
+      });
+    },
+  };
+}
+
+async function membersOf(system: RedfishSystem, path: string, signal: AbortSignal): Promise<readonly string[]> {
+  const { data } = await readResource(system.client, path, Collection, signal);
+  return data.Members.map((member) => member['@odata.id']);
+}
+
+/** `undefined` for one without drives, or that makes no volumes of them. */
+async function readController(
+  system: RedfishSystem,
+  path: string,
+  signal: AbortSignal,
+): Promise<RaidController | undefined> {
+  const { client } = system;
+  const { data } = await readResource(client, path, Storage, signal);
+  const volumesPath = data.Volumes?.['@odata.id'];
+  const drivePaths = (data.Drives ?? []).map((drive) => drive['@odata.id']);
+  if (volumesPath === undefined || drivePaths.length === 0) return undefined;
+  const drives: RaidDrive[] = [];
+  for (const drivePath of drivePaths) {
+    const drive = (await readResource(client, drivePath, Drive, signal)).data;
+    if (drive.Status?.State !== 'Absent') drives.push(driveOf(drivePath, drive));
+  }
+  const collection = (await readResource(client, volumesPath, VolumeCollection, signal)).data;
+  const volumes: RaidVolume[] = [];
+  for (const member of collection.Members) {
+    const volumePath = member['@odata.id'];
+    const volume = volumeOf(volumePath, (await readResource(client, volumePath, Volume, signal)).data);
+    if (volume) volumes.push(volume);
+  }
+  const listed = (data.StorageControllers ?? []).flatMap((each) => each.SupportedRAIDTypes ?? []);
+  const known = Object.keys(raidTypes);
+  return {
+    id: data.Id ?? path,
+    volumesPath,
+    levels: listed.length === 0 ? known : known.filter((level) => listed.includes(raidTypes[level]?.raid ?? '')),
+    applyTimes: collection['@Redfish.OperationApplyTimeSupport']?.SupportedValues ?? [],
+    drives,
+    volumes,
+  };
+}
+
+function driveOf(path: string, drive: Drive): RaidDrive {
+  const wwn = wwnOf(drive.Identifiers);
+  return {
+    path,
+    name: drive.Id ?? path,
+    type: 'disk',
+    sizeBytes: drive.CapacityBytes ?? 0,
+    model: drive.Model ?? null,
+    vendor: drive.Manufacturer ?? null,
+    serial: drive.SerialNumber ?? null,
+    wwn,
+    wwnWithExtension: wwn,
+    wwnVendorExtension: null,
+    hctl: null,
+    byPath: null,
+    rotational: drive.MediaType === 'HDD',
+    tran: drive.Protocol?.toLowerCase() ?? null,
+    readOnly: false,
+    removable: false,
+    mountpoints: [],
+    holders: [],
+  };
+}
+
+/** `undefined` for a drive that is passed through as it is, which many BMCs list among the volumes. */
+function volumeOf(path: string, volume: Volume): RaidVolume | undefined {
+  const byType = Object.keys(raidTypes).find((level) => raidTypes[level]?.raid === volume.RAIDType);
+  const byOldType = Object.keys(raidTypes).find((level) => raidTypes[level]?.volume === volume.VolumeType);
+  const level = byType ?? (volume.RAIDType ? undefined : byOldType);
+  if (level === undefined) return undefined;
+  return {
+    path,
+    name: volume.Name ?? volume.Id ?? path,
+    level,
+    sizeBytes: volume.CapacityBytes ?? 0,
+    drives: (volume.Links?.Drives ?? []).map((drive) => drive['@odata.id']),
+    wwn: wwnOf(volume.Identifiers),
+  };
+}
+
+/** As lsblk writes it: `0x64cd98f0…`. */
+function wwnOf(identifiers: Drive['Identifiers']): string | null {
+  const name = identifiers?.find(({ DurableNameFormat: format }) => format === 'NAA')?.DurableName;
+  return name ? `0x${name.toLowerCase().replace(/^0x/, '')}` : null;
+}
+
+/**
+ * The bodies to POST, the next one for a BMC that refuses the one before: as DMTF has it now, without `VolumeType`; as
+ * it was; and with the drives outside of `Links`, as older iDRACs and iLO take them.
+ */
+function bodies({ level, name, sizeBytes, drives }: NewRaidVolume): readonly object[] {
+  const references = drives.map(({ path }) => ({ '@odata.id': path }));
+  const type = raidTypes[level];
+  const plain = {
+    ...(name === undefined ? {} : { Name: name }),
+    ...(sizeBytes === undefined ? {} : { CapacityBytes: sizeBytes }),
+    RAIDType: type?.raid,
+  };
+  return [
+    { ...plain, Links: { Drives: references } },
+    { ...plain, VolumeType: type?.volume, Links: { Drives: references } },
+    { ...plain, Drives: references },
+    { ...plain, VolumeType: type?.volume, Drives: references },
+  ];
+}
+
+/** @throws AppError with the words of the first refusal: that was of what the standard has */
+async function firstTaken(
+  variants: readonly object[],
+  send: (body: object) => Promise<RedfishAnswer>,
+): Promise<RedfishAnswer> {
+  let refusal: unknown;
+  for (const body of variants) {
+    try {
+      return await send(body);
+    } catch (error) {
+      if (![400, 422].includes(httpStatusOf(error) ?? 0)) throw error;
+      refusal ??= error;
+    }
+  }
+  throw refusal;
+}
+
+function withTime({ applyTimes }: RaidController, body: object): object {
+  const time = ['Immediate', 'OnReset'].find((each) => applyTimes.includes(each));
+  return time === undefined ? body : { ...body, '@Redfish.OperationApplyTime': time };
+}
+
+/** To its end where it is done at once; else a task may wait for a reset, and only what has failed already is told. */
+async function follow(
+  { client, clock }: RedfishSystem,
+  { applyTimes }: RaidController,
+  { answer, what, signal }: { readonly answer: RedfishAnswer; readonly what: string; readonly signal: AbortSignal },
+): Promise<void> {
+  if (applyTimes.includes('Immediate')) await finishTask(client, answer, what, { clock, signal });
+  else await peekTask(client, answer, what, signal);
+}
+
+async function attempted(what: string, act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (cause) {
+    throw new AppError(errorCode(cause), what, { cause });
+  }
+}

@@ -1,0 +1,195 @@
+import { z } from 'zod';
+import type { RaidController, RaidInterface, RaidVolume } from '#conductor/drivers/interfaces.ts';
+import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/reset-machine.ts';
+import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type PlannedVolume, planVolumes } from '#conductor/flows/raid/plan-volumes.ts';
+import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
+
+const pollMs = 5_000;
+const gib = 1024 ** 3;
+
+const ApplyArgs = z.strictObject({
+  raid_config: z
+    .unknown()
+    .refine((value) => value !== undefined, { error: 'must be given' })
+    .describe('The target RAID configuration: {"logical_disks": […]}'),
+  delete_existing: z
+    .boolean()
+    .default(true)
+    .describe("Whether the controllers' other volumes are deleted first; default true"),
+});
+
+/** With `raid_interface: redfish`; else RAID is software RAID, and these names are the agent's steps. */
+const offered = {
+  interface: 'raid',
+  interfaceName: 'redfish',
+  abortable: false,
+  args: z.strictObject({}),
+  isOffered: (bmc) => bmc.raid !== undefined,
+} as const satisfies Partial<DriverStep>;
+
+export const raidSteps: readonly DriverStep[] = [
+  {
+    ...offered,
+    step: 'apply_configuration',
+    description: 'Makes volumes of the configuration given on the storage controllers, through the BMC.',
+    priorities: { deploy: 0, service: 0 },
+    args: ApplyArgs,
+    run: (context) => makeVolumes(context, appliedConfig(context)),
+    resume: (context) => awaitVolumes(context, appliedConfig(context)),
+  },
+  {
+    ...offered,
+    step: 'create_configuration',
+    description: "Makes volumes of the node's target_raid_config on the storage controllers, through the BMC.",
+    priorities: { clean: 0, service: 0 },
+    run: (context) => makeVolumes(context, targetConfig(context)),
+    resume: (context) => awaitVolumes(context, targetConfig(context)),
+  },
+  {
+    ...offered,
+    step: 'delete_configuration',
+    description: 'Deletes all volumes of the storage controllers, through the BMC, and what is on them.',
+    priorities: { clean: 0, service: 0 },
+    run: deleteVolumes,
+    resume: awaitDeletion,
+  },
+];
+
+interface Wanted {
+  readonly config: TargetRaidConfig;
+  readonly deleteExisting: boolean;
+}
+
+function appliedConfig(context: StepContext): Wanted {
+  const args = ApplyArgs.parse(stepArgs(context));
+  return { config: parseTargetRaidConfig(args.raid_config, 'raid_config'), deleteExisting: args.delete_existing };
+}
+
+function targetConfig({ node }: StepContext): Wanted {
+  return { config: parseTargetRaidConfig(node.targetRaidConfig), deleteExisting: false };
+}
+
+/** Run again after a crash it goes on with what is missing: drives are chosen the same way each time. */
+async function makeVolumes(context: StepContext, wanted: Wanted): Promise<ConductorStepOutcome> {
+  const raid = raidOf(context);
+  const { signal } = context;
+  const controllers = await raid.getControllers({ signal });
+  const plan = planVolumes(wanted.config, controllers);
+  await clearTheWay(context, { controllers, plan, deleteExisting: wanted.deleteExisting });
+  for (const volume of plan) {
+    if (volume.existing) continue;
+    try {
+      await raid.createVolume(volume, { signal });
+    } catch (error) {
+      // asked for before the conductor died, it may wait for the reset, its drives taken
+      if (!context.isRepeated || errorCode(error) !== 'bmc_error') throw error;
+      context.log.warn({ err: error }, 'RAID volume refused; it may have been asked for before');
+    }
+  }
+  const made = planVolumes(wanted.config, await raid.getControllers({ signal }));
+  return made.every(({ existing }) => existing)
+    ? finish(context, made)
+    : resetMachine(context, (after) => awaitVolumes(after, wanted));
+}
+
+/** @throws AppError `storage_error` when other volumes have the drives */
+async function clearTheWay(
+  context: StepContext,
+  {
+    controllers,
+    plan,
+    deleteExisting,
+  }: {
+    readonly controllers: readonly RaidController[];
+    readonly plan: readonly PlannedVolume[];
+    readonly deleteExisting: boolean;
+  },
+): Promise<void> {
+  const kept = new Set(plan.map(({ existing }) => existing?.path));
+  const needed = new Set(plan.flatMap(({ drives }) => drives.map(({ path }) => path)));
+  const others = volumesOf(controllers).filter(({ volume }) => !kept.has(volume.path));
+  const inTheWay = others.filter(({ volume }) => volume.drives.some((path) => needed.has(path)));
+  if (!deleteExisting && inTheWay.length > 0) {
+    const names = inTheWay.map(({ volume }) => volume.name).join(', ');
+    throw new AppError('storage_error', `the drives are those of ${names}: run raid.delete_configuration first`);
+  }
+  if (!deleteExisting || others.length === 0) return;
+  const raid = raidOf(context);
+  for (const { controller, volume } of others) {
+    if (!controller.applyTimes.includes('Immediate')) {
+      throw new AppError(
+        'not_supported',
+        `${controller.id} deletes volumes at a reset only: run raid.delete_configuration before, which resets the machine`,
+      );
+    }
+    await raid.deleteVolume(controller, volume, { signal: context.signal });
+  }
+}
+
+async function awaitVolumes(context: StepContext, { config }: Wanted): Promise<ConductorStepOutcome> {
+  const plan = planVolumes(config, await raidOf(context).getControllers({ signal: context.signal }));
+  const missing = plan.filter(({ existing }) => !existing);
+  if (missing.length === 0) return finish(context, plan);
+  const shown = missing.map(({ level, controller, drives }) => {
+    return `RAID ${level} of ${drives.map(({ name }) => name).join(', ')} on ${controller.id}`;
+  });
+  return waiting(context, `the controller to make ${shown.join('; ')}`);
+}
+
+async function finish(context: StepContext, plan: readonly PlannedVolume[]): Promise<ConductorStepOutcome> {
+  const outcome = await awaitReset(context);
+  return outcome.kind === 'done' ? { kind: 'done', output: { logical_disks: plan.map(describeVolume) } } : outcome;
+}
+
+/** In the words of `raid_config`. */
+function describeVolume({ wanted, controller, drives, existing }: PlannedVolume): object {
+  return {
+    ...wanted,
+    size_gb: Math.floor((existing?.sizeBytes ?? 0) / gib),
+    controller: controller.id,
+    volume_name: existing?.name,
+    physical_disks: drives.map(({ name }) => name),
+    ...(existing?.wwn ? { root_device_hint: { wwn: existing.wwn } } : {}),
+  };
+}
+
+async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome> {
+  const raid = raidOf(context);
+  const { signal } = context;
+  for (const { controller, volume } of volumesOf(await raid.getControllers({ signal }))) {
+    try {
+      await raid.deleteVolume(controller, volume, { signal });
+    } catch (error) {
+      if (!context.isRepeated || errorCode(error) !== 'bmc_error') throw error;
+      context.log.warn({ err: error }, 'deletion of a RAID volume refused; it may have been asked for before');
+    }
+  }
+  const left = volumesOf(await raid.getControllers({ signal }));
+  return left.length === 0 ? awaitReset(context) : resetMachine(context, awaitDeletion);
+}
+
+async function awaitDeletion(context: StepContext): Promise<ConductorStepOutcome> {
+  const left = volumesOf(await raidOf(context).getControllers({ signal: context.signal }));
+  if (left.length === 0) return awaitReset(context);
+  return waiting(context, `the controller to delete ${left.map(({ volume }) => volume.name).join(', ')}`);
+}
+
+function waiting(context: StepContext, reason: string): ConductorStepOutcome {
+  return { kind: 'wait', reason, timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: pollMs };
+}
+
+function volumesOf(
+  controllers: readonly RaidController[],
+): { readonly controller: RaidController; readonly volume: RaidVolume }[] {
+  return controllers.flatMap((controller) => controller.volumes.map((volume) => ({ controller, volume })));
+}
+
+/** @throws AppError `not_supported` */
+function raidOf(context: StepContext): RaidInterface {
+  const { raid } = context.bmc();
+  if (raid) return raid;
+  throw new AppError('not_supported', `driver ${context.node.driver} makes no RAID`);
+}

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { silentLog } from '#shared/log.ts';
+import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
+import { enrolSimulatedNode } from '#test/support/enrol.ts';
+import { createOperator, type Operator } from '#test/support/operator.ts';
+
+/** Volumes of a storage controller by the BMC, in whole flows: a conductor, a Redfish BMC and a real agent over HTTP. */
+
+let conductor: ConductorInProcess;
+let operator: Operator;
+let machine: SimulatedNode;
+let name: string;
+let count = 0;
+
+beforeAll(async () => {
+  conductor = await startConductorInProcess({ log: silentLog });
+  operator = createOperator(conductor.url);
+});
+afterAll(() => conductor.close());
+beforeEach(async () => {
+  conductor.atCheckpoints(() => 'go on');
+  count += 1;
+  const mac = `52:54:00:00:b3:${count.toString(16).padStart(2, '0')}`;
+  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac });
+  name = await enrolSimulatedNode(operator, machine, `raid-${count}`);
+  await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/raid_interface', value: 'redfish' }]);
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  return () => machine.close();
+});
+
+const root = { size_gb: 'MAX', raid_level: '1', is_root_volume: true, volume_name: 'root', disk_type: 'ssd' };
+const data = {
+  size_gb: 1000,
+  raid_level: '5',
+  controller: 'RAID.Integrated.1-1',
+  physical_disks: [{ serial: 'SN-3' }, { serial: 'SN-4' }, { size: '>= 1000' }],
+};
+const ssds = ['Disk.Bay.0', 'Disk.Bay.1'];
+const create = { interface: 'raid', step: 'create_configuration' };
+const remove = { interface: 'raid', step: 'delete_configuration' };
+
+async function clean(steps: readonly object[]): Promise<void> {
+  await operator.provision(name, 'clean', { clean_steps: steps, disable_ramdisk: true });
+  await operator.waitForState(name, 'manageable');
+}
+
+async function wantRaid(...logical_disks: readonly object[]): Promise<void> {
+  await operator.call('PUT', `/v1/nodes/${name}/states/raid`, { logical_disks });
+}
+
+async function raidConfig(): Promise<unknown> {
+  return ((await operator.node(name))['raid_config'] as Record<string, unknown>)['logical_disks'];
+}
+
+const posts = () => machine.bmc.requests.filter(({ method, path }) => method === 'POST' && path.endsWith('/Volumes'));
+const powerOns = () =>
+  machine.bmc.requests.filter(({ method, body }) => method === 'POST' && body.includes('"On"')).length;
+
+test('made at once, by hints and by kind; remembered with the root device, and found again', async () => {
+  await wantRaid(root, data);
+  await clean([create]);
+  expect(await raidConfig()).toMatchObject([
+    { raid_level: '1', size_gb: 480, physical_disks: ssds, controller: 'RAID.Integrated.1-1', volume_name: 'root' },
+    { raid_level: '5', size_gb: 1000, physical_disks: ['Disk.Bay.2', 'Disk.Bay.3', 'Disk.Bay.4'] },
+  ]);
+  expect((await operator.node(name))['properties']).toMatchObject({
+    root_device: { wwn: '0x64cd98f0a1b2c3d40000000000000000' },
+    local_gb: 480,
+  });
+  expect(powerOns()).toBe(0);
+  const made = posts().length;
+  await clean([create]);
+  expect(posts()).toHaveLength(made);
+  await clean([remove]);
+  expect(await raidConfig()).toBeUndefined();
+});
+
+test.each([
+  ['as it says', ['OnReset'], false],
+  ['without a word, drives outside of Links', [], true],
+])('made at a reset, one for all (%s)', async (_how, volumeApplyTimes, volumeDrivesAtTop) => {
+  Object.assign(machine.bmc.quirks, { volumeApplyTimes, volumeDrivesAtTop });
+  await wantRaid(root, data);
+  await clean([create]);
+  expect(powerOns()).toBe(1);
+  expect(await raidConfig()).toHaveLength(2);
+  await clean([remove]);
+  expect(powerOns()).toBe(2);
+});
+
+test('amid a deploy, in place of other volumes, by a controller that takes tasks', async () => {
+  await wantRaid({ ...root, raid_level: '0' });
+  await clean([create]);
+  machine.bmc.quirks.tasks = true;
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available');
+  const args = { raid_config: { logical_disks: [root] } };
+  const step = { interface: 'raid', step: 'apply_configuration', priority: 90, args };
+  await operator.provision(name, 'active', { deploy_steps: [step] });
+  await operator.waitForState(name, 'active');
+  expect(await raidConfig()).toMatchObject([{ raid_level: '1', physical_disks: ssds }]);
+});
+
+test('refused: software RAID, drives that there are not, and drives of other volumes', async () => {
+  const fails = async (text: string): Promise<void> => {
+    await operator.provision(name, 'clean', { clean_steps: [create], disable_ramdisk: true });
+    await operator.waitForState(name, 'clean failed');
+    expect(await operator.node(name)).toMatchObject({ last_error: expect.stringContaining(text) as string });
+    await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
+    await operator.provision(name, 'manage');
+    await operator.waitForState(name, 'manageable');
+  };
+  await wantRaid({ size_gb: 'MAX', raid_level: '1', controller: 'software' });
+  await fails("set raid_interface to 'agent'");
+  await wantRaid({ ...root, size_gb: 600 });
+  await fails('Disk.Bay.0 (480 GiB)');
+  await wantRaid(root);
+  await clean([create]);
+  await wantRaid({ ...root, raid_level: '0', number_of_physical_disks: 2 });
+  await fails('the drives are those of root: run raid.delete_configuration first');
+  expect(posts()).toHaveLength(1);
+});
