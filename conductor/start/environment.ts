@@ -89,7 +89,7 @@ export const Environment = z.object({
     'keep the ramdisk running after inspection and cleaning, unless driver_info.fast_track says otherwise',
   ),
   BATON_FAST_TRACK_TIMEOUT: seconds(300).describe(
-    'seconds since its last heartbeat after which a kept ramdisk is booted again',
+    'seconds since its last heartbeat after which a kept ramdisk is rebooted',
   ),
   BATON_RUN_IMAGE_PROGRAMS: flag(false).describe(
     "install boot loaders by the image's own GRUB, run in a sandbox in the ramdisk: needed for partition images, and for software RAID with a BIOS",

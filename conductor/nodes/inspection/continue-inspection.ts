@@ -16,7 +16,7 @@ import { InspectionReport } from '#shared/wire/inventory.ts';
  * under inspection is this machine.
  */
 export async function continueInspection(
-  context: Pick<NodesContext, 'db' | 'config' | 'clock' | 'log'>,
+  context: Pick<NodesContext, 'db' | 'config' | 'clock' | 'log' | 'networks'>,
   body: JsonObject,
   nodeUuid: string | undefined,
 ): Promise<NodeRow> {

@@ -27,7 +27,7 @@ const noSerial =
  * where the inventory has no usable network card.
  */
 export async function enrolDiscovered(
-  context: Pick<NodesContext, 'db' | 'config' | 'clock' | 'log'>,
+  context: Pick<NodesContext, 'db' | 'config' | 'clock' | 'log' | 'networks'>,
   machine: InspectedMachine,
   found: { readonly document: InventoryDocument; readonly inventory: JsonObject; readonly pluginData: JsonObject },
 ): Promise<NodeRow> {
@@ -56,7 +56,8 @@ export async function enrolDiscovered(
     });
     const { inventory, pluginData } = found;
     const now = context.clock.now();
-    await applyInspection(tx, { nodeUuid, inventory, pluginData, conductor: config.conductorName, now });
+    const { portIdOf } = context.networks;
+    await applyInspection(tx, { nodeUuid, inventory, pluginData, portIdOf, conductor: config.conductorName, now });
     return { enrolled: await getNode(tx, nodeUuid) };
   });
   if (outcome?.enrolled) return outcome.enrolled;
