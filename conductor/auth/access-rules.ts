@@ -286,6 +286,8 @@ const openToStrangers: AccessRule[] = [
   ['GET', '/'],
   ['GET', '/v1'],
   ['GET', '/openapi.json'],
+  ['GET', '/board'],
+  ['GET', '/board/{file}'],
   ['GET', '/docs'],
   ['GET', '/docs/{file}'],
   ['GET', '/healthz'],

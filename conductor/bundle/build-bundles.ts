@@ -1,6 +1,6 @@
 import { mkdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { build, type Metafile } from 'esbuild';
+import { type BuildOptions, build, type Metafile } from 'esbuild';
 import { importMetaBanner, importMetaPlugin } from '#conductor/bundle/import-meta.ts';
 import { bundleOptions } from '#shared/bundle-options.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -13,6 +13,9 @@ const programs = {
   baton: 'conductor/start/baton.ts',
   'parse-program': 'conductor/sites/documents/parse-program.ts',
 } as const;
+
+/** The page's script. */
+const pageScript = { board: 'conductor/board/board.ts' } as const;
 
 /** Not installed, or not built: pg and ssh2 do without. */
 const external = ['pg-native', 'cpu-features', '*/sshcrypto.node'];
@@ -41,33 +44,42 @@ export async function buildBundles(folder = join(repository, 'build/bundle')): P
     await mkdir(folder, { recursive: true });
     await writeFile(unfinished(stamp), '');
     const began = new Date((await stat(unfinished(stamp))).mtimeMs - clockTickMs);
-    const { outputFiles, metafile } = await bundle(folder);
-    for (const { path, contents } of outputFiles) {
+    const bundles = [await bundle(programs, folder, forNode), await bundle(pageScript, folder, forBrowsers)];
+    for (const { path, contents } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
       await writeFile(unfinished(path), contents);
       await rename(unfinished(path), path);
     }
     await utimes(unfinished(stamp), began, began);
     await rename(unfinished(stamp), stamp);
-    return Object.keys(metafile.inputs);
+    return bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   } catch (cause) {
     await rm(unfinished(stamp), { force: true });
     throw new AppError('internal', `build the bundles in ${folder}`, { cause });
   }
 }
 
-async function bundle(folder: string) {
+const forNode = {
+  external,
+  // beside it and without the texts: for a Node that is started with --enable-source-maps
+  sourcemap: 'linked',
+  sourcesContent: false,
+  plugins: [importMetaPlugin(repository)],
+  banner: { js: versionBanner + importMetaBanner },
+} satisfies BuildOptions;
+const forBrowsers = { platform: 'browser', format: 'iife', target: 'es2023', minify: true } satisfies BuildOptions;
+
+async function bundle(
+  entryPoints: Readonly<Record<string, string>>,
+  folder: string,
+  options: Omit<BuildOptions, 'write' | 'metafile'>,
+) {
   const result = await build({
     ...bundleOptions,
+    ...options,
     absWorkingDir: repository,
-    entryPoints: programs,
+    entryPoints: { ...entryPoints },
     outdir: folder,
     outExtension: { '.js': '.cjs' },
-    external,
-    // beside it and without the texts: for a Node that is started with --enable-source-maps
-    sourcemap: 'linked',
-    sourcesContent: false,
-    plugins: [importMetaPlugin(repository)],
-    banner: { js: versionBanner + importMetaBanner },
   });
   const [warning] = result.warnings;
   if (warning) throw new AppError('internal', `${warning.location?.file ?? 'esbuild'}: ${warning.text}`);

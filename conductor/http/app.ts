@@ -9,6 +9,7 @@ import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocati
 import { answerUnrouted } from '#conductor/http/answer-unrouted.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/api-app.ts';
 import { describeApi } from '#conductor/http/api-document.ts';
+import { boardRoutes } from '#conductor/http/board.routes.ts';
 import { bootRoutes } from '#conductor/http/boot.routes.ts';
 import { chassisRoutes } from '#conductor/http/chassis.routes.ts';
 import { commitConfigdocsRoutes } from '#conductor/http/commit-configdocs.routes.ts';
@@ -59,6 +60,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
 const routeTables: readonly ((context: HttpContext) => ApiApp)[] = [
+  boardRoutes,
   rootRoutes,
   healthRoutes,
   nodeManagementRoutes,

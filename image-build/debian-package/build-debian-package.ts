@@ -16,6 +16,8 @@ const home = 'usr/lib/baton';
 /** Beside the bundles, of the clone. */
 const readByBundles = [
   'package.json',
+  'conductor/board/board.html',
+  'conductor/board/board.css',
   'conductor/kernel/db/migrations',
   'conductor/cluster/kubernetes/kubelet-shutdown.yaml',
   'node_modules/swagger-ui-dist',

@@ -7,6 +7,7 @@ import { isProduct, type Source } from './read-sources.ts';
  */
 export const floors: readonly (readonly string[])[] = [
   ['start', 'bundle'],
+  ['board'],
   ['http', 'cli'],
   ['cluster-steps'],
   ['sites'],
@@ -28,6 +29,7 @@ const strangers: Readonly<Record<string, (folder: string) => boolean>> = {
   networks: (folder) => folder.startsWith('kernel/db'),
   // a client of the API, which runs where no conductor is
   cli: (folder) => !/^(api|model)\//.test(folder),
+  board: (folder) => !/^(cli|api|model)\//.test(folder),
 };
 
 /** `conductor/nodes/ports/port-store.ts` → `nodes`. */

@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Script } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from '#shared/process/run.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
@@ -54,6 +55,10 @@ test('not with settings that are wrong, all of which it names', async () => {
 test('finds what lies beside its sources and in npm packages, and programs of its own', async () => {
   const page = await fetch(`${conductor.url}/docs/swagger-ui.css`);
   expect(page.headers.get('content-type')).toContain('text/css');
+  const board = await fetch(`${conductor.url}/board/board.js`);
+  const script = await board.text();
+  expect(() => new Script(script), 'a script that browsers read').not.toThrow();
+  expect(script).toContain('v1/flows');
   // longer than what it reads itself: a process of its own does
   const body = `${'# a comment\n'.repeat(4000)}a: [`;
   const answer = await fetch(`${conductor.url}/api/v1.0/configdocs/long`, {

@@ -118,6 +118,8 @@ test('serves the ramdisk, and finds what lies beside its bundles', async () => {
   const initrd = await fetch(`${url}/boot/initrd.img`, { method: 'HEAD' });
   expect(Number(initrd.headers.get('content-length'))).toBeGreaterThan(30_000_000);
   expect((await fetch(`${url}/docs/swagger-ui.css`)).status).toBe(200);
+  expect((await fetch(`${url}/board`)).status).toBe(200);
+  expect((await fetch(`${url}/board/board.js`)).status).toBe(200);
   expect((await fetch(`${url}/boot/undionly.kpxe`, { method: 'HEAD' })).status).toBe(200);
 });
 

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import { type BoardNode, escapeHtml, renderCounts, renderRows } from '#conductor/board/render-board.ts';
+
+const now = new Date('2026-01-01T00:10:00Z');
+const fleet = { nodes: 3, in_maintenance: 1, provision_states: { active: 2, deploying: 1 } };
+
+const flow = (changes: Partial<FlowSummaryView> = {}): FlowSummaryView => ({
+  uuid: 'f1',
+  kind: 'deploy',
+  state: 'running',
+  status: 'working',
+  node_uuid: 'u1',
+  node_name: 'n1',
+  provision_state: 'deploying',
+  conductor: 'c',
+  requested_by: null,
+  started_at: '2026-01-01T00:00:00Z',
+  ended_at: null,
+  step: 'deploy.write_image',
+  since: '2026-01-01T00:09:00Z',
+  until: null,
+  reason: null,
+  attempt: 1,
+  next_attempt_at: null,
+  progress: null,
+  ...changes,
+});
+const node = (changes: Partial<BoardNode> = {}): BoardNode => ({
+  uuid: 'u9',
+  name: 'n9',
+  provision_state: 'active',
+  power_state: 'power on',
+  maintenance: false,
+  maintenance_reason: null,
+  last_error: null,
+  ...changes,
+});
+/** Without tags, a line for each row. */
+const textOf = (html: string) =>
+  html
+    .split('</tr>')
+    .map((row) =>
+      row
+        .replaceAll(/<[^>]*>/g, ' ')
+        .replaceAll(/ +/g, ' ')
+        .trim(),
+    )
+    .filter((row) => row !== '');
+
+test('counts the fleet', () => {
+  expect(renderCounts(fleet)).toBe(
+    '<li><b>3</b> nodes</li><li><b>2</b> active</li><li><b>1</b> deploying</li><li><b>1</b> in maintenance</li>',
+  );
+});
+
+test('shows what each node is doing and why it waits, the worst first, those at rest last', () => {
+  const flows = [
+    flow({ progress: { phase: 'writing image', done_bytes: 25, total_bytes: 100, rate: 5e6 } }),
+    flow({
+      status: 'retrying',
+      node_uuid: 'u2',
+      node_name: 'n2',
+      reason: 'the BMC does not answer',
+      attempt: 3,
+      next_attempt_at: '2026-01-01T00:10:05Z',
+      until: '2026-01-01T00:12:00Z',
+    }),
+    flow({ status: 'failed', node_uuid: 'u3', node_name: null, reason: 'no disk' }),
+  ];
+  const nodes = [
+    node(),
+    node({ uuid: 'u1', name: 'n1' }),
+    node({ uuid: 'u8', name: 'n8', maintenance: true, maintenance_reason: 'fan' }),
+  ];
+  expect(textOf(renderRows({ fleet, flows, nodes, filter: '' }, now))).toEqual([
+    '✖ failed u3 deploying deploy.write_image 1 m 00 s ago no disk',
+    '↻ retrying n2 deploying deploy.write_image 1 m 00 s, attempt 3, again in 5.0 s, gives up in 2 m 00 s the BMC does not answer',
+    '▶ working n1 deploying deploy.write_image 1 m 00 s 25 %, writing image , 5.0 MB/s',
+    '○ power on n9 active',
+    '○ power on n8 active ⚑ maintenance: fan',
+  ]);
+});
+
+test('filters by all that a row says', () => {
+  const rows = (filter: string) => textOf(renderRows({ fleet, flows: [flow()], nodes: [node()], filter }, now));
+  expect(rows('WRITE_image')).toHaveLength(1);
+  expect(rows('power on')).toEqual(['○ power on n9 active']);
+  expect(rows('bdi')).toEqual(['no node']);
+});
+
+test('machines’ text stays text', () => {
+  const evil = `<script>alert(1)</script>"'&\u202e${'x'.repeat(10_000)}`;
+  const flows = [flow({ node_name: evil, step: evil, reason: evil, progress: { phase: evil } })];
+  const html = renderRows({ fleet, flows, nodes: [node({ name: evil, last_error: evil })], filter: '' }, now);
+  expect(html).not.toContain('<script');
+  expect(html.match(/<(?!\/?(tr|td|span|bdi|time|progress)\b)/g)).toBeNull();
+  expect(html).toContain(`<bdi>${escapeHtml(evil)}</bdi>`);
+  expect(textOf(renderRows({ fleet, flows, nodes: [], filter: '<script>' }, now))[0]).toContain('working');
+});
+
+test('says how many rows it leaves out', () => {
+  const nodes = Array.from({ length: 600 }, (_, index) => node({ uuid: `u${index}`, name: `n${index}` }));
+  const rows = textOf(renderRows({ fleet, flows: [], nodes, filter: '' }, now));
+  expect([rows.length, rows.at(-1)]).toEqual([501, '100 more: filter for them']);
+});

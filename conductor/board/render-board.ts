@@ -1,0 +1,127 @@
+import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import type { FleetView } from '#conductor/api/node-parts.ts';
+import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
+import type { Progress } from '#shared/wire/progress.ts';
+
+/** What the board needs of `GET /v1/nodes`. */
+export interface BoardNode {
+  readonly uuid: string;
+  readonly name: string | null;
+  readonly provision_state: string;
+  readonly power_state: string | null;
+  readonly maintenance: boolean;
+  readonly maintenance_reason: string | null;
+  readonly last_error: string | null;
+}
+
+export interface BoardPicture {
+  readonly fleet: FleetView;
+  readonly flows: readonly FlowSummaryView[];
+  readonly nodes: readonly BoardNode[];
+  /** Only rows that contain it are shown. */
+  readonly filter: string;
+}
+
+/** The worst first, each with a shape of its own: colour alone says nothing to some. */
+const shapes: Readonly<Record<FlowSummaryView['status'], string>> = {
+  failed: '✖',
+  retrying: '↻',
+  slow: '◔',
+  held: '‖',
+  waiting: '…',
+  working: '▶',
+};
+const statuses = Object.keys(shapes);
+/** A browser lays out so many at once; the filter finds the others. */
+const shownRows = 500;
+
+/** `&lt;` for `<`: names and reasons come from machines. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}
+
+/** Text of strangers, whose direction of writing must not turn what is around it. */
+const foreign = (text: string): string => `<bdi>${escapeHtml(text)}</bdi>`;
+
+/** `12 nodes: 3 active, 9 available; 1 in maintenance`, as HTML. Pure. */
+export function renderCounts({ nodes, in_maintenance: inMaintenance, provision_states: states }: FleetView): string {
+  const counts = Object.entries(states).map(([state, count]) => `<li><b>${count}</b> ${escapeHtml(state)}</li>`);
+  const maintenance = inMaintenance > 0 ? `<li><b>${inMaintenance}</b> in maintenance</li>` : '';
+  return `<li><b>${nodes}</b> ${nodes === 1 ? 'node' : 'nodes'}</li>${counts.join('')}${maintenance}`;
+}
+
+/** Rows of the table: what each node is doing and why it waits, the worst first, those at rest last. Pure. */
+export function renderRows({ flows, nodes, filter }: BoardPicture, now: Date): string {
+  const byUuid = new Map(nodes.map((node) => [node.uuid, node]));
+  const busy = new Set(flows.map((flow) => flow.node_uuid));
+  const wanted = filter.trim().toLowerCase();
+  const rows = [
+    ...flows
+      .toSorted((a, b) => rank(a) - rank(b) || a.since.localeCompare(b.since))
+      .map((flow) => renderFlow(flow, byUuid.get(flow.node_uuid), now)),
+    ...nodes.filter(({ uuid }) => !busy.has(uuid)).map(renderIdle),
+  ].filter(
+    (row) =>
+      wanted === '' ||
+      row
+        .replaceAll(/<[^>]*>/g, ' ')
+        .toLowerCase()
+        .includes(escapeHtml(wanted)),
+  );
+  const more = rows.length - shownRows;
+  const rest = more > 0 ? `<tr><td colspan="6">${more} more: filter for them</td></tr>` : '';
+  const empty = rows.length === 0 ? '<tr><td colspan="6">no node</td></tr>' : '';
+  return `${rows.slice(0, shownRows).join('')}${rest}${empty}`;
+}
+
+const rank = ({ status }: FlowSummaryView): number => statuses.indexOf(status);
+
+function renderFlow(flow: FlowSummaryView, node: BoardNode | undefined, now: Date): string {
+  const name = flow.node_name ?? flow.node_uuid;
+  const took = formatDuration(spanMs(flow.since, null, now));
+  const until = (time: string) => formatDuration(spanMs(now.toISOString(), time, now));
+  const times = [
+    flow.status === 'failed' ? `${took} ago` : took,
+    ...(flow.status === 'retrying' ? [`attempt ${flow.attempt}`] : []),
+    ...(flow.next_attempt_at === null ? [] : [`again in ${until(flow.next_attempt_at)}`]),
+    ...(flow.until === null ? [] : [`gives up in ${until(flow.until)}`]),
+  ];
+  return row(flow.status, [
+    `<span class="status">${shapes[flow.status]} ${flow.status}</span>`,
+    foreign(name),
+    `${escapeHtml(flow.provision_state)}${node ? renderMaintenance(node) : ''}`,
+    foreign(flow.step ?? flow.kind),
+    `<time datetime="${escapeHtml(flow.since)}" title="since ${escapeHtml(flow.since)}">${times.join(', ')}</time>`,
+    `${renderProgress(flow.progress)}${flow.reason === null ? '' : foreign(flow.reason)}`,
+  ]);
+}
+
+function renderIdle(node: BoardNode): string {
+  return row('idle', [
+    node.power_state === null ? '' : `○ ${escapeHtml(node.power_state)}`,
+    foreign(node.name ?? node.uuid),
+    `${escapeHtml(node.provision_state)}${renderMaintenance(node)}`,
+    '',
+    '',
+    node.last_error === null ? '' : foreign(node.last_error),
+  ]);
+}
+
+const row = (status: string, cells: readonly string[]): string =>
+  `<tr class="${status}">${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
+
+function renderMaintenance({ maintenance, maintenance_reason: reason }: BoardNode): string {
+  if (!maintenance) return '';
+  return ` <span class="maintenance">⚑ maintenance${reason === null ? '' : `: ${foreign(reason)}`}</span>`;
+}
+
+function renderProgress(progress: unknown): string {
+  if (typeof progress !== 'object' || progress === null) return '';
+  const { phase, done_bytes: done, total_bytes: total, rate } = progress as Partial<Progress>;
+  const amount =
+    done === undefined || total === undefined || total === 0
+      ? ''
+      : `<progress value="${done}" max="${total}"></progress> ${Math.floor((100 * done) / total)} %, `;
+  const speed = rate === undefined ? '' : `, ${formatBytes(rate)}/s`;
+  return `<span class="progress">${amount}${foreign(phase ?? '')}${speed}</span> `;
+}
