@@ -64,7 +64,9 @@ export function refusalOf(what: string, path: string, status: number, body: unkn
       details: { status, reason, absent },
     });
   }
-  return new AppError(codes[status] ?? (status >= 500 ? 'unavailable' : 'internal'), `${what}: HTTP ${status}`, {
+  // redirects are not followed: something else than the API server answers
+  const isRequest = status >= 400 && status < 500;
+  return new AppError(codes[status] ?? (isRequest ? 'command_failed' : 'unavailable'), `${what}: HTTP ${status}`, {
     ...(text === '' ? {} : { cause: new Error(text) }),
     // a conflict is somebody else's change in between: the next look sees it
     ...(status === 409 ? { retryable: true } : {}),

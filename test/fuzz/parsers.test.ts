@@ -1,0 +1,150 @@
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseKeyUpdate } from '#agent/bios/signature-lists.ts';
+import { parseLoaderCsv } from '#agent/boot/find-loaders.ts';
+import { detectCompression, zstdContentSize } from '#agent/image/compression.ts';
+import { decodeConfigDrive } from '#agent/image/config-drive.ts';
+import { parseQcow2Header } from '#agent/image/qcow2/header.ts';
+import { readMap } from '#agent/image/qcow2/read-map.ts';
+import { makeQcow2 } from '#agent/image/testing/make-qcow2.ts';
+import { parseLldpFrame } from '#agent/network/lldp-frame.ts';
+import { readPhysicalVolume } from '#agent/storage/lvm-label.ts';
+import { readPartitionTable } from '#agent/storage/partition-table.ts';
+import { recordedVolume } from '#agent/storage/testing/recorded-lvm.ts';
+import { parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
+import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { createJsonMeter } from '#shared/peers/json-meter.ts';
+import { fuzzRuns } from '#test/fuzz/fuzz-runs.ts';
+import { mutantsOf } from '#test/fuzz/mutants.ts';
+
+/** Every reader of what comes from disks, images, cables, firmware and documents: a mutant is read or refused. */
+
+const patienceMs = 5000;
+const growthBytes = 200 * 1024 * 1024;
+
+interface Parser {
+  readonly name: string;
+  readonly samples: readonly Buffer[];
+  /** Of `npm test`. */
+  readonly runs: number;
+  readonly parse: (bytes: Buffer) => unknown;
+}
+
+const disk = Buffer.alloc(96 * 1024, 'content');
+const gpt = Buffer.alloc(8192);
+gpt.writeUInt16LE(0xaa55, 510);
+gpt.write('EFI PART', 512);
+const iso = Buffer.alloc(40 * 1024);
+iso.write('\x01CD001', 32 * 1024, 'latin1');
+const fat = Buffer.alloc(4096);
+fat.write('FAT16   ', 54);
+fat.writeUInt16LE(512, 11);
+fat.writeUInt16LE(0xaa55, 510);
+const lldp = (body: string) => Buffer.from(`0180c200000e00112233445588cc${body}`, 'hex');
+const signatures = Buffer.alloc(28 + 48);
+signatures.writeUInt32LE(signatures.length, 16);
+signatures.writeUInt32LE(48, 24);
+const jsonLimits = { bytes: 1000, depth: 8, values: 50, code: 'agent_error' } as const;
+
+const parsers: readonly Parser[] = [
+  {
+    name: 'qcow2',
+    samples: [makeQcow2(disk, { clusterBits: 9 }), makeQcow2(disk, { clusterBits: 12, compression: 'deflate' })],
+    runs: 1000,
+    parse: (bytes) =>
+      readMap(
+        parseQcow2Header(bytes),
+        ({ offset, bytes: count }) =>
+          offset + count > bytes.length
+            ? Promise.reject(new AppError('image_error', 'no such range'))
+            : Promise.resolve(bytes.subarray(offset, offset + count)),
+        bytes.length,
+      ),
+  },
+  { name: 'partition table', samples: [gpt], runs: 2000, parse: readPartitionTable },
+  {
+    name: 'LVM label',
+    samples: [recordedVolume(0).subarray(0, 16 * 1024)],
+    runs: 1000,
+    parse: (bytes) =>
+      readPhysicalVolume((_, at, length) => Promise.resolve(bytes.subarray(at, at + length)), '/dev/sda', 0),
+  },
+  {
+    name: 'LLDP',
+    samples: [lldp('0207040011223344550405057461703106020078fe060080c2010064100c0501c00002010200000001000000')],
+    runs: 3000,
+    parse: (bytes) => parseLldp(parseLldpFrame(bytes) ?? []),
+  },
+  {
+    name: 'compression',
+    samples: [gzipSync(disk), zstdCompressSync(disk), Buffer.from('fd377a585a00', 'hex')],
+    runs: 3000,
+    parse: (bytes) => [detectCompression(bytes), zstdContentSize(bytes)],
+  },
+  {
+    name: 'config drive',
+    samples: [iso, fat, gzipSync(iso)],
+    runs: 500,
+    parse: (bytes) => [decodeConfigDrive(bytes), decodeConfigDrive(bytes.toString('base64'))],
+  },
+  {
+    name: 'loader list',
+    samples: [Buffer.from('\ufeffshimx64.efi,debian,,This is the boot entry\r\n', 'utf16le')],
+    runs: 3000,
+    parse: (bytes) => parseLoaderCsv(bytes, 'EFI/debian'),
+  },
+  {
+    name: 'signature lists',
+    samples: [signatures],
+    runs: 3000,
+    parse: (bytes) => parseKeyUpdate('efi.secure_boot_db', bytes.toString('base64'), new Date(0)),
+  },
+  {
+    name: 'JSON',
+    samples: [Buffer.from('{"a": [1, {"b": "\\u0000\\"]"}], "c": null}')],
+    runs: 3000,
+    // what the meter lets pass must be parsed without harm, and be no deeper than it says
+    parse: (bytes) => {
+      createJsonMeter('the peer', jsonLimits).push(bytes);
+      let value: unknown;
+      try {
+        value = JSON.parse(bytes.toString('utf8'));
+      } catch {
+        return;
+      }
+      expect(depthOf(value)).toBeLessThanOrEqual(jsonLimits.depth);
+    },
+  },
+  {
+    name: 'documents',
+    samples: [
+      Buffer.from(
+        '---\nschema: a/B/v1\nmetadata: &m\n  name: x\n  layeringDefinition: {layer: site}\ndata:\n  <<: *m\n  a: [1, "b"]\n...\n',
+      ),
+    ],
+    runs: 500,
+    parse: (bytes) => parseDocuments(bytes.toString('utf8')),
+  },
+];
+
+const depthOf = (value: unknown): number =>
+  typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
+
+test.each(parsers)('$name: no mutant does harm', async ({ samples, runs, parse }) => {
+  // else the samples are no samples
+  for (const sample of samples) await parse(sample);
+  const before = process.memoryUsage().rss;
+  const property = fc.asyncProperty(mutantsOf(samples), async (bytes) => {
+    const since = performance.now();
+    try {
+      await parse(bytes);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code === 'internal') throw error;
+    }
+    expect(performance.now() - since).toBeLessThan(patienceMs);
+  });
+  await fc.assert(property, fuzzRuns(runs));
+  expect(process.memoryUsage().rss - before).toBeLessThan(growthBytes);
+});
