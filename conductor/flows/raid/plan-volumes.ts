@@ -101,7 +101,7 @@ function chooseDrives(wanted: LogicalDisk, index: number, free: readonly RaidDri
     ? fitting.filter(({ name }) => physical.includes(name))
     : chosenByHints(wanted, index, fitting);
   if (typeof chosen === 'string') return chosen;
-  if (chosen.length < physical.length) return `of ${physical.join(', ')} it has ${shown(chosen)} free`;
+  if (chosen.length < physical.length) return `of ${JSON.stringify(physical)} it has ${shown(chosen)} free`;
   return fits(wanted, chosen) ? chosen : `${shown(chosen)} are too few, or too small`;
 }
 

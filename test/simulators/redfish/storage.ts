@@ -77,7 +77,7 @@ export async function createVolume(state: ServiceState, text: string): Promise<A
     return refused('PropertyValueError', 'The capacity is not possible.');
   const add = (): void => {
     const id = `Disk.Virtual.${storage.volumes.length}`;
-    const name = String(body['Name'] ?? `Virtual Disk ${storage.volumes.length}`);
+    const name = typeof body['Name'] === 'string' ? body['Name'] : `Virtual Disk ${storage.volumes.length}`;
     storage.volumes = [...storage.volumes, { id, name, raidType, capacityBytes, drives: wanted }];
   };
   return applied(state, body, { drives: wanted, act: add });
