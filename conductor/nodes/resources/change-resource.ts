@@ -67,7 +67,7 @@ export async function changeResource<Row extends ResourceRow>(
     ) as Partial<Row>;
     const changed = Object.keys(change);
     await resource.admit?.(tx, { before, after: { ...before, ...change }, changed, ...(node ? { node } : {}), caller });
-    if (changed.length > 0) await updateRow(tx, resource, found.uuid, change);
+    if (changed.length > 0) await updateRow(tx, resource, before, change);
     return getRow(tx, resource, found.uuid);
   });
 }
