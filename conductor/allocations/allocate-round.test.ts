@@ -2,12 +2,13 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { allocateRound, type RoundOptions } from '#conductor/allocations/allocate-round.ts';
-import { deleteUnmatched, getAllocation, listAllocations } from '#conductor/allocations/allocation-store.ts';
+import { allocationResource, deleteUnmatched, getAllocation } from '#conductor/allocations/allocation-store.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { type NodeInsert, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-trait.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
+import { listRows } from '#conductor/nodes/resources/resource-store.ts';
 import { addAvailableNode, availableNode } from '#test/support/available-node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -21,7 +22,8 @@ beforeEach(() => api.reset());
 afterAll(() => api.close());
 
 const addNode = (name: string, more: Partial<NodeInsert> = {}) => addAvailableNode(api.context.db, name, more);
-const members = () => listAllocations(api.context.db, {}, { limit: 200, sortKey: 'id', descending: false });
+const members = () =>
+  listRows(api.context.db, allocationResource, {}, { limit: 200, sortKey: 'id', descending: false });
 const states = async () => (await members()).map(({ state }) => state);
 const patience = { patienceMs: 10_000, retryMs: 500 };
 const roundOptions = (): RoundOptions => ({

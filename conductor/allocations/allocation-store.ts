@@ -1,63 +1,34 @@
-import { and, eq, inArray, isNull, or, type SQL, sql } from 'drizzle-orm';
-import type { PgColumn } from 'drizzle-orm/pg-core';
-import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { and, eq, inArray, isNull, or, type SQL } from 'drizzle-orm';
+import { AllocationPatch, allocationFields } from '#conductor/api/allocations.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type AllocationInsert, type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/violated-constraint.ts';
-import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
-import type { AllocationState } from '#conductor/model/allocation-states.ts';
 import { deleteAllocations } from '#conductor/nodes/node-allocation.ts';
-import { isUuid } from '#conductor/nodes/node-store.ts';
+import { type Resource, viewRow } from '#conductor/nodes/resources/resource.ts';
+import { findRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Filters of `GET /v1/allocations`; an absent one does not filter. */
-export interface AllocationFilter {
-  readonly nodeUuid?: string | undefined;
-  readonly resourceClass?: string | undefined;
-  readonly state?: AllocationState | undefined;
-  readonly owner?: string | undefined;
-}
-
-const sortColumns: Readonly<Record<string, PgColumn>> = {
-  uuid: allocations.uuid,
-  name: allocations.name,
-  node_uuid: allocations.nodeUuid,
-  state: allocations.state,
-  last_error: allocations.lastError,
-  resource_class: allocations.resourceClass,
-  owner: allocations.owner,
-  created_at: allocations.createdAt,
-  updated_at: allocations.updatedAt,
+export const allocationResource: Resource<AllocationRow> = {
+  ...allocationFields,
+  named: true,
+  table: allocations,
+  description: AllocationPatch,
+  duplicates: { name: ({ name }) => duplicateName([name]) },
 };
 
-/**
- * One page of allocations.
- * @throws AppError `invalid_argument` for an unknown sort key.
- */
-export function listAllocations(db: Queryable, filter: AllocationFilter, page: PageRequest): Promise<AllocationRow[]> {
-  const { order, after } = pageOf({
-    table: sql`${allocations}`,
-    uuid: allocations.uuid,
-    id: allocations.id,
-    sortBy: sortColumn(sortColumns, page.sortKey),
-    descending: page.descending,
-    marker: page.marker,
-  });
-  const same = (column: PgColumn, value: string | undefined): SQL | undefined =>
-    value === undefined ? undefined : eq(column, value);
-  return db
-    .select()
-    .from(allocations)
-    .where(
-      and(
-        same(allocations.nodeUuid, filter.nodeUuid),
-        same(allocations.resourceClass, filter.resourceClass),
-        same(allocations.state, filter.state),
-        same(allocations.owner, filter.owner),
-        after,
-      ),
-    )
-    .orderBy(...order)
-    .limit(page.limit);
+/** Fields of ours: shown where they say something. */
+const ownFields = ['wait_until', 'waiting_for', 'group_uuid'];
+
+/** The allocation as the API shows it, without links. Pure. */
+export function viewAllocation(
+  row: AllocationRow,
+  { fields, version }: { readonly version: number; readonly fields?: readonly string[] | undefined },
+): Record<string, unknown> {
+  const view = viewRow(allocationResource, row, { fields, version });
+  if (fields) return view;
+  return Object.fromEntries(
+    Object.entries(view).filter(([name, value]) => value !== null || !ownFields.includes(name)),
+  );
 }
 
 /**
@@ -66,17 +37,9 @@ export function listAllocations(db: Queryable, filter: AllocationFilter, page: P
  * @throws AppError `not_found` in Ironic's words.
  */
 export async function getAllocation(db: Queryable, ident: string, project?: string): Promise<AllocationRow> {
-  const [row] = await db
-    .select()
-    .from(allocations)
-    .where(
-      and(
-        isUuid(ident) ? eq(allocations.uuid, ident.toLowerCase()) : eq(allocations.name, ident),
-        project === undefined ? undefined : eq(allocations.owner, project),
-      ),
-    );
-  if (!row) throw new AppError('not_found', `Allocation ${ident} could not be found.`);
-  return row;
+  const row = await findRow(db, allocationResource, ident);
+  if (row && (project === undefined || row.owner === project)) return row;
+  throw new AppError('not_found', `Allocation ${ident} could not be found.`);
 }
 
 /** With a deadline that the database reckons. */
@@ -115,32 +78,6 @@ export async function refuseDuplicates(
     .from(allocations)
     .where(or(...conditions.flat()));
   if (row) throw new AppError('conflict', row.uuid === uuid ? duplicateUuid(uuid) : duplicateName(names));
-}
-
-/** @throws AppError `not_found`. */
-export async function lockAllocation(tx: Transaction, uuid: string): Promise<AllocationRow> {
-  const [row] = await tx.select().from(allocations).where(eq(allocations.uuid, uuid)).for('update');
-  if (!row) throw new AppError('not_found', `Allocation ${uuid} could not be found.`);
-  return row;
-}
-
-/** @throws AppError `conflict` when the name is another allocation's. */
-export async function describeAllocation(
-  tx: Transaction,
-  uuid: string,
-  change: Pick<AllocationRow, 'name' | 'extra'>,
-): Promise<AllocationRow> {
-  const [row] = await refusingDuplicates(
-    () =>
-      tx
-        .update(allocations)
-        .set({ ...change, updatedAt: sql`now()` })
-        .where(eq(allocations.uuid, uuid))
-        .returning(),
-    () => duplicateName([change.name]),
-  );
-  if (!row) throw new AppError('not_found', `Allocation ${uuid} could not be found.`);
-  return row;
 }
 
 /** Deletes one that has no node and is not about to get one; `false` when there is none such. */

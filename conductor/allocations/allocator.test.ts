@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { getAllocation, insertAllocations, listAllocations } from '#conductor/allocations/allocation-store.ts';
+import { allocationResource, getAllocation, insertAllocations } from '#conductor/allocations/allocation-store.ts';
 import { createAllocations } from '#conductor/allocations/create-allocation.ts';
 import { refusals, type Wish } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
@@ -12,6 +12,7 @@ import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { type NodeInsert, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
+import { listRows } from '#conductor/nodes/resources/resource-store.ts';
 import { capacityChannel } from '#conductor/nodes/tell-of-capacity.ts';
 import { addTraits } from '#conductor/nodes/traits/trait-store.ts';
 import { addAvailableNode } from '#test/support/available-node.ts';
@@ -30,7 +31,7 @@ const ask = (more: Record<string, unknown> = {}) =>
   api.call('POST', '/v1/allocations', { resource_class: 'big', ...more });
 const members = async () => {
   await api.context.allocator.idle();
-  return listAllocations(api.context.db, {}, { limit: 100, sortKey: 'id', descending: false });
+  return listRows(api.context.db, allocationResource, {}, { limit: 100, sortKey: 'id', descending: false });
 };
 const states = async () => (await members()).map(({ state }) => state);
 

@@ -1,9 +1,10 @@
-import { AllocationPatch } from '#conductor/allocations/allocation-fields.ts';
-import { describeAllocation, lockAllocation } from '#conductor/allocations/allocation-store.ts';
+import { allocationResource } from '#conductor/allocations/allocation-store.ts';
+import { AllocationPatch } from '#conductor/api/allocations.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
+import { getRow, lockRow, updateRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -17,11 +18,12 @@ export function changeAllocation(
   version: number,
 ): Promise<AllocationRow> {
   return db.transaction(async (tx) => {
-    const row = await lockAllocation(tx, uuid);
+    const row = await lockRow(tx, allocationResource, uuid);
     const { name, extra } = patchDocument({ name: row.name, extra: row.extra }, patch, AllocationPatch);
     const fault = typeof name === 'string' && name !== row.name ? nodeNameFault(name, version) : undefined;
     if (fault)
       throw new AppError('invalid_argument', `Cannot change name of allocation ${uuid} to '${name}': ${fault}.`);
-    return describeAllocation(tx, uuid, { name: name ?? null, extra: extra ?? {} });
+    await updateRow(tx, allocationResource, row, { name: name ?? null, extra: extra ?? {} });
+    return getRow(tx, allocationResource, uuid);
   });
 }

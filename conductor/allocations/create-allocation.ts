@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, sql } from 'drizzle-orm';
-import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
 import { insertAllocations, refuseDuplicates } from '#conductor/allocations/allocation-store.ts';
 import { backfillAllocation } from '#conductor/allocations/backfill-allocation.ts';
 import type { Allocating, AllocationsContext } from '#conductor/allocations/context.ts';
 import { namedNode } from '#conductor/allocations/visible-node.ts';
+import type { AllocationRequest } from '#conductor/api/allocations.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { AllocationInsert, AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';

@@ -1,7 +1,7 @@
-import type { AllocationRequest } from '#conductor/allocations/allocation-fields.ts';
 import { checkRequest, memberNames, refuseTaken } from '#conductor/allocations/create-allocation.ts';
 import { type Candidate, decide, describeShortage, refusals, type Wish } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
+import type { AllocationRequest } from '#conductor/api/allocations.ts';
 import type { TrialAnswer } from '#conductor/api/node-parts.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';

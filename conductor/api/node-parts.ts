@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Allocation } from '#conductor/api/resources.ts';
+import { Allocation } from '#conductor/api/allocations.ts';
 import { type Answer, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
 
 /** What is answered of a node's parts, of its drivers, templates and volumes. `fields` chooses: most may be absent. */

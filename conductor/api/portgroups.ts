@@ -32,7 +32,7 @@ export const portgroupFields = defineFields('port group', 23, {
   address: { type: line, write: macAddress.nullish(), listed: true },
   extra: { type: json, write: jsonDocument.nullish() },
   internal_info: { type: json },
-  mode: { type: z.string(), write: mode.optional(), since: 26 },
+  mode: { type: z.string(), write: mode.default('active-backup'), since: 26 },
   name: { type: line, write: name, listed: true },
   properties: { type: json, write: jsonDocument.nullish(), since: 26 },
   standalone_ports_supported: { type: z.boolean(), write: looseBoolean.nullish() },

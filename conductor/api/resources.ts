@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { json, line, links, time, uuid } from '#conductor/api/values.ts';
-import { allocationStates } from '#conductor/model/allocation-states.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/model/interface-kinds.ts';
 import type { NodeField } from '#conductor/model/node-field-names.ts';
 import { powerTargets } from '#conductor/model/power-states.ts';
 import { provisionStates } from '#conductor/model/provision-states.ts';
-import { statesOf } from '#conductor/model/transitions.ts';
 
 /** Ironic's resources, as they are answered. */
 
@@ -76,28 +74,6 @@ export const Node = z
   .strictObject({ ...nodeFields, links, ports: links, states: links, portgroups: links, volume: links })
   .partial()
   .meta({ id: 'Node' });
-
-export const Allocation = z
-  .strictObject({
-    uuid,
-    created_at: time,
-    updated_at: time.nullable(),
-    name: line,
-    node_uuid: uuid.nullable(),
-    state: z.enum(statesOf(allocationStates)),
-    last_error: line,
-    resource_class: line,
-    traits: z.array(z.string()),
-    candidate_nodes: z.array(z.string()),
-    extra: json,
-    owner: line,
-    wait_until: time.nullable(),
-    waiting_for: line,
-    group_uuid: uuid.nullable(),
-    links,
-  })
-  .partial()
-  .meta({ id: 'Allocation' });
 
 export const States = z
   .strictObject({

@@ -2,25 +2,18 @@ import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
-import {
-  type AllocationField,
-  AllocationRequest,
-  allocationFields,
-  allocationFieldVersions,
-  viewAllocation,
-} from '#conductor/allocations/allocation-fields.ts';
-import { getAllocation, listAllocations } from '#conductor/allocations/allocation-store.ts';
+import { allocationResource, getAllocation, viewAllocation } from '#conductor/allocations/allocation-store.ts';
 import { changeAllocation } from '#conductor/allocations/change-allocation.ts';
 import { createAllocations } from '#conductor/allocations/create-allocation.ts';
 import { releaseAllocation } from '#conductor/allocations/release-allocation.ts';
 import { tryAllocation } from '#conductor/allocations/try-allocation.ts';
 import { namedNode } from '#conductor/allocations/visible-node.ts';
+import { Allocation, AllocationRequest, allocationFields } from '#conductor/api/allocations.ts';
 import { AllocationTrial, NewAllocation } from '#conductor/api/node-parts.ts';
-import { Allocation } from '#conductor/api/resources.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/api-app.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import { chooseFieldsAt, type VersionedFieldSet } from '#conductor/http/field-choice.ts';
+import { chooseFieldsAt } from '#conductor/http/field-choice.ts';
 import { linksTo, originOf } from '#conductor/http/links.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/paging.ts';
 import { answers, fieldsQuery, jsonBody, NodeParams } from '#conductor/http/query-values.ts';
@@ -30,6 +23,7 @@ import { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { allocationStates } from '#conductor/model/allocation-states.ts';
 import { statesOf } from '#conductor/model/transitions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { listRows } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const states = statesOf(allocationStates);
@@ -43,12 +37,6 @@ const since = { resource: 52, change: 57, backfill: 58, owner: 60 } as const;
 /** UUID or name. */
 const AllocationParams = z.object({ allocation: z.string() });
 const FieldsQuery = z.strictObject({ fields: z.string().optional() });
-const fieldSet: VersionedFieldSet<AllocationField> = {
-  what: 'allocation',
-  all: allocationFields,
-  listed: allocationFields,
-  versions: allocationFieldVersions,
-};
 
 const ListQuery = z.strictObject({
   ...pagingQuery,
@@ -138,7 +126,7 @@ function notAllowed(why: string): HTTPException {
   return new HTTPException(405, { message: `The method is not allowed here. ${why}` });
 }
 
-function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly AllocationField[]) {
+function answer(c: Context<ApiEnv>, row: AllocationRow, fields?: readonly string[]) {
   return {
     ...viewAllocation(row, { version: c.get('version'), fields }),
     links: linksTo(originOf(c), `allocations/${row.uuid}`),
@@ -164,18 +152,18 @@ export function allocationRoutes(context: HttpContext): ApiApp {
     requireEndpoint(version, since.resource);
     const query = c.req.valid('query');
     if (query.owner !== undefined) requireVersion(version, since.owner, "query argument 'owner'");
-    const fields = chooseFieldsAt(query.fields, fieldSet, version);
+    const fields = chooseFieldsAt(query.fields, allocationFields, version);
     const { project } = c.get('caller');
     const paging = parsePaging(query);
     if (paging.marker !== undefined) await getAllocation(db, paging.marker, project);
-    const filter = {
+    const where = {
       nodeUuid: query.node === undefined ? undefined : await namedNode(db, query.node, project),
       resourceClass: query.resource_class,
       state: query.state,
       owner: project ?? query.owner,
     };
     const isOthers = project !== undefined && query.owner !== undefined && query.owner !== project;
-    const rows = isOthers ? [] : await listAllocations(db, filter, paging);
+    const rows = isOthers ? [] : await listRows(db, allocationResource, { where }, paging);
     return c.json({
       allocations: rows.map((row) => answer(c, row, fields)),
       ...nextPage(c, path, paging, rows),
@@ -201,7 +189,7 @@ export function allocationRoutes(context: HttpContext): ApiApp {
 
   app.openapi(show, async (c) => {
     requireEndpoint(c.get('version'), since.resource);
-    const fields = chooseFieldsAt(c.req.valid('query').fields, fieldSet, c.get('version'));
+    const fields = chooseFieldsAt(c.req.valid('query').fields, allocationFields, c.get('version'));
     const row = await getAllocation(db, c.req.valid('param').allocation, c.get('caller').project);
     return c.json(answer(c, row, fields));
   });
@@ -225,7 +213,7 @@ export function nodeAllocationRoutes(context: HttpContext): ApiApp {
   const app = newApiApp();
   app.openapi(showOfNode, async (c) => {
     requireEndpoint(c.get('version'), since.resource);
-    const fields = chooseFieldsAt(c.req.valid('query').fields, fieldSet, c.get('version'));
+    const fields = chooseFieldsAt(c.req.valid('query').fields, allocationFields, c.get('version'));
     return c.json(answer(c, await allocationOfNode(context, c, c.req.valid('param').node), fields));
   });
   app.openapi(removeOfNode, async (c) => {

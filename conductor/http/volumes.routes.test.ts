@@ -57,6 +57,10 @@ test('a connector is made, shown, changed, deleted', async () => {
     await api.call('PATCH', path, [{ op: 'replace', path: '/connector_id', value: 'iqn.2026-11.a:2' }]),
   ).toMatchObject({ status: 200, body: { connector_id: 'iqn.2026-11.a:2', updated_at: containing('+00:00') } });
   expect((await api.call('PATCH', path, [{ op: 'remove', path: '/type' }])).status).toBe(400);
+  await connector();
+  expect(
+    await api.call('PATCH', path, [{ op: 'replace', path: '/connector_id', value: 'iqn.2026-11.a:1' }]),
+  ).toMatchObject({ status: 409, fault: containing('type iqn and connector ID iqn.2026-11.a:1') });
   expect((await api.call('DELETE', path)).status).toBe(204);
   expect(await api.call('GET', path)).toMatchObject({ fault: `Volume connector ${uuid} could not be found.` });
   expect((await api.call('GET', '/v1/volume/connectors/n1')).fault).toContain('Expected UUID');

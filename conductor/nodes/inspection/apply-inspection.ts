@@ -62,7 +62,7 @@ export async function applyInspection(
   const added: string[] = [];
   for (const { port, change } of plan.portChanges) {
     const connection = await freeSwitchPort(tx, { ...port, ...change }, warnings);
-    await updateRow(tx, portResource, port.uuid, {
+    await updateRow(tx, portResource, port, {
       ...change,
       ...(change.localLinkConnection ? { localLinkConnection: connection } : {}),
     });

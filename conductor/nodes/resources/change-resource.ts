@@ -67,7 +67,7 @@ export async function changeResource<Row extends ResourceRow>(
     ) as Partial<Row>;
     const changed = Object.keys(change);
     await resource.admit?.(tx, { before, after: { ...before, ...change }, changed, ...(node ? { node } : {}), caller });
-    if (changed.length > 0) await updateRow(tx, resource, found.uuid, change);
+    if (changed.length > 0) await updateRow(tx, resource, before, change);
     return getRow(tx, resource, found.uuid);
   });
 }
@@ -91,10 +91,14 @@ export async function removeResource<Row extends ResourceRow>(
 /** What is part of a node changes while no conductor works on it, and the node's history says so. */
 function inTransaction<Result>(
   context: ResourceContext,
-  { nodeUuid, note, caller }: { readonly nodeUuid: string | undefined; readonly note: string; readonly caller: Caller },
+  {
+    nodeUuid,
+    note,
+    caller,
+  }: { readonly nodeUuid: string | null | undefined; readonly note: string; readonly caller: Caller },
   work: (tx: Transaction, node?: NodeRow) => Promise<Result>,
 ): Promise<Result> {
-  if (nodeUuid === undefined) return context.db.transaction((tx) => work(tx));
+  if (!nodeUuid) return context.db.transaction((tx) => work(tx));
   return changeUnlocked(context, nodeUuid, work, changeNote(context, caller, note));
 }
 

@@ -128,13 +128,14 @@ export async function insertRow<Row extends ResourceRow>(
 export async function updateRow<Row extends ResourceRow>(
   tx: Transaction,
   resource: Resource<Row>,
-  uuid: string,
+  before: Row,
   change: Partial<Row>,
 ): Promise<void> {
+  const { uuid } = before;
   const set = { ...ownColumns(resource, change), updatedAt: sql`now()` };
   await refusingDuplicates(
     () => tx.update(resource.table).set(set).where(eq(resource.table.uuid, uuid)),
-    duplicate(resource, { ...change, uuid }),
+    duplicate(resource, { ...before, ...change }),
   );
   await resource.parts?.save(tx, uuid, change);
 }

@@ -8,10 +8,10 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 
-/** A row of any resource: `nodeUuid` where it is part of a node. */
+/** A row of any resource: `nodeUuid` where it belongs to a node. */
 export interface ResourceRow {
   readonly uuid: string;
-  readonly nodeUuid?: string;
+  readonly nodeUuid?: string | null;
 }
 
 /** A change that is about to be written. */
