@@ -34,6 +34,8 @@ const securitySchemes = {
 /** Operations that are no JSON API: what machines fetch while they boot, and what watches a conductor. */
 const plainOperations: Readonly<Record<string, string>> = {
   '/openapi.json': 'This document',
+  '/board': 'The fleet as a page for people',
+  '/board/{file}': 'What the board is made of',
   '/docs': 'This document as a page for people',
   '/docs/{file}': 'What the page is made of',
   '/healthz': 'Say that the process runs',
@@ -138,6 +140,6 @@ function plainOperation(path: string, summary: string): Json {
 /** What a file is told to be by its name. */
 function plainType(path: string): string {
   if (path.endsWith('.json')) return 'application/json';
-  if (path === '/docs') return 'text/html';
+  if (path === '/docs' || path === '/board') return 'text/html';
   return path.endsWith('.ipxe') ? 'text/plain' : 'application/octet-stream';
 }

@@ -23,6 +23,7 @@ const irregular: Readonly<Record<string, string>> = {
   'get /': 'showRoot',
   'get /v1': 'showVersion',
   'get /metrics': 'showMetrics',
+  'get /board/{file}': 'showBoardFile',
   'get /docs': 'showDocs',
   'get /docs/{file}': 'showDocsFile',
   'get /versions': 'listVersions',
