@@ -183,7 +183,7 @@ async function waitForCommands(commands: CommandRunner, clock: Clock, log: Log):
     () => false,
     () => true,
   );
-  if (!(await Promise.race([isIdle, isLate]))) log.warn({ stopGraceMs }, 'a command has not stopped');
+  if (!(await Promise.race([isIdle, isLate]))) log.warn({ stopGraceMs }, 'a command did not stop');
   waited.abort();
 }
 

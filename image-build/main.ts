@@ -1,18 +1,19 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { BuildContext } from '#image-build/build-context.ts';
+import { buildDebianPackage } from '#image-build/debian-package/build-debian-package.ts';
 import { buildOsImage } from '#image-build/os-image/build-os-image.ts';
 import { buildRamdisk } from '#image-build/ramdisk/build-ramdisk.ts';
 import { type Compression, compressions } from '#image-build/ramdisk/cpio-archive.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
 
-const usage = `usage: node image-build/main.ts ramdisk|os [--force] [--refresh] [--extra DIR]... [--output DIR]
+const usage = `usage: node image-build/main.ts ramdisk|os|package [--force] [--refresh] [--extra DIR]... [--output DIR]
        [--compression small|quick]
   --force    build although nothing has changed
   --refresh  take the package versions that the mirror has now
   --extra    hardware managers and script steps to put into the ramdisk (docs/custom-steps.md); may be repeated
-  --output   where the outputs go; default build/ramdisk, build/os-image
+  --output   where the outputs go; default build/ramdisk, build/os-image, build/package
   --compression  of the ramdisk: small, to ship, which takes minutes (default); or quick, for tests, where a small one that
              is up to date is left as it is`;
 
@@ -22,9 +23,10 @@ interface BuildOptions {
   readonly compression?: Compression;
 }
 
-const builds: Readonly<Record<string, (context: BuildContext, options: BuildOptions) => Promise<void>>> = {
+const builds: Readonly<Record<string, (context: BuildContext, options: BuildOptions) => Promise<unknown>>> = {
   ramdisk: buildRamdisk,
   os: buildOsImage,
+  package: buildDebianPackage,
 };
 
 async function main(args: readonly string[]): Promise<number> {

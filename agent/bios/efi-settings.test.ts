@@ -137,7 +137,7 @@ describe('Secure Boot keys', () => {
   });
 
   test('a platform key must be signed; what is neither is refused', async () => {
-    await expect(apply('secure_boot_pk', list.toString('base64'))).rejects.toThrow('must be signed by itself');
+    await expect(apply('secure_boot_pk', list.toString('base64'))).rejects.toThrow('must be self-signed');
     await expect(apply('secure_boot_db', 'bm90IGEga2V5')).rejects.toThrow('base64 text of signature lists');
     await expect(apply('secure_boot_db', '{"a": 1}')).rejects.toThrow('base64 text of signature lists');
     expect(commands).toEqual([]);

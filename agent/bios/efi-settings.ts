@@ -129,7 +129,7 @@ async function checkKeys(
     if (name === 'efi.secure_boot_pk' && !isSigned) {
       throw new AppError(
         'invalid_argument',
-        `BIOS settings: ${name}: a platform key must be signed by itself: give the base64 text of its .auth file`,
+        `BIOS settings: ${name}: a platform key (PK) must be self-signed; give the base64 text of its .auth file`,
       );
     }
     return settings.find((setting) => setting.name === name)?.value !== fingerprint(lists);

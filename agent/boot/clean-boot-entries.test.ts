@@ -56,7 +56,7 @@ test.each([
 test('a bad pattern is named before anything is removed', async () => {
   const { run, deleted } = fakeRun(verbose);
   await expect(cleanBootEntries(run, ['debian', '('])).rejects.toThrow(
-    /match_patterns\[1\] is no regular expression: "\("/,
+    /match_patterns\[1\] is not a valid regular expression: "\("/,
   );
   expect(deleted).toEqual([]);
 });

@@ -49,6 +49,8 @@ function compile(pattern: string, field: string): RegExp {
   try {
     return new RegExp(pattern, 'i');
   } catch (cause) {
-    throw new AppError('invalid_argument', `${field} is no regular expression: ${JSON.stringify(pattern)}`, { cause });
+    throw new AppError('invalid_argument', `${field} is not a valid regular expression: ${JSON.stringify(pattern)}`, {
+      cause,
+    });
   }
 }

@@ -46,7 +46,7 @@ describe('the root file system', () => {
 
   test('a UUID that no partition has', async () => {
     await expect(findRootFileSystem(machine().run, [esp, root], 'x')).rejects.toThrow(
-      'there is no root file system with the UUID x: there are /dev/md0p1 (vfat 5C0E-9E39), /dev/md0p3 (ext4 b2a70000',
+      'no file system has the UUID x; found: /dev/md0p1 (vfat 5C0E-9E39), /dev/md0p3 (ext4 b2a70000',
     );
   });
 

@@ -150,7 +150,7 @@ export async function findRootFileSystem(
   if (uuid !== undefined) {
     const found = partitions.find(({ fsUuid }) => fsUuid?.toLowerCase() === uuid.toLowerCase());
     if (found) return found;
-    throw new AppError('not_found', `there is no root file system with the UUID ${uuid}: there are ${seen}`);
+    throw new AppError('not_found', `no file system has the UUID ${uuid}; found: ${seen}`);
   }
   const unread = new Map<string, unknown>();
   for (const partition of partitions.filter(({ fsType }) => fsType !== null && linuxFileSystems.has(fsType))) {

@@ -74,7 +74,7 @@ export async function requireConfiguration(system: DeployedSystem): Promise<void
 async function requireProgram(system: DeployedSystem, names: readonly string[]): Promise<string> {
   const found = await system.find(names);
   if (found !== undefined) return found;
-  throw new AppError('not_found', `the image has no GRUB tools: none of ${names.join(', ')} is in its search path`);
+  throw new AppError('not_found', `the image has no GRUB tools: no ${names.join(', ')} in its search path`);
 }
 
 async function requireModules(system: DeployedSystem, target: string): Promise<void> {

@@ -79,7 +79,7 @@ async function installUefi(context: Context, target: Target): Promise<void> {
   if ((await readBootMode()) !== 'uefi') {
     throw new AppError(
       'conflict',
-      'a UEFI boot entry is wanted, but this ramdisk was booted by a BIOS: there are no EFI variables',
+      'cannot create a UEFI boot entry: this ramdisk was booted in BIOS mode, so there are no EFI variables',
     );
   }
   const esp = findEsp(target.device.name, target.partitions);

@@ -27,6 +27,6 @@ export function chooseMegabytes(
 
 export async function readAvailableBytes(file = '/proc/meminfo'): Promise<number> {
   const found = /^MemAvailable:\s+(\d+) kB$/m.exec(await readFile(file, 'utf8'));
-  if (!found) throw new AppError('internal', `${file} does not tell how much memory is free`);
+  if (!found) throw new AppError('internal', `${file} does not show how much memory is free`);
   return Number(found[1]) * 1024;
 }

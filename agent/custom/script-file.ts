@@ -56,6 +56,6 @@ function parseYaml(text: string, file: string): unknown {
   try {
     return parse(text);
   } catch (cause) {
-    throw new AppError('invalid_argument', `${file} is no YAML`, { cause });
+    throw new AppError('invalid_argument', `${file} is not valid YAML`, { cause });
   }
 }

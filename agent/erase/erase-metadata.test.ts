@@ -137,7 +137,7 @@ describe('eraseAllMetadata', () => {
 
   test.each([
     ['text', /skip_block_devices must be a list/],
-    [[{ colour: 'red' }], /skip_block_devices\[0\].colour is no known hint/],
+    [[{ colour: 'red' }], /skip_block_devices\[0\].colour is not a known hint/],
     [[{ volume_name: 'data' }], /volume_name/],
   ])('a skip list %j that it does not understand stops it before anything is touched', async (skip, message) => {
     await expect(erase([[disk(file)]], { skip })).rejects.toThrow(message);
@@ -159,7 +159,7 @@ describe('eraseAllMetadata', () => {
   test('an array that a disk shares with one to be skipped stops it', async () => {
     const holders = ['/dev/md127'];
     const devices = [disk(file, { holders }), disk('/dev/vdb', { holders, serial: 'keep' })];
-    await expect(erase([devices], { skip: [{ serial: 'keep' }] })).rejects.toThrow('are both in /dev/md127');
+    await expect(erase([devices], { skip: [{ serial: 'keep' }] })).rejects.toThrow('are both members of /dev/md127');
     expect(changes()).toEqual([]);
   });
 

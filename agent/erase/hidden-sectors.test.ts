@@ -27,8 +27,8 @@ describe('what hdparm (9.65) prints', () => {
     ['HPA', features(hpa), native('586070255/586072368, HPA is enabled'), '', 'hides 2113 sectors (HPA)'],
     ['a limit', features(), native('100/200, ACCESSIBLE MAX ADDRESS enabled'), '', 'hides 100 sectors (HPA)'],
     ['DCO', features(dco), native('900/900, HPA is disabled'), overlay(1000), 'hides 100 sectors (DCO)'],
-    ['a bridge', features(hpa), native('0/1, HPA setting seems invalid (buggy…)'), '', 'does not tell'],
-    ['no answer', features(hpa), '', '', 'offers to hide sectors (HPA) and does not tell'],
+    ['a bridge', features(hpa), native('0/1, HPA setting seems invalid (buggy…)'), '', 'does not report'],
+    ['no answer', features(hpa), '', '', 'supports hidden sectors (HPA) and does not report'],
     [
       'ACS-3',
       features().replace('Supported: 9', 'Supported: 10 9'),
@@ -36,7 +36,7 @@ describe('what hdparm (9.65) prints', () => {
       '',
       'HPA',
     ],
-    ['frozen DCO', features(hpa, dco), native('900/900, HPA is disabled'), '', 'offers to hide sectors (DCO)'],
+    ['frozen DCO', features(hpa, dco), native('900/900, HPA is disabled'), '', 'supports hidden sectors (DCO)'],
   ])('%s', (_name, identify, text, dcoText, expected) => {
     expect(readHiddenSectors({ identify, native: text, overlay: dcoText })).toContain(expected);
   });
@@ -56,6 +56,6 @@ test('one with hidden sectors is named, with what to do', async () => {
   const run: Run = (_command, args) =>
     Promise.resolve(ranWell(args[0] === '-I' ? features(hpa) : native('586070255/586072368, HPA is enabled')));
   await expect(refuseHiddenSectors(run, '/dev/sda')).rejects.toThrow(
-    /^\/dev\/sda hides 2113 sectors \(HPA\): what is there can be neither overwritten nor seen\. Enable ATA secure/,
+    /^\/dev\/sda hides 2113 sectors \(HPA\): the hidden sectors can be neither read nor overwritten\. Enable ATA secure/,
   );
 });

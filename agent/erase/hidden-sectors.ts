@@ -2,7 +2,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 const remedy =
-  'what is there can be neither overwritten nor seen. Enable ATA secure erase, remove the limit by hand ' +
+  'the hidden sectors can be neither read nor overwritten. Enable ATA secure erase, remove the limit by hand ' +
   '(hdparm -N, --dco-restore, then a power cycle), or pull the disk';
 
 /**
@@ -36,7 +36,7 @@ export function readHiddenSectors(texts: {
   const isClear = /(?:HPA|ACCESSIBLE MAX ADDRESS)(?: is)? (?:enabled|disabled)/i.test(texts.native) && shown > 0;
   if (isClear && shown < native) return `hides ${native - shown} sectors (HPA)`;
   if (!(isClear && shown === native) && offersProtectedArea(texts.identify)) {
-    return 'offers to hide sectors (HPA) and does not tell whether it does';
+    return 'supports hidden sectors (HPA) and does not report whether it has any';
   }
   if (!hasOverlay(texts.identify)) return undefined;
   const real = Number(/Real max sectors:\s*(\d+)/.exec(texts.overlay)?.[1] ?? 0);
@@ -45,7 +45,7 @@ export function readHiddenSectors(texts: {
   if (visible > 0 && real > visible) return `hides ${real - visible} sectors (DCO)`;
   return visible > 0 && real === visible
     ? undefined
-    : 'offers to hide sectors (DCO) and does not tell whether it does, the firmware having frozen it perhaps';
+    : 'supports hidden sectors (DCO) and does not report whether it has any; the firmware may have frozen it';
 }
 
 /** ACS-3, version 10, and later offer the accessible max address, of which hdparm's list of features says nothing. */

@@ -94,7 +94,7 @@ export async function awaitSanitize(
     const { state, share } = parseSanitizeLog(controller, stdout);
     if (state !== 'running') return state;
     if (clock.now().getTime() > deadline) {
-      throw new AppError('timeout', `the sanitize of ${controller} has not ended after ${longestMs / 3_600_000} hours`);
+      throw new AppError('timeout', `the sanitize of ${controller} did not end within ${longestMs / 3_600_000} hours`);
     }
     onShare(share);
     await clock.sleep(2000, signal);

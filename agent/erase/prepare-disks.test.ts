@@ -64,7 +64,7 @@ test('an array that a disk to be kept is in stops it', async () => {
     testDevice({ name: '/dev/sdb', serial: 'KEEP', holders }),
   ];
   const { prepared, stopped } = prepare(members);
-  await expect(prepared).rejects.toThrow('are both in /dev/md127');
+  await expect(prepared).rejects.toThrow('are both members of /dev/md127');
   expect(stopped).toEqual([]);
 });
 
@@ -79,7 +79,7 @@ test('a disk that is skipped by its path is not touched by another', async () =>
     testDevice({ name: '/dev/sdb', wwn: '0x5' }),
   ];
   const { prepared, stopped } = prepare(paths, {}, '', run);
-  await expect(prepared).rejects.toThrow('/dev/sdb is to be erased and is the same disk as /dev/sda (serial KEEP)');
+  await expect(prepared).rejects.toThrow('/dev/sdb would be erased and is the same disk as /dev/sda (serial KEEP)');
   expect(stopped).toEqual([]);
   expect(commands.filter((command) => command !== 'udevadm')).toEqual([]);
 });

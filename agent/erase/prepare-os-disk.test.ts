@@ -99,7 +99,7 @@ describe("only the operating system's disk", () => {
   test('by another path they are refused', async () => {
     const twin = { ...more, wwn: '0x5' };
     const { prepared, changes } = prepare([{ ...os, wwn: '0x5' }, twin]);
-    await expect(prepared).rejects.toThrow('/dev/sda (serial OS) is to be erased and is the same disk as /dev/sdc');
+    await expect(prepared).rejects.toThrow('/dev/sda (serial OS) would be erased and is the same disk as /dev/sdc');
     expect(changes).toEqual([]);
   });
 
@@ -153,7 +153,7 @@ describe('is refused before anything is touched', () => {
         },
       },
       [os, data],
-      'the RAID array data is on /dev/sda2 of /dev/sda (serial OS), which is to be wiped, and on /dev/sdb1 of /dev/sdb (serial DATA)',
+      'the RAID array data is on /dev/sda2 of /dev/sda (serial OS), which would be wiped, and on /dev/sdb1 of /dev/sdb (serial DATA)',
     ],
     [
       'a volume group shared with one, whichever carries its description',
@@ -162,7 +162,7 @@ describe('is refused before anything is touched', () => {
         bytes: { '/dev/sda2': recordedVolume(1), '/dev/sdb1': recordedVolume(0) },
       },
       [os, data],
-      'the volume group data_vg is on /dev/sda2 of /dev/sda (serial OS), which is to be wiped, and on /dev/sdb1',
+      'the volume group data_vg is on /dev/sda2 of /dev/sda (serial OS), which would be wiped, and on /dev/sdb1',
     ],
     [
       'a volume group whose other volume may be inside an array',
@@ -172,7 +172,7 @@ describe('is refused before anything is touched', () => {
         bytes: { '/dev/sdb1': recordedVolume(0) },
       },
       [os, data],
-      `has physical volumes that can't be seen (${lvmUuids[1]}): they may be inside what is on /dev/sda (serial OS)`,
+      `has physical volumes that can't be seen (${lvmUuids[1]}): they may lie inside a volume on /dev/sda (serial OS)`,
     ],
     [
       'a btrfs over both',
@@ -187,7 +187,7 @@ describe('is refused before anything is touched', () => {
         { ...os, holders: ['/dev/md0'] },
         { ...data, holders: ['/dev/md0'] },
       ],
-      'are both in /dev/md0',
+      'are both members of /dev/md0',
     ],
     ['a disk that cannot be read', { broken: '/dev/sdb' }, [os, data], 'read /dev/sdb at byte 0'],
     ['a mounted one', {}, [{ ...os, mountpoints: ['/mnt'] }, data], 'is in use: mounted on /mnt'],

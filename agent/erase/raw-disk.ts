@@ -58,7 +58,7 @@ function createRawDisk(disk: { readonly name: string; readonly sizeBytes: number
       try {
         await handle.datasync();
       } catch (cause) {
-        throw new AppError('storage_error', `bring what was written to ${disk.name} onto stable storage`, { cause });
+        throw new AppError('storage_error', `flush ${disk.name} to stable storage`, { cause });
       }
     },
   };

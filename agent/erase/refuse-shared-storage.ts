@@ -26,8 +26,8 @@ export function refuseSharedStorage(
     const shared = survey.claims.find((each) => !isOurs(each) && each.kind === claim.kind && each.id === claim.id);
     if (!shared) continue;
     throw refusal(
-      `the ${claim.kind} ${claim.name} is on ${claim.device} of ${named(claim)}, which is to be wiped, and on ` +
-        `${shared.device} of ${named(shared)}, which is to be kept`,
+      `the ${claim.kind} ${claim.name} is on ${claim.device} of ${named(claim)}, which would be wiped, and on ` +
+        `${shared.device} of ${named(shared)}, which is kept`,
     );
   }
   for (const group of survey.incomplete) {
@@ -36,7 +36,7 @@ export function refuseSharedStorage(
     if (!hiding) continue;
     throw refusal(
       `the volume group ${group.name} on ${group.device} of ${named(group)} has physical volumes that can't be seen ` +
-        `(${group.missing.join(', ')}): they may be inside what is on ${nameDisk(hiding)}`,
+        `(${group.missing.join(', ')}): they may lie inside a volume on ${nameDisk(hiding)}`,
     );
   }
   if (rootArray !== null) refuseOtherArrays(survey.claims.filter(isOurs), rootArray, named);

@@ -17,13 +17,16 @@ function refuseInUse(disk: BlockDevice, kept: readonly BlockDevice[]): void {
   }
   for (const holder of disk.holders) {
     if (!holder.startsWith('/dev/md')) {
-      throw new AppError('storage_error', `${nameDisk(disk)} is in use by ${holder}, which is no RAID array to stop`);
+      throw new AppError(
+        'storage_error',
+        `${nameDisk(disk)} is in use by ${holder}, which is not a RAID array and can't be stopped`,
+      );
     }
     const sharer = kept.find(({ holders }) => holders.includes(holder));
     if (sharer) {
       throw new AppError(
         'storage_error',
-        `${nameDisk(disk)} and ${nameDisk(sharer)}, which is to be skipped, are both in ${holder}`,
+        `${nameDisk(disk)} and ${nameDisk(sharer)}, which is skipped, are both members of ${holder}`,
       );
     }
   }

@@ -27,7 +27,7 @@ export function refuseTwins(disks: readonly BlockDevice[], kept: readonly BlockD
     if (!twin) continue;
     throw new AppError(
       'storage_error',
-      `${nameDisk(disk)} is to be erased and is the same disk as ${nameDisk(twin)}, which is to be kept, by another ` +
+      `${nameDisk(disk)} would be erased and is the same disk as ${nameDisk(twin)}, which is kept, by another ` +
         'path: name it by serial or wwn, which hold for all of its paths',
     );
   }

@@ -24,14 +24,18 @@ IPv6 Dynamic Address 2:
     Status:         active
 `;
 
-function ipmitool(answers: Readonly<Record<string, string>>, error: string): { run: Run; asked: string[] } {
+function ipmitool(
+  answers: Readonly<Record<string, string>>,
+  error: string,
+  exitCode?: number,
+): { run: Run; asked: string[] } {
   const asked: string[] = [];
   const run: Run = (command, args) => {
     const line = args.join(' ');
     asked.push(line);
     const stdout = answers[line];
     return stdout === undefined
-      ? Promise.reject(new AppError('command_failed', `${command} ${line} ${error}`))
+      ? Promise.reject(new AppError('command_failed', `${command} ${line} ${error}`, { details: { exitCode } }))
       : Promise.resolve(ranWell(stdout));
   };
   return { run, asked };
@@ -41,6 +45,7 @@ test('takes the first channel that has an address', async () => {
   const { run } = ipmitool(
     { 'lan print 3': lan, 'lan6 print 3 dynamic_addr': lan6 },
     'exited with 1: Invalid channel: 1',
+    1,
   );
   expect(await readBmc(run)).toEqual({
     bmc_address: '192.0.2.100',
@@ -50,10 +55,10 @@ test('takes the first channel that has an address', async () => {
 });
 
 test.each([
-  'could not be started',
-  'exited with 1: Could not open device at /dev/ipmi0 or /dev/ipmi/0 or /dev/ipmidev/0: No such file or directory',
-])('asks once where there is none: %s', async (error) => {
-  const { run, asked } = ipmitool({}, error);
+  ['could not be started', undefined],
+  ['exited with 1: Could not open device at /dev/ipmi0 or /dev/ipmi/0 or /dev/ipmidev/0: No such file or directory', 1],
+])('asks once where there is none: %s', async (error, exitCode) => {
+  const { run, asked } = ipmitool({}, error, exitCode);
   expect(await readBmc(run)).toEqual({ bmc_address: null, bmc_v6address: null, bmc_mac: null });
   expect(asked).toEqual(['lan print 1']);
 });

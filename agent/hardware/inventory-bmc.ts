@@ -1,4 +1,4 @@
-import { errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 export interface BmcInfo {
@@ -21,8 +21,8 @@ export async function readBmc(run: Run): Promise<BmcInfo> {
       if (v4.bmc_address !== null || v6 !== null) return { ...v4, bmc_v6address: v6 };
     } catch (error) {
       // no such channel, or one that is no LAN: the next one may be; without ipmitool or its device none is
-      const text = errorChain(error);
-      if (!text.includes('exited with') || /could not open device/i.test(text)) break;
+      const hasRun = error instanceof AppError && error.details['exitCode'] !== undefined;
+      if (!hasRun || /could not open device/i.test(errorChain(error))) break;
     }
   }
   return { bmc_address: null, bmc_v6address: null, bmc_mac: null };

@@ -25,7 +25,7 @@ export async function readContents(
     });
     return [...(whole.type === null ? [] : [whole]), ...partitions, ...holders];
   } catch (error) {
-    log.warn({ err: error, disk: device.name }, 'could not look at what is on the disk');
+    log.warn({ err: error, disk: device.name }, 'could not read the contents of the disk');
     return null;
   }
 }

@@ -35,7 +35,7 @@ export function consoleRoutes(
       const query = ConsoleQuery.parse(c.req.query());
       return {
         onOpen: (_event, { raw }) => {
-          if (!(raw instanceof WebSocket)) throw new AppError('internal', 'the WebSocket is none of the package ws');
+          if (!(raw instanceof WebSocket)) throw new AppError('internal', 'the WebSocket is not from the package ws');
           open.add(raw);
           options.say('a console was opened through the conductor');
           void serveConsole(raw, query, options).then(() => {

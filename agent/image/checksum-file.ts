@@ -21,5 +21,5 @@ export function findChecksum(text: string, names: readonly string[]): string {
     const name = groups?.['name']?.trim().replace(/^\.\//, '');
     if (groups?.['hex'] !== undefined && name !== undefined && names.includes(name)) return groups['hex'];
   }
-  throw new AppError('image_error', `the checksum file lists none of: ${names.join(', ')}`);
+  throw new AppError('image_error', `the checksum file does not list ${names.join(' or ')}`);
 }

@@ -40,7 +40,7 @@ export async function growFileSystem(
     await run('e2fsck', ['-f', '-p', partition.name], { okExitCodes: [0, 1], timeoutMs: makeTimeoutMs });
     await run('resize2fs', [partition.name], { timeoutMs: makeTimeoutMs });
   } catch (cause) {
-    throw new AppError('image_error', `let the image's file system fill ${partition.name}`, { cause });
+    throw new AppError('image_error', `grow the image's file system to fill ${partition.name}`, { cause });
   }
   log.info({ partition: partition.name }, 'root file system fills its partition');
 }

@@ -52,7 +52,7 @@ async function writeFully(disk: Disk, bytes: Uint8Array, offset: number): Promis
   while (done < bytes.length) {
     const { bytesWritten } = await disk.handle.write(bytes, done, bytes.length - done, offset + done);
     if (bytesWritten === 0)
-      throw new AppError('storage_error', `disk ${disk.name} takes no more at byte ${offset + done}`);
+      throw new AppError('storage_error', `disk ${disk.name} accepted no more data at byte ${offset + done}`);
     done += bytesWritten;
   }
 }

@@ -4,5 +4,5 @@
  */
 export function showUrl(url: string | URL): string {
   const parsed = URL.parse(String(url));
-  return parsed === null ? 'an address that is no URL' : `${parsed.origin}${parsed.pathname}`;
+  return parsed === null ? 'an invalid URL' : `${parsed.origin}${parsed.pathname}`;
 }

@@ -80,7 +80,7 @@ async function prepareDisk({ run, signal }: Context, device: BlockDevice): Promi
 function checkTable(head: Buffer, device: BlockDevice): void {
   const { kind, gptSectorBytes } = readPartitionTable(head);
   if (kind === 'none') {
-    throw new AppError('image_error', 'the image has no partition table: it is no whole-disk image');
+    throw new AppError('image_error', 'the image has no partition table: it is not a whole-disk image');
   }
   if (gptSectorBytes === undefined || gptSectorBytes === device.logicalSectorBytes) return;
   throw new AppError(

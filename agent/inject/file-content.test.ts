@@ -12,7 +12,7 @@ test('base64, in lines or not, empty too', async () => {
 
 test('what is neither base64 nor a URL', async () => {
   await expect(content('hello world!')).rejects.toThrow('content of /etc/x is neither base64 nor a URL');
-  await expect(content('file:///etc/shadow')).rejects.toThrow('no http or https URL');
+  await expect(content('file:///etc/shadow')).rejects.toThrow('neither an http(s) URL nor base64');
 });
 
 test('a URL, filled in', async () => {

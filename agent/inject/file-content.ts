@@ -17,7 +17,7 @@ export async function fileContent(
   if (!file.content.includes('://')) return decodeBase64(file.path, file.content);
   const url = fillTemplate(file.content, values);
   if (!/^https?:\/\//i.test(url)) {
-    throw new AppError('invalid_argument', `content of ${file.path} is no http or https URL and no base64`);
+    throw new AppError('invalid_argument', `content of ${file.path} is neither an http(s) URL nor base64`);
   }
   return fetchSmall(url, file.path, maxBytes, options);
 }

@@ -18,7 +18,7 @@ test.each([
   [{ content: 'eA==' }, /files\[0\].path/],
   [{ path: '/etc/', content: 'eA==' }, /files\[0\].path must name a file, not a folder/],
   [{ path: '/etc/../x', content: 'eA==' }, /files\[0\].path must not have "\.\."/],
-  [{ path: '/motd', content: 'eA==' }, /files\[0\].partition is needed for a file in the root folder/],
+  [{ path: '/motd', content: 'eA==' }, /files\[0\].partition is required for a file in the root folder/],
   [{ path: '/etc/x' }, /files\[0\].content is missing/],
   [{ path: '/etc/x', content: 'eA==', deleted: true }, /files\[0\].content and deleted exclude each other/],
   [{ path: '/etc/x', content: 'eA==', mode: '0999' }, /files\[0\].mode/],

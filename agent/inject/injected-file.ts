@@ -36,7 +36,7 @@ const InjectedFile = z
     if (parts.includes('..')) refuse('path', 'must not have ".." in it');
     if (file.path.includes('\0')) refuse('path', 'must not have a NUL byte in it');
     if (parts.length < 2 && file.partition === undefined) {
-      refuse('partition', 'is needed for a file in the root folder, where no folder tells the partition');
+      refuse('partition', 'is required for a file in the root folder: its path does not identify a partition');
     }
     if (file.deleted && file.content) refuse('content', 'and deleted exclude each other');
     if (!file.deleted && file.content === undefined) refuse('content', 'is missing');

@@ -69,7 +69,7 @@ test('reports as ironic-python-agent does, without an API version', async () => 
     error: null,
   });
   expect(sent).toMatchObject([{ method: 'POST', version: undefined }]);
-  expect(said.at(-1)).toMatch(/taken by http.* for node u1/);
+  expect(said.at(-1)).toMatch(/accepted by http.* for node u1/);
 });
 
 test('waits and tries again while the node is locked, the server fails or does not answer', async () => {

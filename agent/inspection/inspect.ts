@@ -17,8 +17,8 @@ export async function inspect(
   try {
     const report = await buildReport(config.collectors, services);
     const uuid = await sendReport(report, target);
-    say(`inspection report taken by ${target.url}${uuid === undefined ? '' : ` for node ${uuid}`}`);
-    log.info({ url: target.url, node: uuid }, 'inspection report taken');
+    say(`inspection report accepted by ${target.url}${uuid === undefined ? '' : ` for node ${uuid}`}`);
+    log.info({ url: target.url, node: uuid }, 'inspection report accepted');
   } catch (error) {
     target.signal.throwIfAborted();
     log.error({ err: error }, 'inspection failed');

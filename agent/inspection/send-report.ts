@@ -40,7 +40,7 @@ export async function sendReport(report: unknown, target: ReportTarget): Promise
       passes: (error) => errorCode(error) === 'unavailable',
       delayMs: (attempt) => backOffMs({ ...backOff, random }, attempt),
       onRetry: (error, attempt, waitMs) =>
-        log.warn({ err: error, attempt, waitMs: Math.round(waitMs) }, 'inspection report not taken yet'),
+        log.warn({ err: error, attempt, waitMs: Math.round(waitMs) }, 'inspection report not accepted yet'),
     });
   } finally {
     await api.close();

@@ -54,7 +54,7 @@ test('an array with a member elsewhere is refused before anything stops', async 
   const machine = raidMachine([]);
   machine.arrays = [array('/dev/md0', '/dev/vda1'), array('/dev/md1', '/dev/vda2', '/dev/nvme0n1p1')];
   await expect(stopArraysOn(machine.run, disks('/dev/vda'), silentLog)).rejects.toThrow(
-    'the RAID array /dev/md1 has members on disks that are to be left alone: /dev/nvme0n1p1',
+    'the RAID array /dev/md1 has members on disks that must not be touched: /dev/nvme0n1p1',
   );
   expect(machine.changes).toEqual([]);
 });

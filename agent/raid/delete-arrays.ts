@@ -71,7 +71,7 @@ function refuseForeignMembers(array: MdArray, disks: readonly Disk[], all: reado
   if (foreign.length === 0) return;
   throw new AppError(
     'storage_error',
-    `the RAID array ${array.device} has members on disks that are to be left alone: ${foreign.join(', ')}`,
+    `the RAID array ${array.device} has members on disks that must not be touched: ${foreign.join(', ')}`,
   );
 }
 

@@ -102,7 +102,7 @@ describe('refused', () => {
       'a hint that nothing matches',
       { logical_disks: [{ ...root, physical_disks: [{ serial: 'a' }, { serial: 'b' }] }] },
       two,
-      /no disk is left that matches logical_disks\[0\].physical_disks\[0\] {"serial":"a"}: \/dev\/vda \(serial is unknown/,
+      /no remaining disk matches logical_disks\[0\].physical_disks\[0\] {"serial":"a"}: \/dev\/vda \(serial is unknown/,
     ],
     [
       'a hint whose disks are taken',

@@ -64,7 +64,7 @@ test.each([
   [{ rescue_password: 'clear text', hashed: true }, 'with hashed it must be a hash'],
   [{ rescue_password: '', hashed: true }, 'rescue_password'],
   [{ rescue_password: `${hash}\nroot::0:`, hashed: true }, 'with hashed it must be a hash'],
-  [{ rescue_password: 'two\nlines' }, 'none of them a line break'],
+  [{ rescue_password: 'two\nlines' }, 'or contain a line break'],
   [{}, 'rescue_password'],
 ])('%j is refused, and nothing is opened', async (params, fault) => {
   const { events, answer } = rescue(params);

@@ -32,5 +32,5 @@ function checkedHash(password: string): string {
 
 function checkedText(password: string): string {
   if (password !== '' && !/[\0\n]/.test(password)) return password;
-  throw new AppError('invalid_argument', 'rescue_password: it must have characters, none of them a line break or NUL');
+  throw new AppError('invalid_argument', 'rescue_password: it must not be empty or contain a line break or NUL');
 }

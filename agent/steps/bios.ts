@@ -25,7 +25,7 @@ const applyBiosConfiguration = defineStep({
     );
     context.log.info({ changed: output.changed, rebootPending }, 'BIOS settings applied');
     return rebootPending
-      ? { kind: 'reboot', reason: 'the firmware takes the BIOS settings at the next boot', output }
+      ? { kind: 'reboot', reason: 'the firmware applies the BIOS settings at the next boot', output }
       : { kind: 'done', output };
   },
 });

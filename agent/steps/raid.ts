@@ -12,7 +12,7 @@ const Args = z.strictObject({
   delete_existing: z
     .boolean()
     .default(true)
-    .describe('Whether software RAID that is there, and is not what is wanted, is deleted first; default true'),
+    .describe('Whether existing software RAID that differs from the configuration is deleted first; default true'),
 });
 
 /** Software RAID in a deploy or a service (agent-protocol.md §7). */

@@ -15,5 +15,7 @@ test('each signature once, none, and what is no JSON', async () => {
   expect(await readSignatures(answer(gpt), '/dev/vda')).toEqual(['gpt', 'PMBR']);
   expect(await readSignatures(answer('{"signatures": [\n\n]}'), '/dev/vda')).toEqual([]);
   expect(await readSignatures(answer(''), '/dev/vda')).toEqual([]);
-  await expect(readSignatures(answer('DEVICE OFFSET'), '/dev/vda')).rejects.toThrow('read the signatures on /dev/vda');
+  await expect(readSignatures(answer('DEVICE OFFSET'), '/dev/vda')).rejects.toThrow(
+    'parse what wipefs reports for /dev/vda',
+  );
 });

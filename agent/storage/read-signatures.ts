@@ -15,6 +15,6 @@ export async function readSignatures(run: Run, device: string): Promise<readonly
   try {
     return [...new Set(Listing.parse(JSON.parse(stdout)).signatures.map(({ type }) => type))];
   } catch (cause) {
-    throw new AppError('storage_error', `read the signatures on ${device} that wipefs tells`, { cause });
+    throw new AppError('storage_error', `parse what wipefs reports for ${device}`, { cause });
   }
 }

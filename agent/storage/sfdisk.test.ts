@@ -53,7 +53,7 @@ test('an empty MBR, a table of another kind, no table, and what is no JSON', asy
   await expect(readDiskTable(failing('sfdisk: cannot open /dev/vda: Input/output error'), '/dev/vda')).rejects.toThrow(
     'read the partition table of /dev/vda: sfdisk: cannot open /dev/vda: Input/output error',
   );
-  expect(() => parseDiskTable('{}', '/dev/vda')).toThrow('read the partition table of /dev/vda');
+  expect(() => parseDiskTable('{}', '/dev/vda')).toThrow('parse the partition table that sfdisk reports for /dev/vda');
 });
 
 test('the script that writes one', async () => {

@@ -67,7 +67,7 @@ export function parseDiskTable(stdout: string, device: string): DiskTable | unde
   try {
     table = Dump.parse(JSON.parse(stdout)).partitiontable;
   } catch (cause) {
-    throw new AppError('storage_error', `read the partition table of ${device} that sfdisk tells`, { cause });
+    throw new AppError('storage_error', `parse the partition table that sfdisk reports for ${device}`, { cause });
   }
   const label = (['gpt', 'msdos'] as const).find((each) => labels[each] === table.label);
   if (label === undefined) return undefined;

@@ -22,7 +22,7 @@ export async function saveAgentLogs(
     );
   }
   if (content[0] !== 0x1f || content[1] !== 0x8b) {
-    throw new AppError('invalid_argument', "keep the agent's logs: they are no gzipped tar");
+    throw new AppError('invalid_argument', "store the agent's logs: not a gzipped tar archive");
   }
   await tx.insert(agentLogs).values({ nodeUuid, flowUuid, content });
   const newest = tx

@@ -53,7 +53,7 @@ describe('several at once', () => {
     await ask({ count: 2 });
     const rows = await members();
     expect(rows.map(({ state }) => state)).toEqual(['error', 'error']);
-    expect(rows[0]?.lastError).toBe('1 of 2 nodes of resource class big can be had');
+    expect(rows[0]?.lastError).toBe('1 of 2 nodes of resource class big are available');
     expect((await readAll(api.context.db, undefined)).filter(({ instanceUuid }) => instanceUuid !== null)).toEqual([]);
   });
 

@@ -49,7 +49,7 @@ export function createAllocator(options: {
       clock,
       run: async () => (await allocateRound(context, { ...memory, ...patience() })) ?? untilKicked,
       onError: (error) => {
-        context.log.error({ err: error }, 'a round of allocations failed; the next one goes on');
+        context.log.error({ err: error }, 'allocation round failed; it is retried');
         return patience().retryMs;
       },
     });
@@ -67,7 +67,7 @@ export function createAllocator(options: {
     },
     lookAfter: async () => {
       const left = await takeOverDead(context);
-      if (left > 0) context.log.info({ allocations: left }, 'allocations of dead conductors taken over');
+      if (left > 0) context.log.info({ allocations: left }, 'took over allocations of dead conductors');
       kick();
       await state.loop?.idle();
     },

@@ -127,7 +127,7 @@ describe('a shortage in words', () => {
       'no suitable nodes have the requested traits CUSTOM_A (1 nodes of the class: 1 without the requested traits)',
     );
     expect(describeShortage(wish, [candidate(), candidate({ maintenance: true })], 3)).toBe(
-      '1 of 3 nodes of resource class big can be had (2 nodes of the class: 1 in maintenance)',
+      '1 of 3 nodes of resource class big are available (2 nodes of the class: 1 in maintenance)',
     );
   });
 });

@@ -161,7 +161,7 @@ export function describeShortage(wish: Wish, nodes: readonly Candidate[], count:
   const locked = reasons.filter((kinds) => kinds.includes('locked')).length;
   const words =
     fitting > 0
-      ? `${fitting} of ${count} nodes of resource class ${wish.resourceClass} can be had`
+      ? `${fitting} of ${count} nodes of resource class ${wish.resourceClass} are available`
       : locked > 0
         ? `could not reserve any of ${locked} suitable nodes`
         : reasons.some(isAvailable)

@@ -5,13 +5,13 @@ import { type Answer, line, RemarkAnswer, whole } from '#conductor/api/values.ts
 export const Fault = z.strictObject({
   error_message: z.string().meta({
     description:
-      'A JSON document as text: {"faultcode": "Client" or "Server", "faultstring": …, "debuginfo": null}; ' +
+      'A JSON document as text: {"faultcode": "Client" or "Server", "faultstring": …, "debuginfo": null, ' +
+      '"error_code": "node_locked" of the conflict that passes by itself}; ' +
       '{"code", "title", "description"} when the path or the version is not served.',
   }),
 });
 
-/** The form of every error below `/api/`, and of what is answered to an upload or a commit of documents. */
-/** `code` is a number; `retry` is there where it helps (airship.md §8). */
+/** Every error below `/api/`, and the answer to an upload or a commit of documents (airship.md §8). */
 export const Status = z
   .strictObject({
     kind: z.literal('Status'),
@@ -33,6 +33,7 @@ export const Status = z
           level: z.enum(['Error', 'Warning', 'Info']).exactOptional(),
           name: z.string().exactOptional(),
           remark: RemarkAnswer.exactOptional(),
+          summarized: z.literal(true).exactOptional().meta({ description: "The answer's own message says it too." }),
           causes: z.array(z.string()).exactOptional().meta({ description: 'Of a cluster that could not be asked.' }),
           documents: z
             .array(z.strictObject({ schema: z.string(), name: z.string(), collection: z.string().exactOptional() }))
@@ -41,6 +42,10 @@ export const Status = z
         }),
       ),
       remark: RemarkAnswer.exactOptional().meta({ description: 'What message says, as data.' }),
+      cause: z
+        .string()
+        .exactOptional()
+        .meta({ description: 'What lies below the failure: TimeUp, NoKubernetesCluster.' }),
       revision: whole.exactOptional().meta({ description: "Of the site's documents." }),
     }),
     code: whole.meta({ description: 'The HTTP status.' }),

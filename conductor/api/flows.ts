@@ -22,9 +22,9 @@ export const Flow = z
     started_at: time,
     ended_at: time.nullable(),
     error: line,
-    held: line.meta({ description: 'Why nobody works on it.' }),
+    held: line.meta({ description: 'Why no conductor works on it.' }),
     on_hold: line.meta({ description: 'What it rests for until unhold.' }),
-    abort_requested: line.meta({ description: 'Who has said stop, while a step runs that must end first.' }),
+    abort_requested: line.meta({ description: 'Who requested the abort, while a step runs that must end first.' }),
     restarts: whole,
     advice: line.meta({ description: 'What to do next, for a flow that has failed, rests, or waits for too long.' }),
     steps: z.array(

@@ -260,6 +260,7 @@ const ofTeardowns: AccessRule[] = ['/v1', airship].flatMap((prefix) =>
     ['POST', `${prefix}/nodes/{node_id}/decommission`, 'baton:node:decommission', administer],
     ['POST', `${prefix}/nodes/{node_id}/drain`, 'baton:kubernetes:drain', administer],
     ['POST', `${prefix}/nodes/{node_id}/clear-labels`, 'baton:kubernetes:clear_labels', administer],
+    ['POST', `${prefix}/nodes/{node_id}/restore-labels`, 'baton:kubernetes:restore_labels', administer],
     ['POST', `${prefix}/nodes/{node_id}/shutdown-kubelet`, 'baton:kubernetes:shutdown_kubelet', administer],
     ['POST', `${prefix}/nodes/{node_id}/remove-from-cluster`, 'baton:kubernetes:remove_node', administer],
     ['POST', `${prefix}/nodes/{node_id}/remove-etcd`, 'baton:etcd:remove_node', administer],

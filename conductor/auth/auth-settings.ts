@@ -26,7 +26,7 @@ export const authEnvironment = {
     ),
   BATON_ALLOW_UNAUTHENTICATED: flag
     .default(false)
-    .describe('let `BATON_AUTH=none` stand on other addresses: whoever reaches the API is its administrator'),
+    .describe('allow `BATON_AUTH=none` on other addresses: every client of the API is then an administrator'),
   BATON_HTPASSWD_FILE: z
     .string()
     .default('/etc/baton/htpasswd')
@@ -42,7 +42,7 @@ export const authEnvironment = {
     .number()
     .positive()
     .default(30)
-    .describe('wrong passwords and tokens taken from one address, then 429'),
+    .describe('wrong passwords and tokens accepted from one address, then 429'),
   BATON_PUBLIC_FAILURES_PER_SECOND: z.coerce
     .number()
     .positive()
@@ -125,7 +125,7 @@ export function authProblems(
   if (env.BATON_AUTH === 'none' && !isLoopbackHost(env.BATON_HOST) && !env.BATON_ALLOW_UNAUTHENTICATED) {
     problems.push(
       `BATON_AUTH: with BATON_HOST=${env.BATON_HOST} others than this host's users reach the API, so it must be http_basic ` +
-        'or token; BATON_ALLOW_UNAUTHENTICATED=true makes everybody who reaches it its administrator',
+        'or token; BATON_ALLOW_UNAUTHENTICATED=true makes every client of the API an administrator',
     );
   }
   const publicHost = env.BATON_PUBLIC_URL === undefined ? undefined : new URL(env.BATON_PUBLIC_URL).hostname;
@@ -138,7 +138,7 @@ export function authProblems(
   ) {
     problems.push(
       `BATON_AUTH: BATON_PUBLIC_URL=${env.BATON_PUBLIC_URL} says that others reach the API, so it must be http_basic or ` +
-        'token; BATON_ALLOW_UNAUTHENTICATED=true makes everybody who reaches it its administrator',
+        'token; BATON_ALLOW_UNAUTHENTICATED=true makes every client of the API an administrator',
     );
   }
   if (env.BATON_BOOT_PORT !== undefined && env.BATON_BOOT_URL === undefined && isEveryAddress(env.BATON_HOST)) {

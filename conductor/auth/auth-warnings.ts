@@ -25,7 +25,7 @@ export function authWarnings({
     ...(outbound.agents.allow
       ? []
       : [
-          'BATON_AGENT_NETWORKS is not set: whoever reaches this port and knows the MAC address of a machine that boots its ' +
+          'BATON_AGENT_NETWORKS is not set: any client that reaches this port and knows the MAC address of a machine that boots its ' +
             'ramdisk can take its place',
         ]),
   ];

@@ -108,7 +108,8 @@ function watchHtpasswd(file: string, log: Log): Promise<WatchedFiles<PasswordUse
   const read = async (): Promise<PasswordUsers> => {
     const text = await readFile(file, 'utf8').catch(unreadable('BATON_HTPASSWD_FILE', file));
     const users = parseHtpasswd(text, file);
-    if (!users.hasOneCost) log.warn({ file }, 'hashes of different cost: how long a refusal takes tells who is a user');
+    if (!users.hasOneCost)
+      log.warn({ file }, 'hashes of different cost: the time of a refusal reveals whether a user exists');
     return users;
   };
   return watchFiles([file], read, { log });

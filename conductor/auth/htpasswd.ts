@@ -43,7 +43,7 @@ export function parseHtpasswd(text: string, file: string): PasswordUsers {
     if (!options) return wrong(`the password of ${name} must be a bcrypt hash, as \`htpasswd -B\` writes it ($2y$…)`);
     if (options.cost > maxCost)
       wrong(
-        `the cost of the hash of ${name} is ${options.cost}; it may be ${maxCost}, for checks hold up all other requests: make it anew with \`htpasswd -B -C ${maxCost}\``,
+        `the cost of the hash of ${name} is ${options.cost}; it may be ${maxCost}, because checks delay all other requests: create it again with \`htpasswd -B -C ${maxCost}\``,
       );
     const knownRole = roles.find((each) => each === role);
     if (!knownRole) return wrong(`the role of ${name} must be one of ${roles.join(', ')}`);

@@ -56,7 +56,7 @@ export async function buildConfigDrive(options: {
  */
 export function configDriveFiles(configDrive: unknown, node: ConfigDriveNode): Record<string, string> {
   const parsed = ConfigDriveDocuments.safeParse(configDrive);
-  if (!parsed.success) throw bad(parsed.error.issues.map(describeIssue).join('; '));
+  if (!parsed.success) throw new AppError('invalid_argument', parsed.error.issues.map(describeIssue).join('; '));
   const documents = parsed.data;
   const name = node.name ?? undefined;
   const metaData = {
@@ -129,13 +129,12 @@ function hostnameFrom(name: string): string {
 
 function describeIssue(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys') {
-    return `it has unknown keys ${issue.keys.join(', ')}; keys are: ${Object.keys(ConfigDriveDocuments.shape).join(', ')}`;
+    return `configdrive: it has unknown keys ${issue.keys.join(', ')}; keys are: ${Object.keys(ConfigDriveDocuments.shape).join(', ')}`;
   }
   const path = issue.path.join('.');
-  return path === '' ? 'must be a string or an object' : `configdrive.${path} ${issue.message}`;
+  return path === '' ? 'configdrive: must be a string or an object' : `configdrive.${path} ${issue.message}`;
 }
 
 function bad(why: string, cause?: unknown): AppError {
-  const message = why.startsWith('configdrive.') ? why : `configdrive: ${why}`;
-  return new AppError('invalid_argument', message, cause === undefined ? {} : { cause });
+  return new AppError('invalid_argument', `configdrive: ${why}`, cause === undefined ? {} : { cause });
 }

@@ -18,6 +18,6 @@ export async function ramdiskWarning(directory: string): Promise<string | undefi
   if (missing.length === 0) return undefined;
   return (
     `BATON_RAMDISK_DIR: ${directory} has no ${missing.join(' and no ')} that can be read: nodes can't boot the ramdisk; ` +
-    '`npm run image` makes it in build/ramdisk'
+    '`npm run image` builds it in build/ramdisk'
   );
 }

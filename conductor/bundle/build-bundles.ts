@@ -31,22 +31,24 @@ const clockTickMs = 20;
 /**
  * Makes the bundles in `build/bundle`. Each file is replaced whole, and `stamp`, by which `launch.sh` knows whether they are
  * up to date, comes last: it is as old as the beginning, so that what changes meanwhile leads to another build.
+ * @returns the files that went in, relative to the clone
  * @throws AppError `internal` for a source that can't be bundled, or a folder that can't be written
  */
-export async function buildBundles(folder = join(repository, 'build/bundle')): Promise<void> {
+export async function buildBundles(folder = join(repository, 'build/bundle')): Promise<string[]> {
   const stamp = join(folder, 'stamp');
   const unfinished = (file: string): string => `${file}.${process.pid}`;
   try {
     await mkdir(folder, { recursive: true });
     await writeFile(unfinished(stamp), '');
     const began = new Date((await stat(unfinished(stamp))).mtimeMs - clockTickMs);
-    const files = await bundle(folder);
-    for (const { path, contents } of files) {
+    const { outputFiles, metafile } = await bundle(folder);
+    for (const { path, contents } of outputFiles) {
       await writeFile(unfinished(path), contents);
       await rename(unfinished(path), path);
     }
     await utimes(unfinished(stamp), began, began);
     await rename(unfinished(stamp), stamp);
+    return Object.keys(metafile.inputs);
   } catch (cause) {
     await rm(unfinished(stamp), { force: true });
     throw new AppError('internal', `build the bundles in ${folder}`, { cause });
@@ -70,7 +72,7 @@ async function bundle(folder: string) {
   const [warning] = result.warnings;
   if (warning) throw new AppError('internal', `${warning.location?.file ?? 'esbuild'}: ${warning.text}`);
   refuseUnwatched(result.metafile);
-  return result.outputFiles;
+  return result;
 }
 
 /** `launch.sh` looks at these alone: a change of anything else would go unnoticed. */

@@ -6,11 +6,11 @@ test('what the API advises is told as it is typed', () => {
   const conflict = newRemark('buffer-not-empty', { changed: ['nodes'], dropped: [] });
   expect(describeRemark(conflict)).toBe(
     'The buffer is not empty: it changes nodes. Commit it first; or buffermode=append adds to it; ' +
-      'buffermode=replace begins anew from what is committed.',
+      'buffermode=replace starts again from the committed revision.',
   );
   expect(describeForCli(conflict)).toBe(
     'The buffer is not empty: it changes nodes. Commit it first; or --mode append adds to it; ' +
-      '--mode replace begins anew from what is committed.',
+      '--mode replace starts again from the committed revision.',
   );
   const between = newRemark('intermediate-commits', { between: [2], revision: 3 });
   expect(describeForCli(between)).toMatch(

@@ -10,5 +10,5 @@ test.each([
   ['<html>502</html>', undefined],
   ['', undefined],
 ])('%s', (body, fault) => {
-  expect(readFault(body)).toBe(fault);
+  expect(readFault(body).message).toBe(fault);
 });

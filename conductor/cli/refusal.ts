@@ -25,9 +25,10 @@ function credentialAdvice(authorization: string | undefined): string {
 
 /** What the conductor has answered in place of what was asked for, in its own words. */
 export function refusal(status: number, text: string, { authorization }: ClientSettings): AppError {
-  const words = renderRefusal(text) ?? readFault(text) ?? `${status}: ${text}`;
+  const fault = readFault(text);
+  const words = renderRefusal(text) ?? fault.message ?? `${status}: ${text}`;
   const message = status === 401 ? `${words}\n→ ${credentialAdvice(authorization)}` : words;
-  const code = codes[status] ?? (status >= 500 ? 'command_failed' : 'invalid_argument');
+  const code = fault.code ?? codes[status] ?? (status >= 500 ? 'command_failed' : 'invalid_argument');
   // whoever watches looks once more, also at what a crash has answered
-  return new AppError(code, message, { retryable: status >= 500, details: { status } });
+  return new AppError(code, message, { retryable: status >= 500, details: { status, cause: fault.cause } });
 }

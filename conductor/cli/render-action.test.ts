@@ -54,11 +54,11 @@ describe('renderAction', () => {
 
   test('who runs it, or that nobody does, and what groups wait for', () => {
     const waiting = groupAnswer('compute', { not_started: 4 }, { waiting_for: ['ntp', 'control'] });
-    const idle = groupAnswer('storage', {}, { waiting_for: ['no free slot: 1 of 1 groups at work'] });
+    const idle = groupAnswer('storage', {}, { waiting_for: ['a free slot: 1 of 1 groups at work'] });
     const shown = renderAction({ ...underWay, runner: null, groups: [waiting, idle] }, { now, size });
     expect(shown[0]).toMatch(/, 1 m 05 s, NO CONDUCTOR RUNS IT$/);
     expect(shown[3]).toMatch(/0\/4 {2}not started, waits for ntp, control$/);
-    expect(shown[4]).toMatch(/not started, no free slot: 1 of 1 groups at work$/);
+    expect(shown[4]).toMatch(/not started, waits for a free slot: 1 of 1 groups at work$/);
     const runner = { conductor: 'a', lease_expires_at: '1970-01-01T00:00:01.000Z', lease_valid: true };
     const headlineOf = (valid: boolean) =>
       renderAction({ ...underWay, runner: { ...runner, lease_valid: valid } }, { now, size })[0];
@@ -158,7 +158,7 @@ describe('renderActionReport', () => {
     const lines = renderActionReport(actionAnswer({ groups: [groupAnswer('g', { success: 1 })] }), nodes, now);
     expect(lines.slice(-3, -1)).toEqual([
       '1 node stays as it was deployed although its documents differ: a (traits): relabel_nodes brings it in line, without a deploy',
-      '1 node stays as it was deployed although its documents differ: a (driver): redeploy_server with target-revision=committed deploys it anew',
+      '1 node stays as it was deployed although its documents differ: a (driver): redeploy_server with target-revision=committed redeploys it',
     ]);
   });
 

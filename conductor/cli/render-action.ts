@@ -144,10 +144,14 @@ function chooseLines(tree: readonly TreeLine<ActionGroupAnswer>[], room: number)
     not_started: 2,
     success: 3,
   };
-  const isDue = ({ group }: TreeLine<ActionGroupAnswer>): boolean => !group.reason?.startsWith('due to dependency');
+  const stageOf = new Map(tree.map(({ group: { name, stage } }) => [name, stage]));
+  const failsByItself = ({ group }: TreeLine<ActionGroupAnswer>): boolean =>
+    !group.depends_on.some((name) => stageOf.get(name) === 'failure');
   const chosen = new Set(
     tree
-      .toSorted((a, b) => ranks[a.group.stage] - ranks[b.group.stage] || Number(isDue(b)) - Number(isDue(a)))
+      .toSorted(
+        (a, b) => ranks[a.group.stage] - ranks[b.group.stage] || Number(failsByItself(b)) - Number(failsByItself(a)),
+      )
       .slice(0, Math.max(0, room)),
   );
   return tree.filter((line) => chosen.has(line));
@@ -195,11 +199,10 @@ function remark(group: ActionGroupAnswer): string {
 
 const mostWaits = 4;
 
-/** `waits for a, b and 3 more`, `no free slot: …` */
+/** `waits for a, b and 3 more` */
 function waitsFor(waits: readonly string[]): string {
   const more = waits.length - mostWaits;
-  const names = waits.slice(0, mostWaits).join(', ') + (more > 0 ? ` and ${more} more` : '');
-  return names.startsWith('no ') ? names : `waits for ${names}`;
+  return `waits for ${waits.slice(0, mostWaits).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function renderNodes(working: readonly ActionNodeAnswer[], room: number): string[] {

@@ -3,13 +3,18 @@ import { renderStatus } from '#conductor/cli/render-status.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 
+const summarized = { summarized: true };
 const told = (message: string, more: object = {}) => ({ message, error: true, kind: 'SimpleMessage', ...more });
 
 test('what the message says is not told again below it; why a cluster is ill is', () => {
   const status = (message: string, messageList: readonly object[]) =>
     renderStatus({ kind: 'Status', status: 'Failure', message, details: { messageList } })?.split('\n');
   const drain = 'drain of node n1 has not ended within 5 s: 2 pods are still on node n1: Pod web/a: no budget';
-  const pods = [told('drain: Pod web/a: no budget'), told('drain: Pod web/b: no budget'), told(`drain: ${drain}`)];
+  const pods = [
+    told('drain: Pod web/a: no budget', summarized),
+    told('drain: Pod web/b: no budget'),
+    told(`drain: ${drain}`, summarized),
+  ];
   expect(status(`decommission of n1 ended at its step drain: ${drain}`, [...pods, ...pods])).toEqual([
     `decommission of n1 ended at its step drain: ${drain}`,
     '  Error drain: Pod web/b: no budget',

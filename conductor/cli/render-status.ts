@@ -12,6 +12,7 @@ const Message = z.object({
   name: z.string().optional(),
   error: z.boolean().default(false),
   causes: z.array(z.string()).default([]),
+  summarized: z.boolean().default(false),
 });
 type Message = z.infer<typeof Message>;
 
@@ -40,20 +41,15 @@ export function renderStatus(answer: unknown): string | undefined {
 
 /** What a teardown did and met: `  Error Pod web/x: …`, as it came; nothing is told twice. Pure. */
 function renderTold(messages: readonly Message[], message: string): string[] {
-  const told = messages.filter((each) => each.kind !== 'ValidationMessage' && !isToldBy(message, each));
+  const told = messages.filter(
+    (each) => !each.summarized && each.kind !== 'ValidationMessage' && each.message !== message,
+  );
   const lines = told.flatMap((each) => {
     const about = each.name !== undefined && !each.message.includes(each.name) ? `${nameOf(each)}: ` : '';
     const causes = each.causes.map((cause) => `    ${cause}`);
     return [`  ${each.error ? 'Error ' : ''}${about}${each.message}`, ...causes].map(printable);
   });
   return firstLines([...new Set(lines)]);
-}
-
-/** Of a failure the message ends with its first reason; those of a decommission begin with their step, `drain: `. */
-function isToldBy(message: string, each: Message): boolean {
-  if (message === each.message) return true;
-  if (!each.error || each.causes.length > 0) return false;
-  return message.includes(each.message) || message.includes(each.message.replace(/^[a-z-]+: /, ''));
 }
 
 function nameOf({ kind, name = '' }: Message): string {

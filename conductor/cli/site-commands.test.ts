@@ -105,7 +105,7 @@ test('a site from a folder: uploaded, compared, committed, shown, taken back', a
     /^Collection site is removed, in the buffer: revision 4 has no errors\./,
   );
   expect(await baton('site', 'remove', 'site', '--mode', 'append')).toMatch(
-    /^Nothing has changed: there is no collection site; revision 4 has no errors\./,
+    /^Nothing has changed: no collection site; revision 4 has no errors\./,
   );
 });
 

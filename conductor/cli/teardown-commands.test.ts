@@ -68,6 +68,7 @@ test.each([
   ['drain n1', ['POST', `${nodes}/n1/drain`]],
   ['drain n1 --timeout 60 --grace-period 0', ['POST', `${nodes}/n1/drain?timeout=60&grace-period=0`]],
   ['clear-labels n1 --timeout 9', ['POST', `${nodes}/n1/clear-labels?timeout=9`]],
+  ['restore-labels n1', ['POST', `${nodes}/n1/restore-labels`]],
   ['remove-etcd n1 --design committed', ['POST', `${nodes}/n1/remove-etcd`, design('committed')]],
   [
     'shutdown-kubelet n1 --apply-daemon-set --daemon-set-image r/busybox:1',
@@ -145,15 +146,15 @@ test('Ctrl-C says what stands as it is, and how to go on', async () => {
 });
 
 test('what has failed says what it leaves, what was refused does not', async () => {
-  const failsWith = (message: string, status: number) => () =>
-    Promise.reject(new AppError('command_failed', message, { details: { status } }));
+  const failsWith = (message: string, status: number, cause?: string) => () =>
+    Promise.reject(new AppError('command_failed', message, { details: { status, cause } }));
   const linesOf = async (words: string, answer: () => Promise<never>) => {
     const { failure } = await baton(words.split(' '), { answer });
     expect(exitCodeOf(failure)).toBe(1);
     return failure?.message.split('\n');
   };
   const left = 'n1 stays cordoned, and what was evicted goes: kubectl uncordon n1 gives it back to the cluster';
-  expect(await linesOf('drain n1', failsWith('drain of node n1 has not ended within 5 s', 500))).toEqual([
+  expect(await linesOf('drain n1', failsWith('drain of node n1 has not ended within 5 s', 500, 'TimeUp'))).toEqual([
     'drain of node n1 has not ended within 5 s',
     `→ ${left}`,
     '→ baton drain n1 goes on from there',
@@ -168,7 +169,8 @@ test('what has failed says what it leaves, what was refused does not', async () 
 
 test('what is refused at once is not told of as waited for; without a kubeconfig nothing has begun', async () => {
   const unset = 'teardown of n1: this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file';
-  const answer = () => Promise.reject(new AppError('command_failed', unset, { details: { status: 500 } }));
+  const details = { status: 500, cause: 'NoKubernetesCluster' };
+  const answer = () => Promise.reject(new AppError('command_failed', unset, { details }));
   const { failure, told } = await baton(['drain', 'n1'], { answer, slow: false });
   expect([told, failure?.message]).toEqual([[], unset]);
   expect((await baton(['drain', 'n1'])).told).toHaveLength(1);
@@ -186,6 +188,7 @@ test('the defaults of the help are those of the conductor', () => {
     'drain --timeout': drainTimeout,
     'drain --grace-period': drainGracePeriod,
     'clear-labels --timeout': clearLabelsTimeout,
+    'restore-labels --timeout': nodeStepDefaults.restoreLabelsTimeout,
     'remove-etcd --timeout': removeTimeout,
     'shutdown-kubelet --timeout': nodeStepDefaults.shutdownKubeletTimeout,
     'remove-from-cluster --timeout': nodeStepDefaults.removeFromClusterTimeout,

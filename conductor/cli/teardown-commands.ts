@@ -80,18 +80,17 @@ async function tellWhenSlow<Answer>(
   }
 }
 
-/** Seed 001 answers it as a failed step, and it is one that was never begun: no other has gone before it either. */
-const noCluster = 'set BATON_KUBECONFIG';
-
 /** A step that has failed, or that the conductor has broken off; what is refused (4xx) has touched nothing. */
 function hasBegun(error: unknown): error is AppError {
-  if (!(error instanceof AppError) || error.message.includes(noCluster)) return false;
+  if (!(error instanceof AppError)) return false;
+  // seed 001 answers it as a failed step, and it is one that was never begun: no other has gone before it either
+  if (error.details['cause'] === 'NoKubernetesCluster') return false;
   return [500, 503].includes(Number(error.details['status']));
 }
 
-/** Whoever ran out of time has begun; what else has failed may have done so at its first look. */
-function standing({ message }: AppError, left: string): string {
-  return message.includes('has not ended within') ? left : `if it has come so far: ${left}`;
+/** A step that ran out of time had begun; what else has failed may have done so at its first look. */
+function standing({ details }: AppError, left: string): string {
+  return details['cause'] === 'TimeUp' ? left : `if it has come so far: ${left}`;
 }
 
 function withAdvice({ code, message, details, retryable }: AppError, lines: readonly string[]): AppError {

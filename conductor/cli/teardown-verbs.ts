@@ -60,6 +60,12 @@ export const teardownVerbs: readonly TeardownVerb[] = [
     leaves: (node) => `labels that ${node} has lost stay away`,
   },
   {
+    words: 'restore-labels',
+    meaning: 'put back the labels that were cleared from a node, and uncordon it',
+    options: { timeout: limit('for all of it', 120) },
+    leaves: (node) => `${node} may have its labels back already: kubectl get node ${node} --show-labels tells`,
+  },
+  {
     words: 'remove-etcd',
     meaning: "have a node's etcd members leave their clusters; refused where a cluster needs them",
     design: true,

@@ -4,7 +4,7 @@ import { waitForLock } from '#conductor/cli/wait-for-lock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const locked = new AppError(
-  'conflict',
+  'node_locked',
   'Node n1 is locked by host c1, please retry after the current operation is completed.',
 );
 

@@ -24,7 +24,7 @@ export function waitForLock(
   };
 }
 
-/** Whatever else is a conflict does not pass by itself. */
+/** Other conflicts do not pass by themselves. */
 function isLocked(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'conflict' && error.message.includes(' is locked by host ');
+  return error instanceof AppError && error.code === 'node_locked';
 }

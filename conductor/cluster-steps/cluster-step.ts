@@ -82,8 +82,8 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   };
   try {
     const now = await round({ context, args, report: kept.report(), announce: kept.announce });
-    if (now.state === 'done') return { kind: 'done', output: afterLook(kept.report(), [...now.messages]) };
-    await kept.looked(now.messages);
+    if (now.state === 'done') return { kind: 'done', output: afterLook(kept.report(), now) };
+    await kept.looked(now);
     return waitFor(now.reason);
   } catch (error) {
     if (context.signal.aborted || !(error instanceof AppError)) throw error;
@@ -152,7 +152,7 @@ interface KeptReport {
   readonly report: () => ClusterReport;
   readonly announce: Announce;
   /** After a look that has ended: what was announced is done. */
-  readonly looked: (messages: readonly RoundMessage[]) => Promise<void>;
+  readonly looked: (round: Round) => Promise<void>;
   /** Of a look that has failed: what stood in its way. */
   readonly told: (messages: readonly RoundMessage[]) => Promise<void>;
   /** Of a look that was not let in. @returns whether to try again */
@@ -170,7 +170,7 @@ function keepReport(context: StepContext): KeptReport {
   return {
     report: () => state.report,
     announce: (deeds) => keep(withDeeds(state.report, deeds)),
-    looked: (messages) => keep(afterLook(state.report, [...messages])),
+    looked: (round) => keep(afterLook(state.report, round)),
     told: (messages) =>
       messages.length === 0 ? Promise.resolve() : keep({ ...state.report, messages: [...messages] }),
     refused: async (isFirst) => {

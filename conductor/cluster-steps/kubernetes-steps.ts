@@ -67,7 +67,9 @@ export const clearNodeLabels = newClusterStep({
   args: clusterArgs,
   every: 2,
   round: ({ context, args, announce }) =>
-    atNode(context, args, (cluster) => clearLabels(cluster, args.node, context.signal, announce)),
+    atNode(context, args, (cluster) =>
+      clearLabels(cluster, args.node, context.signal, { announce, secrets: context.secrets }),
+    ),
 });
 
 export const shutDownKubelet = newClusterStep({

@@ -24,7 +24,7 @@ test('all steps in order, each message with its step', async () => {
   expect(messages.map(({ message }) => message)).toEqual(['drain: drained', 'clear-labels: cleared']);
 });
 
-test('the first failure ends it, and tells what was done, what failed, what was not begun', async () => {
+test('the first failure ends it, and tells what was done, what failed, what was not started', async () => {
   const steps = [step('drain', 'drained'), step('remove-etcd', failed), step('shutdown-kubelet', 'never')];
   await expect(decommission('n1', steps)).rejects.toMatchObject({
     code: 'command_failed',

@@ -16,7 +16,7 @@ export interface DecommissionStep {
  * part in etcd, are still needed. A repeat finds what was done before done.
  * @returns what each step did and met, in order
  * @throws AppError `not_found` when the first step's cluster has no such node, `unavailable` when it was stopped; else
- * `command_failed` with `details.reason` `DisassociateStepFailure` and all messages, also of what was not begun
+ * `command_failed` with `details.reason` `DisassociateStepFailure` and all messages, also of what was not started
  */
 export async function decommission(node: string, steps: readonly DecommissionStep[]): Promise<readonly RoundMessage[]> {
   const messages: RoundMessage[] = [];
@@ -46,6 +46,12 @@ function ofStep(name: string, message: RoundMessage): RoundMessage {
 function failureOf(name: string, error: AppError): RoundMessage[] {
   const { messages } = error.details;
   const told = Array.isArray(messages) ? (messages as readonly RoundMessage[]) : [];
-  const whole: RoundMessage = { message: errorChain(error), error: true, name, kind: 'DecommissionStep' };
+  const whole: RoundMessage = {
+    message: errorChain(error),
+    error: true,
+    name,
+    kind: 'DecommissionStep',
+    summarized: true,
+  };
   return [...told, whole].map((each) => ofStep(name, each));
 }

@@ -27,6 +27,12 @@ export interface Deed {
   readonly remark?: Remark | undefined;
 }
 
+/** What was announced, and was refused, or nothing says whether it came about. */
+export interface Unsettled {
+  readonly deed: Deed;
+  readonly isRefused: boolean;
+}
+
 /** Told of deeds right before they are done, so that whoever comes after a crash knows of them. */
 export type Announce = (deeds: readonly Deed[]) => Promise<void>;
 
@@ -52,6 +58,7 @@ const KeptMessage = z.object({
   name: z.string().optional(),
   kind: z.string().optional(),
 });
+type KeptMessage = z.output<typeof KeptMessage>;
 
 /** Output of a `cluster` step, also of one that is under way or has failed. */
 const ClusterReport = z.object({
@@ -71,17 +78,34 @@ export function readReport(output: unknown): ClusterReport {
 
 /** With deeds that are about to be done; one that is known already is no news. Pure. */
 export function withDeeds(report: ClusterReport, deeds: readonly Deed[]): ClusterReport {
-  const isKnown = (deed: Deed): boolean =>
-    report.deeds.some(
-      ({ kind, name, value, of }) => kind === deed.kind && name === deed.name && value === deed.value && of === deed.of,
-    );
-  const news = deeds.filter((deed) => !isKnown(deed));
+  const known = new Set(report.deeds.map(keyOf));
+  const news = deeds.filter((deed) => !known.has(keyOf(deed)));
   return news.length === 0
     ? report
     : { ...report, deeds: [...report.deeds, ...news.map((deed) => ({ ...deed, sure: false }))] };
 }
 
-/** After a look that has not announced them again: what was announced is so. Pure. */
-export function afterLook(report: ClusterReport, messages: ClusterReport['messages']): ClusterReport {
-  return { deeds: report.deeds.map((deed) => ({ ...deed, sure: true })), messages };
+/** After a look that has ended: what was announced is so, but for what the look has left unsettled. Pure. */
+export function afterLook(
+  report: ClusterReport,
+  {
+    messages,
+    unsettled = [],
+  }: { readonly messages: readonly KeptMessage[]; readonly unsettled?: readonly Unsettled[] },
+): ClusterReport {
+  const open = new Map(unsettled.map((each) => [keyOf(each.deed), each]));
+  const deeds = report.deeds.flatMap((deed) => {
+    const left = deed.sure ? undefined : open.get(keyOf(deed));
+    return left?.isRefused === true ? [] : [{ ...deed, sure: left === undefined }];
+  });
+  return { deeds, messages: [...messages] };
+}
+
+function keyOf({ kind, name, value, of }: Deed): string {
+  return JSON.stringify([kind, name, value, of]);
+}
+
+/** As a sentence. Pure. */
+export function describeDeed({ message, sure }: KeptDeed): string {
+  return sure ? message : `${message}: this was started, and its result is unknown`;
 }

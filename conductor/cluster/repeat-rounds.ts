@@ -1,3 +1,11 @@
+import {
+  type Announce,
+  afterLook,
+  type ClusterReport,
+  type Deed,
+  describeDeed,
+  withDeeds,
+} from '#conductor/cluster/deeds.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
 import { createBell } from '#conductor/kernel/bell.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -21,11 +29,11 @@ const burstMs = 150;
 /**
  * Repeats rounds until one is done, or time is up. Errors that may pass (`retryable`) are tried again; time is up for
  * them as for everything else.
- * @returns the last round's messages
+ * @returns what all rounds have changed, and the last one's messages
  * @throws AppError `timeout` with `details.messages`, `aborted`, or the round's own error that does not pass
  */
 export async function repeatRounds(
-  round: (signal: AbortSignal) => Promise<Round>,
+  round: (signal: AbortSignal, announce: Announce) => Promise<Round>,
   { what, timeoutMs, everyMs, signal, watch }: RepeatOptions,
 ): Promise<readonly RoundMessage[]> {
   const startedAt = performance.now();
@@ -36,15 +44,21 @@ export async function repeatRounds(
   watch?.(AbortSignal.any([signal, ended.signal]), () => bell.ring());
   let last: Exclude<Round, { state: 'done' }> | undefined;
   let lastError: unknown;
+  let report: ClusterReport = { deeds: [], messages: [] };
+  const announce: Announce = (deeds) => {
+    report = withDeeds(report, deeds);
+    return Promise.resolve();
+  };
   try {
     do {
       try {
-        const now = await round(AbortSignal.any([signal, timeUp]));
-        if (now.state === 'done') return now.messages;
+        const now = await round(AbortSignal.any([signal, timeUp]), announce);
+        report = afterLook(report, now);
+        if (now.state === 'done') return withChanges(report, now.messages);
         last = now;
         lastError = undefined;
       } catch (error) {
-        if (!isRetryable(error) && !timeUp.aborted && !signal.aborted) throw error;
+        if (!isRetryable(error) && !timeUp.aborted && !signal.aborted) throw tellChanges(error, report);
         if (signal.aborted) break;
         // what time's end cut off tells less than what was before
         if (!timeUp.aborted || !last) lastError = error;
@@ -55,16 +69,53 @@ export async function repeatRounds(
   } finally {
     ended.abort();
   }
-  const messages = last?.messages ?? [];
+  const messages = withChanges(report, last?.messages ?? []);
   if (signal.aborted) {
     throw new AppError('aborted', `${what} was stopped; what was begun goes on by itself, a repeat finishes it`, {
       cause: signal.reason,
       details: { messages },
     });
   }
-  const failure: RoundMessage[] = lastError === undefined ? [] : [{ message: errorChain(lastError), error: true }];
+  const failure: RoundMessage[] =
+    lastError === undefined ? [] : [{ message: errorChain(lastError), error: true, summarized: true }];
   throw new AppError('timeout', `${what} has not ended within ${timeoutMs / 1000} s${last ? `: ${last.reason}` : ''}`, {
     cause: lastError,
-    details: { messages: [...messages, ...failure] },
+    details: { messages: [...messages, ...failure], cause: 'TimeUp' },
   });
+}
+
+const kinds: Readonly<Partial<Record<Deed['kind'], string>>> = {
+  cordon: 'Node',
+  label: 'Label',
+  pod: 'Pod',
+  kubelet: 'Node',
+  node: 'Node',
+};
+
+/** What the last round tells itself is told there. */
+function withChanges({ deeds }: ClusterReport, messages: readonly RoundMessage[]): readonly RoundMessage[] {
+  const told = new Set(messages.map(({ message }) => message));
+  const isCordoned = deeds.some(({ kind }) => kind === 'cordon');
+  const changes = deeds.map((deed): RoundMessage => {
+    const { name, remark } = deed;
+    const kind = kinds[deed.kind];
+    return {
+      message: describeDeed(deed),
+      error: false,
+      name,
+      ...(kind ? { kind } : {}),
+      ...(remark ? { remark } : {}),
+    };
+  });
+  return [
+    ...changes.filter(({ message }) => !told.has(message)),
+    ...messages.filter((each) => !isCordoned || each.remark?.code !== 'cordoned-already'),
+  ];
+}
+
+function tellChanges(error: unknown, report: ClusterReport): unknown {
+  if (!(error instanceof AppError) || report.deeds.length === 0) return error;
+  const { messages = [] } = error.details as { readonly messages?: readonly RoundMessage[] };
+  const details = { ...error.details, messages: withChanges(report, messages) };
+  return new AppError(error.code, error.message, { cause: error.cause, retryable: error.retryable, details });
 }

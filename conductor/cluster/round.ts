@@ -1,3 +1,4 @@
+import type { Unsettled } from '#conductor/cluster/deeds.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
 
@@ -12,6 +13,8 @@ export type RoundMessage = {
   readonly name?: string;
   /** What `name` names, as in Kubernetes (`Pod`, `PodDisruptionBudget`, `Label`) or seed 001 (`HealthMessage`). */
   readonly kind?: string;
+  /** The sentence that sums the round up, or the failure, says it too. */
+  readonly summarized?: true;
 };
 
 /**
@@ -26,6 +29,7 @@ export type Round =
       /** One sentence for the operator: what is waited for, by name. */
       readonly reason: string;
       readonly messages: readonly RoundMessage[];
+      readonly unsettled?: readonly Unsettled[];
     };
 
 /** A remark as a line of a round. */

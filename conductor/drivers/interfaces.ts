@@ -1,3 +1,4 @@
+import type { BootDevice } from '#conductor/model/boot-device.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import type { PowerState, PowerTarget } from '#conductor/model/power-states.ts';
@@ -12,9 +13,6 @@ import type { Run } from '#shared/process/run.ts';
  * thing, wait until the BMC confirms it, and throw `AppError` (`bmc_error`, `unavailable`, `timeout`, `not_supported`,
  * `invalid_argument`) otherwise.
  */
-
-export const bootDevices = ['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const;
-export type BootDevice = (typeof bootDevices)[number];
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
@@ -37,11 +35,14 @@ export interface BootDeviceSetting {
 
 export interface ManagementInterface {
   getBootDevice(options?: CallOptions): Promise<BootDeviceSetting>;
-  /** `persistent: false` = for the next boot only. `bootMode` is set along where the BMC can. */
+  /**
+   * `persistent: false` = for the next boot only. `bootMode` is set along where the BMC can. Answers how long it holds:
+   * some BMCs take a device for one boot only, whatever is asked of them.
+   */
   setBootDevice(
     device: BootDevice,
     options: CallOptions & { readonly persistent: boolean; readonly bootMode?: BootMode },
-  ): Promise<void>;
+  ): Promise<{ readonly persistent: boolean }>;
   readonly supportedBootDevices: readonly BootDevice[];
   /** `undefined` where the BMC does not tell. */
   getBootMode?(options?: CallOptions): Promise<BootMode | undefined>;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { BootDevice, ManagementInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
+import type { ManagementInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
+import type { BootDevice } from '#conductor/model/boot-device.ts';
 
 /** One machine with a management interface in front of it, powered off, without a boot override. */
 interface ManagementSubject {

@@ -47,9 +47,9 @@ export function adviceFor(facts: AdviceFacts): string | null {
   if (facts.state === 'failed' || facts.state === 'aborted') return afterTheEnd(facts);
   if (facts.state === 'succeeded') return tellOwed(facts);
   if (facts.held !== null) {
-    return `Nothing is done while the node is in maintenance: \`baton maintenance off ${node}\` lets the flow go on.`;
+    return `Nothing happens while the node is in maintenance: \`baton maintenance off ${node}\` continues the flow.`;
   }
-  if (facts.onHold !== null) return `\`baton unhold ${node}\` lets it go on, \`baton abort ${node}\` ends it.`;
+  if (facts.onHold !== null) return `\`baton unhold ${node}\` continues it, \`baton abort ${node}\` ends it.`;
   if (facts.abortRequested !== null && step) {
     return step.name.startsWith('cluster.')
       ? `It stops when the look of ${step.name} that is under way has ended.`
@@ -84,7 +84,7 @@ function afterTheEnd(facts: AdviceFacts): string | null {
     leave,
     next,
     facts.kind === 'wipe' || facts.kind === 'teardown' ? '' : (tellOwed(facts) ?? ''),
-    byHand.length === 0 ? '' : `Nothing is undone by itself; what remains by hand: ${byHand.join('; ')}.`,
+    byHand.length === 0 ? '' : `Nothing is undone automatically; left to do by hand: ${byHand.join('; ')}.`,
     facts.hasLogs ? `\`baton logs ${node}\` has the agent's logs.` : '',
   ]
     .filter((sentence) => sentence !== '')
@@ -100,7 +100,7 @@ const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonl
   {
     words: /first heartbeat|ramdisk to come back/,
     look:
-      "The ramdisk has not called in: look at the machine's console, and whether it gets an address by DHCP, on the " +
+      "The ramdisk has not contacted the conductor: look at the machine's console, and whether it gets a DHCP address, on the " +
       'switch port and VLAN where this conductor answers.',
   },
   {
@@ -113,7 +113,7 @@ const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonl
   },
   {
     words: /plan is no longer the one/,
-    look: 'What would be done is not what was read: read `baton plan` again, and ask with its hash.',
+    look: 'The plan has changed since it was read: run `baton plan` again, and use its hash.',
   },
   {
     words: /\bbmc\b|redfish|ipmi|driver_info/i,

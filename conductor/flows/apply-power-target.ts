@@ -1,6 +1,7 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { powerStateAfter } from '#conductor/model/power-states.ts';
+import { renewBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
@@ -13,10 +14,11 @@ export async function applyPowerTarget(context: EngineContext, lease: Lease, sig
   if (!target) return;
   let failure: string | undefined;
   try {
-    const { power } = context.drivers.connect(node, { node: node.uuid });
+    const bmc = context.drivers.connect(node, { node: node.uuid });
+    await renewBootDevice(bmc, target, { node, log: context.log, signal });
     // without the operator's word the driver's own limits hold: an operating system may take minutes to go down
     const limit = node.powerTimeout === null ? {} : { timeoutMs: node.powerTimeout * 1000 };
-    await power.setPowerState(target, { signal, ...limit });
+    await bmc.power.setPowerState(target, { signal, ...limit });
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     failure = `power target '${target}' failed: ${errorChain(error)}`;

@@ -22,7 +22,7 @@ export async function beginAnew(context: EngineContext, record: StepRecord, erro
     await recordStepEvent(tx, step, 'skipped', {
       conductor: context.config.conductorName,
       now: context.clock.now(),
-      error: `cleaning begins anew: ${errorChain(error)}`,
+      error: `cleaning restarts: ${errorChain(error)}`,
     });
     const gather = plannedCore(
       { interface: 'deploy', step: 'gather_steps', priority: 0 },
@@ -35,5 +35,5 @@ export async function beginAnew(context: EngineContext, record: StepRecord, erro
     await updateFlow(tx, flow.uuid, { restarts: flow.restarts + 1 });
   });
   context.checkpoint('recorded');
-  context.log.warn({ node: node.uuid, flow: flow.uuid, err: error }, 'cleaning begins anew');
+  context.log.warn({ node: node.uuid, flow: flow.uuid, err: error }, 'cleaning restarts');
 }

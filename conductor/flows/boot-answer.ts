@@ -17,7 +17,7 @@ export async function answerBoot(
 ): Promise<BootAnswer> {
   const { db } = context;
   const [port] = await db.select({ nodeUuid: ports.nodeUuid }).from(ports).where(eq(ports.address, mac));
-  if (!port) return context.config.discovery ? { kind: 'ramdisk' } : { kind: 'unknown' };
+  if (!port) return { kind: 'unknown' };
   const node = await getNode(db, port.nodeUuid);
   const nodeName = node.name ?? node.uuid;
   if ((await readRequiredBoot(db, node)) === 'local disk') {

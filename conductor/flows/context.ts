@@ -10,7 +10,6 @@ export type Checkpoint = 'started' | 'acted' | 'recorded';
 
 export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly automatedClean: boolean;
-  readonly discovery: boolean;
   readonly fastTrackTimeoutMs: number;
   /** Whether boot loaders may be installed by programs of the image, which run in the ramdisk for it. */
   readonly runImagePrograms: boolean;

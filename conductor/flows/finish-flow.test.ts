@@ -141,7 +141,7 @@ describe('of a wipe that is owed', () => {
     expect(await findOpenFlow(db, uuid)).toBeUndefined();
     expect(await owed()).toEqual(all);
     expect(await getNode(db, uuid)).toMatchObject({ targetProvisionState: null, lastError: null });
-    expect((await listHistory(db, uuid))[0]?.event).toBe(`its wipe is not begun: site action ${actionId} ${why}`);
+    expect((await listHistory(db, uuid))[0]?.event).toBe(`its wipe is not started: site action ${actionId} ${why}`);
   });
 
   test.each([

@@ -175,7 +175,7 @@ export async function recordStepEvents(db: Queryable, events: readonly StepEvent
     order by place returning id`);
   if ((rowsOf(answer) as unknown[]).length === events.length) return;
   const steps = events.map(({ step }) => step.uuid).join(', ');
-  throw new AppError('lease_lost', `step ${steps} was moved on by somebody else`);
+  throw new AppError('lease_lost', `step ${steps} was changed by another process`);
 }
 
 const eventColumns = sql.raw(`place int, flow_uuid uuid, step_uuid uuid, event text, at timestamptz, detail text,

@@ -55,7 +55,7 @@ export async function restBeforeWipe(
     nodeUuid: node.uuid,
     severity: 'INFO',
     eventType: 'wipe',
-    event: `its wipe is not begun: site action ${actionId} ${why}`,
+    event: `its wipe is not started: site action ${actionId} ${why}`,
     conductor,
   });
   return true;

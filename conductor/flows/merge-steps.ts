@@ -71,7 +71,7 @@ function askersOf(facts: PlanFacts): { readonly asker: Asker; readonly steps: re
   const seen = new Set<string>();
   for (const step of requested) {
     if (seen.has(stepKey(step)))
-      throw new AppError('invalid_argument', `deploy_steps: ${stepKey(step)} stands there twice`);
+      throw new AppError('invalid_argument', `deploy_steps: ${stepKey(step)} is given twice`);
     seen.add(stepKey(step));
   }
   return [

@@ -87,11 +87,11 @@ describe('write_image', () => {
     expect(destroys([write], plain, { properties: { root_device: { serial: 'x' } } })).toEqual({
       by: {},
       warnings: [
-        expect.stringMatching(/^Which disks deploy\.write_image overwrites can't be told: no disk .* wanted x/),
+        expect.stringMatching(/^Which disks deploy\.write_image overwrites is not known: no disk .* wanted x/),
       ],
     });
     expect(destroys([write], plain, { properties: { root_device: { colour: 'x' } } }).warnings).toEqual([
-      expect.stringContaining('properties.root_device.colour is no known hint'),
+      expect.stringContaining('properties.root_device.colour is not a known hint'),
     ]);
     expect(destroys([write], undefined)).toEqual({ by: {}, warnings: [] });
   });
@@ -105,7 +105,7 @@ describe('write_image', () => {
   test('of another agent’s inventory, which does not tell what stands on the disks, warns', () => {
     expect(destroys([write], inventory(disk('a', 100, { baton_contents: null })))).toEqual({
       by: { sda: 'deploy.write_image' },
-      warnings: ['What uses /dev/sda is not known: /dev/sda is taken for the root disk as if nothing did.'],
+      warnings: ['What uses /dev/sda is not known: /dev/sda is treated as the root disk, as if unused.'],
     });
   });
 });
@@ -247,6 +247,6 @@ test('a wipe destroys all disks but the skip list, or those of the operating sys
   // which one it is, nobody knows: nothing is told to be destroyed, and why
   expect(destroys([preserving], plain)).toMatchObject({
     by: {},
-    warnings: [expect.stringContaining("Which disks deploy.wipe_disks overwrites can't be told") as unknown],
+    warnings: [expect.stringContaining('Which disks deploy.wipe_disks overwrites is not known') as unknown],
   });
 });

@@ -124,7 +124,7 @@ export function planDestroys(
       situation = after;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      warnings.add(`Which disks ${stepTitle(step)} overwrites can't be told: ${error.message}.`);
+      warnings.add(`Which disks ${stepTitle(step)} overwrites is not known: ${error.message}.`);
     }
   }
   const destroyed = machine.disks.flatMap((disk) => {
@@ -165,7 +165,7 @@ function writeImage(step: PlannedStep, before: Situation, node: NodeFields): Rea
     ...(unknown.length === 0
       ? {}
       : {
-          warning: `What uses ${unknown.join(', ')} is not known: ${root.name} is taken for the root disk as if nothing did.`,
+          warning: `What uses ${unknown.join(', ')} is not known: ${root.name} is treated as the root disk, as if unused.`,
         }),
   };
 }

@@ -83,7 +83,7 @@ describe('a deploy', () => {
 
   test('refuses the same step twice', () => {
     const twice = [request('a', 90), request('a', 91)];
-    expect(() => planSteps(flowKinds.deploy, { requested: twice })).toThrow('deploy.a stands there twice');
+    expect(() => planSteps(flowKinds.deploy, { requested: twice })).toThrow('deploy.a is given twice');
   });
 
   test.each([

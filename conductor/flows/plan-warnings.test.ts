@@ -65,6 +65,6 @@ test('fast track says which reboot may not be', () => {
 test('rests are said not to be counted', () => {
   const requested = [core('hold'), core('wait'), core('hold')];
   expect(warnings('manual_clean', { requested })).toContain(
-    'The time that deploy.hold, deploy.wait takes is not counted.',
+    'The time that deploy.hold, deploy.wait takes is not included.',
   );
 });

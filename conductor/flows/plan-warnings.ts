@@ -30,7 +30,7 @@ export function planWarnings(
       ? []
       : ["The agent's steps are not known: this node's ramdisk has not been asked yet. It may add steps of its own."]),
     ...(plan.isComplete && asksAgain
-      ? ["The agent's steps are those of its last boot; a new ramdisk is asked again, and the plan made anew."]
+      ? ["The agent's steps are those of its last boot; a new ramdisk is asked again, and the plan is made again."]
       : []),
     ...(asksAgain ? warnOfEarlySteps(kind, steps) : []),
     ...(node.isFastTracked ? warnOfFastTrack(steps) : []),
@@ -42,7 +42,7 @@ export function planWarnings(
     ...(usesDisks && request.kind !== 'wipe' ? warnOfSpared(node.sparedDisks ?? []) : []),
     ...(node.fakesWipe && (request.kind === 'wipe' || request.wipe) ? [`The wipe is ${simulatedWipe}.`] : []),
     ...(request.kind === 'wipe' && node.owedWipe
-      ? ['A wipe that was asked for has not come to its end: until it has, it takes the place of cleaning.']
+      ? ['A requested wipe has not completed: until it has, it replaces cleaning.']
       : []),
     ...plan.destroys.warnings,
   ];
@@ -79,5 +79,5 @@ function warnOfSpared(spared: readonly SparedDisk[]): string[] {
 
 function warnOfRests(steps: readonly PlannedStep[]): string[] {
   const rests = [...new Set(steps.filter(takesAnyTime).map(stepKey))];
-  return rests.length === 0 ? [] : [`The time that ${rests.join(', ')} takes is not counted.`];
+  return rests.length === 0 ? [] : [`The time that ${rests.join(', ')} takes is not included.`];
 }

@@ -74,7 +74,12 @@ export async function requestProvision(
   await lookForConductor(context, node);
   refuseUnattended(context, node);
   const checked = wipeOf(node, request) ? 'wipe' : kind;
-  await refuseInvalid(context, node, checked ? (flowKinds[checked].needs ?? []) : []);
+  const needs = checked ? (flowKinds[checked].needs ?? []) : [];
+  await refuseInvalid(
+    context,
+    node,
+    request.disableRamdisk ? needs.filter((each) => each !== 'boot' && each !== 'network') : needs,
+  );
   const given = kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
   checkStepUrls(request.steps ?? [], context.config.outbound.images);
   checkFetched('configdrive', given, context.config.outbound.images);

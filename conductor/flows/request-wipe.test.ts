@@ -45,7 +45,7 @@ test('goes with what ends an instance or gives a node, and with nothing else', a
   await node.set({ provisionState: 'available' });
   expect(await node.ask('active', { wipe })).toMatchObject({
     status: 400,
-    fault: "wipe: it goes with target deleted, undeploy, provide, not with 'active'.",
+    fault: "wipe: it is only possible with target deleted, undeploy, provide, not with 'active'.",
   });
   await node.set({ provisionState: 'active' });
   expect(await node.ask('deleted', { wipe })).toMatchObject({ status: 202 });
@@ -132,7 +132,7 @@ test('is what a plan shows where it is owed, and its hash goes with the request'
   const { body } = await api.call('POST', '/v1/nodes/n1/plan', { target: 'provide' });
   expect(body).toMatchObject({
     kind: 'wipe',
-    warnings: expect.arrayContaining([expect.stringContaining('has not come to its end')]) as unknown,
+    warnings: expect.arrayContaining([expect.stringContaining('has not completed')]) as unknown,
   });
   expect(await node.ask('provide', { plan_hash: '0'.repeat(64) })).toMatchObject({ status: 409 });
   expect(await node.ask('provide', { plan_hash: body['hash'] })).toMatchObject({ status: 202 });

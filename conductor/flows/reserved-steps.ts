@@ -29,7 +29,7 @@ export function reservedInterface(step: string, options: { readonly inDeploy: bo
 /** @throws AppError `invalid_argument` naming step and argument, also for a name that is not reserved. */
 export function checkReservedArgs(step: string, args: Readonly<Record<string, unknown>>): void {
   const reserved = Object.hasOwn(reservedSteps, step) ? reservedSteps[step] : undefined;
-  if (!reserved) throw new AppError('invalid_argument', `${step} is no step of the conductor's that may be asked for`);
+  if (!reserved) throw new AppError('invalid_argument', `${step} is not a conductor step that may be requested`);
   parseStepArgs({ interface: reserved.interface, step, args: reserved.args }, args);
 }
 

@@ -153,7 +153,7 @@ test.each<[string, string, Partial<FlowStepInsert>[], string]>([
     'an answer that tells nothing',
     '0104',
     [{ output: { GenericHardwareManager: null } }],
-    'tells nothing of its disks',
+    'says nothing about its disks',
   ],
   [
     'a disk without proof',

@@ -84,7 +84,7 @@ function readWipe(steps: readonly FlowStepRow[]): { readonly result: ProvedWipe;
   }
   const parsed = ProvedWipe.safeParse(wipe.output);
   if (parsed.success) return { result: parsed.data, wipedAt: wipe.endedAt };
-  throw new AppError('storage_error', 'no receipt is signed: what the wipe has answered tells nothing of its disks', {
+  throw new AppError('storage_error', "no receipt is signed: the wipe's result says nothing about its disks", {
     cause: parsed.error,
   });
 }

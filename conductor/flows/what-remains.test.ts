@@ -7,7 +7,7 @@ import { newRemark } from '#conductor/model/remark-words.ts';
 
 const told = (deeds: readonly Deed[], sure = true) => {
   const report = withDeeds({ deeds: [], messages: [] }, deeds);
-  return sure ? afterLook(report, []) : report;
+  return sure ? afterLook(report, { messages: [] }) : report;
 };
 const cordon: Deed = { kind: 'cordon', name: 'n1', message: 'Node n1 is cordoned' };
 const label = (name: string): Deed => ({
@@ -33,7 +33,7 @@ const stopped: ToldFlow = {
   ],
 };
 
-test('a teardown that was stopped says what was done, what was not begun, and what remains by hand', () => {
+test('a teardown that was stopped says what was done, what was not started, and what remains by hand', () => {
   expect(whatRemains('n1', [stopped])).toEqual({
     done: [
       'cluster.drain is done',
@@ -41,13 +41,13 @@ test('a teardown that was stopped says what was done, what was not begun, and wh
       'Node n1 is cordoned',
       'Label rack=x is taken from node n1',
       'Label zone=x is taken from node n1',
-      'member n1 removed from control: this was begun, and nobody has looked since whether it was done',
+      'member n1 removed from control: this was started, and its result is unknown',
     ],
     simulated: [],
     failed: ['cluster.remove_etcd failed: stopped'],
-    notBegun: ['cluster.wait_for_etcd was not begun'],
+    notBegun: ['cluster.wait_for_etcd was not started'],
     byHand: [
-      'to let pods onto it again: `kubectl uncordon n1`',
+      'to allow pods on it again: `kubectl uncordon n1`',
       'to give it its labels back: `kubectl label node n1 rack=x zone=x`',
       'to have n1 back in etcd cluster control: empty its data directory, and `etcdctl member add n1 --peer-urls=https://n1:2380,https://n1b:2380`',
     ],
@@ -61,7 +61,7 @@ test('of a node that was decommissioned twice, each thing is put back once, as i
     steps: [step('drain', { output: told([cordon]) }), step('clear_labels', { output: told([late]) })],
   };
   expect(whatRemains('n1', [stopped, again]).byHand).toEqual([
-    'to let pods onto it again: `kubectl uncordon n1`',
+    'to allow pods on it again: `kubectl uncordon n1`',
     'to give it its labels back: `kubectl label node n1 rack=y zone=x`',
     expect.stringContaining('etcdctl member add n1'),
   ]);
@@ -83,7 +83,7 @@ test('what stood in the way on the last look is named; a kubelet that runs on is
   expect(done).toEqual([
     'cluster.drain is done',
     'Pod a/b is left alone: daemon set',
-    'cluster.shutdown_kubelet has not come about, which holds nothing up: Kubelet of node n1 still reports',
+    'cluster.shutdown_kubelet did not succeed; this does not block the flow: Kubelet of node n1 still reports',
   ]);
   expect(failed).toEqual(['cluster.clear_labels failed: gave up', 'cluster.clear_labels: Pod a/c is starting']);
 });
@@ -97,12 +97,12 @@ test('a node gets its pods back when nothing stops its kubelet again; whoever ha
   // the label is an earlier flow's deed
   expect(whatRemains('n1', [again]).byHand).toEqual([
     expect.stringContaining('`kubectl label node n1 promenade-decomission-`'),
-    expect.stringContaining('n1 was cordoned before this action'),
+    expect.stringContaining('n1 was already cordoned before this action'),
   ]);
   const both = [{ ...again, steps: [step('drain', { output: told([cordon]) }), ...again.steps.slice(1)] }];
   expect(whatRemains('n1', both).byHand).toEqual([
     expect.stringContaining('promenade-decomission-'),
-    'to let pods onto it again: `kubectl uncordon n1`',
+    'to allow pods on it again: `kubectl uncordon n1`',
   ]);
 });
 
@@ -113,7 +113,7 @@ test('a node that is out of its cluster is joined again, not uncordoned', () => 
     steps: [step('remove_node', { output: told([gone]) })],
   };
   const { byHand } = whatRemains('n1', [stopped, left]);
-  expect(byHand[0]).toBe('n1 is no longer in its Kubernetes cluster: it comes back by joining it again');
+  expect(byHand[0]).toBe('n1 is no longer in its Kubernetes cluster: to bring it back, join it again');
   expect(byHand.join()).not.toContain('uncordon');
 });
 
@@ -189,7 +189,7 @@ test('a node that is released and not wiped yet: its disks are as they were', ()
   const way = '`baton manage n1` and `baton provide n1` wipe it';
   const untouched = `the disks of n1 were not touched by this action: ${way}`;
   expect(whatRemains('n1', [...wiped.slice(0, 1), release], way)).toMatchObject({
-    notBegun: ['the wipe that its release was to end with was not begun'],
+    notBegun: ['the wipe that its release was to end with was not started'],
     byHand: [stillThere, untouched],
   });
   for (const next of [leave('failed'), ...wiped.slice(2)]) {

@@ -1,4 +1,4 @@
-import { type KeptDeed, readReport } from '#conductor/cluster/deeds.ts';
+import { describeDeed, type KeptDeed, readReport } from '#conductor/cluster/deeds.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -42,7 +42,7 @@ export function whatRemains(node: string, flows: readonly ToldFlow[], wayToWipe?
   const over = steps.filter(({ state }) => state === 'succeeded').flatMap(tellEnd);
   const begun = steps.filter(({ state, ended }) => state === 'failed' || (ended && state === 'running'));
   return {
-    done: [...over, ...deeds.map(tell), ...wiped],
+    done: [...over, ...tellDeeds(deeds), ...wiped],
     // where no ramdisk boots, the step that would wipe is not in the plan
     simulated: flows
       .filter(({ flow }) => flow.kind === 'wipe' && flow.state === 'succeeded')
@@ -50,13 +50,11 @@ export function whatRemains(node: string, flows: readonly ToldFlow[], wayToWipe?
       .map(() => `wipe ${simulatedWipe}`),
     failed: begun.flatMap((step) => [
       `${stepTitle(step)} failed: ${step.error ?? 'it was broken off'}`,
-      ...(isOfClusters(step) ? lastObstacles(step) : [])
-        .filter((message) => step.error?.includes(message) !== true)
-        .map((message) => `${stepTitle(step)}: ${message}`),
+      ...(isOfClusters(step) ? lastObstacles(step) : []).map((message) => `${stepTitle(step)}: ${message}`),
     ]),
     notBegun: [
-      ...steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not begun`),
-      ...(isWipeToCome(flows) ? ['the wipe that its release was to end with was not begun'] : []),
+      ...steps.filter(({ state }) => state === 'skipped').map((step) => `${stepTitle(step)} was not started`),
+      ...(isWipeToCome(flows) ? ['the wipe that its release was to end with was not started'] : []),
     ],
     byHand: [...forClusters(node, deeds, flows), ...forDisks(node, flows, wayToWipe)],
   };
@@ -72,7 +70,7 @@ function tellEnd(step: MainStep): string[] {
   const title = stepTitle(step);
   const obstacles = isOfClusters(step) ? lastObstacles(step) : [];
   if (obstacles.length > 0)
-    return obstacles.map((message) => `${title} has not come about, which holds nothing up: ${message}`);
+    return obstacles.map((message) => `${title} did not succeed; this does not block the flow: ${message}`);
   const { messages } = isOfClusters(step) ? readReport(step.output) : { messages: [] };
   const leftAlone = messages.filter(isAbout('pod-left-alone')).map(({ message }) => message);
   return [`${title} is done`, ...leftAlone];
@@ -97,8 +95,14 @@ function isOfClusters(step: { readonly interface: string }): boolean {
   return step.interface === 'cluster';
 }
 
-function tell({ message, sure }: KeptDeed): string {
-  return sure ? message : `${message}: this was begun, and nobody has looked since whether it was done`;
+/** Pods that start elsewhere are a number. */
+function tellDeeds(deeds: readonly KeptDeed[]): string[] {
+  const isPlain = ({ kind, remark, sure }: KeptDeed): boolean => kind === 'pod' && !remark && sure;
+  const plain = deeds.filter(isPlain).length;
+  return [
+    ...deeds.filter((deed) => !isPlain(deed)).map(describeDeed),
+    ...(plain > 0 ? [`${plain} ${plain === 1 ? 'pod was' : 'pods were'} evicted`] : []),
+  ];
 }
 
 function wipedDisks(output: unknown): string[] {
@@ -122,7 +126,7 @@ function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly T
   const isTakenDown = flows.some(({ flow, steps }) => ends.has(flow.kind) && steps.some(hasBegun));
   return [
     ...(isRemoved
-      ? [`${node} is no longer in its Kubernetes cluster: it comes back by joining it again`]
+      ? [`${node} is no longer in its Kubernetes cluster: to bring it back, join it again`]
       : isTakenDown
         ? stillInCluster(node, flows)
         : [
@@ -132,10 +136,10 @@ function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly T
                     '`systemctl enable --now kubelet`',
                 ]
               : []),
-            ...(of('cordon').length > 0 ? [`to let pods onto it again: \`kubectl uncordon ${node}\``] : []),
+            ...(of('cordon').length > 0 ? [`to allow pods on it again: \`kubectl uncordon ${node}\``] : []),
             ...(wasCordoned
               ? [
-                  `${node} was cordoned before this action, and is: \`kubectl uncordon ${node}\` if it is to have pods again`,
+                  `${node} was already cordoned before this action: \`kubectl uncordon ${node}\` allows pods on it again`,
                 ]
               : []),
           ]),
@@ -143,7 +147,7 @@ function forClusters(node: string, deeds: readonly KeptDeed[], flows: readonly T
       ? [`to give it its labels back: \`kubectl label node ${node} ${labels.join(' ')}\``]
       : []),
     ...(pods.length > 0
-      ? [`pods that no controller makes anew have to be created again: ${pods.map(({ name }) => name).join(', ')}`]
+      ? [`pods without a controller must be created again: ${pods.map(({ name }) => name).join(', ')}`]
       : []),
     ...of('etcd member').map(
       ({ name, value, of: cluster }) =>

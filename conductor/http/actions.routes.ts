@@ -42,7 +42,7 @@ const usualPage = 100;
 const ActionParams = z.object({ action: z.string() });
 const StepParams = ActionParams.extend({ step: z.string() });
 const verbosity = z
-  .enum(['0', '1', '2', '3', '4', '5'], { error: 'must be 0 to 5: how much of what has happened is told' })
+  .enum(['0', '1', '2', '3', '4', '5'], { error: 'must be 0 to 5: how detailed the notes are' })
   .default('1')
   .transform(Number);
 const Verbosity = airshipQuery({}).extend({ verbosity });
@@ -176,7 +176,7 @@ const siteStatuses = createRoute({
 /** Steps run once: what Shipyard numbers from 1 has one try here. */
 function refuseOtherTries(given: string | undefined): void {
   if (given === undefined || given === '1') return;
-  throw new AppError('not_found', `try: there is no try ${given}; a step is tried once, and goes on where it was`);
+  throw new AppError('not_found', `try: no try ${given}; a step has one try, and continues where it was`);
 }
 
 /** `/api/v1.0/actions` and `/api/v1.0/site_statuses`, in Shipyard's manner (airship.md §4). */
@@ -250,10 +250,7 @@ export function actionRoutes(context: HttpContext): ApiApp {
 
   for (const each of ['/api/v1.0/workflows', '/api/v1.0/workflows/:workflow']) {
     app.all(each, () => {
-      throw new AppError(
-        'not_supported',
-        `workflows: there is no workflow engine behind actions; look at ${path} and its steps`,
-      );
+      throw new AppError('not_supported', `workflows: actions have no workflow engine; see ${path} and its steps`);
     });
   }
   return app;

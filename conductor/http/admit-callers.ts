@@ -236,6 +236,6 @@ function refuseForeignPages(c: ApiContext, publicUrl: string): void {
   if (own !== undefined && own === c.req.header('host') && isLiteralHost(own)) return;
   throw new AppError(
     'forbidden',
-    `Requests from pages of ${origin} are not taken (Origin header): the API is for programs, and for its own pages.`,
+    `Requests from pages of ${origin} are refused (Origin header): the API is for programs, and for its own pages.`,
   );
 }

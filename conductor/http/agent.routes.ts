@@ -23,7 +23,7 @@ const lookup = createRoute({
   method: 'get',
   path: '/v1/lookup',
   tags,
-  summary: 'Tell a ramdisk which node it runs on',
+  summary: 'Look up the node that a ramdisk runs on',
   request: { query: z.strictObject({ addresses: z.string().optional(), node_uuid: z.string().optional() }) },
   responses: answers(200, 'node and config, with the boot token the first time', AgentLookup),
 });

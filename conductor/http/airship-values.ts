@@ -37,7 +37,7 @@ export const revisionNumber = z
   .string()
   .regex(/^\d{1,10}$/, 'must be the number of a revision')
   .transform(Number)
-  .refine((id) => id <= largestId, 'is no revision: it is too large');
+  .refine((id) => id <= largestId, 'is not a revision: it is too large');
 
 /** The body of a request as text. @throws AppError `invalid_argument` unless it is UTF-8 that can be stored. */
 export async function readText(c: Context<ApiEnv>): Promise<string> {

@@ -115,7 +115,7 @@ test.each([
   const body = new TextEncoder().encode('{}');
   const headers: Record<string, string> = type === undefined ? {} : { 'Content-Type': type };
   const answer = await createApp(api.context).request(path, { method: 'POST', body, headers });
-  expect([answer.status, readFault(await answer.text())]).toEqual([415, fault]);
+  expect([answer.status, readFault(await answer.text()).message]).toEqual([415, fault]);
 });
 
 test.each([

@@ -155,7 +155,7 @@ export function createBootApp(context: HttpContext): Hono {
       publicUrl: config.boot.url,
       agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
       kernelParams: config.kernelParams,
-      discovery: config.discovery,
+      discovery: config.discovery !== undefined,
       log: context.log,
     }),
   );

@@ -74,7 +74,9 @@ describe('boot scripts', () => {
     const mac = '52:54:00:ff:ff:ff';
     expect(await script(mac)).toContain(`echo Baton: no node has a port with address ${mac}, and discovery is off`);
     expect(await script(mac)).not.toContain('vmlinuz');
-    expect(await script(mac, { discovery: true })).toContain('/boot/vmlinuz');
+    const discovering = await script(mac, { discovery: true });
+    expect(discovering).toContain('/boot/vmlinuz');
+    expect(discovering).toContain(`ipa-inspection-callback-url=${publicUrl}/v1/continue_inspection`);
   });
 
   test.each(['', '?mac=', '?mac=52:54', '?mac=%0a'])('refuses /boot/node.ipxe%s', async (query) => {

@@ -89,7 +89,7 @@ function nodeScript(answer: BootAnswer, mac: string, options: BootRoutesOptions)
   if (answer.kind === 'local disk') {
     return localDiskScript({ bootMode: answer.bootMode, message: `${answer.nodeName ?? mac} boots from its disk` });
   }
-  if (options.discovery) return ramdiskScript(common);
+  if (options.discovery) return ramdiskScript({ ...common, inspects: true });
   const message = `no node has a port with address ${mac}, and discovery is off: booting from disk`;
   return localDiskScript({ bootMode: undefined, message });
 }

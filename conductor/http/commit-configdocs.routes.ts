@@ -11,11 +11,11 @@ const commit = createRoute({
   method: 'post',
   path: `${airshipPath}/commitconfigdocs`,
   tags: ["site documents (Airship's)"],
-  summary: 'Commit what is in the buffer, once its documents are checked',
+  summary: 'Commit the buffer, after its documents are checked',
   request: {
     query: airshipQuery({
       force: airshipFlag.describe('commit it with its errors'),
-      dryrun: airshipFlag.describe('check it and tell, and change nothing; wins over force'),
+      dryrun: airshipFlag.describe('check and report, and change nothing; overrides force'),
     }),
   },
   responses: {

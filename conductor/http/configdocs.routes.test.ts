@@ -104,7 +104,7 @@ describe('an upload', () => {
     expect(await upload('nodes', '', removal)).toMatchObject({ status: 201, body: { message } });
     expect(await upload('nodes', '', removal)).toMatchObject({
       status: 200,
-      body: { message: expect.stringMatching(/^Nothing has changed: there is no collection nodes; revision \d has/) },
+      body: { message: expect.stringMatching(/^Nothing has changed: no collection nodes; revision \d has/) },
     });
     expect((await list('/configdocs'))[0]).toMatchObject({ collection_name: 'nodes', new_status: 'deleted' });
   });

@@ -38,7 +38,7 @@ const list = createRoute({
   method: 'get',
   path,
   tags,
-  summary: 'List the collections of documents, and what is new in one version against another',
+  summary: 'List the collections of documents, and what differs between two versions',
   request: {
     query: airshipQuery({
       'base-version': z.string().optional().describe('a role, or a number; default committed'),
@@ -64,12 +64,12 @@ const upload = createRoute({
         .pipe(z.enum(bufferModes, { error: `must be one of ${bufferModes.join(', ')}` }))
         .default('rejectoncontents'),
       'empty-collection': airshipFlag.describe('the collection goes; the body is empty'),
-      dryrun: airshipFlag.describe("Baton's own: tell what would be wrong, and store nothing"),
+      dryrun: airshipFlag.describe("Baton's own: report faults, and store nothing"),
     }),
     body: { content: { 'application/x-yaml': { schema: z.string() } } },
   },
   responses: {
-    ...answers(201, 'a Status with what is wrong with the site', Status),
+    ...answers(201, "a Status with the site's faults", Status),
     ...answers(200, 'it said so before', Status),
   },
 });
@@ -82,7 +82,10 @@ const show = createRoute({
   request: {
     params: CollectionParams,
     query: airshipQuery({
-      version: z.string().optional().describe('a role, or a number; default: the buffer, or else what is committed'),
+      version: z
+        .string()
+        .optional()
+        .describe('a role, or a number; default: the buffer, or else the committed revision'),
     }),
   },
   responses: answersOther(200, 'YAML', 'application/x-yaml'),
@@ -152,7 +155,7 @@ function tellUpload(
   if (isNew && content) return `Collection ${collection} is in the buffer: revision ${id} has ${errors}.`;
   if (isNew) return `Collection ${collection} is removed, in the buffer: revision ${id} has ${errors}.`;
   if (content) return `Nothing has changed: revision ${id} says so already, and has ${errors}.`;
-  return `Nothing has changed: there is no collection ${collection}; revision ${id} has ${errors}.`;
+  return `Nothing has changed: no collection ${collection}; revision ${id} has ${errors}.`;
 }
 
 function validationStatus(code: 200 | 201, message: string, faults: readonly SiteFault[]): StatusParts {

@@ -64,7 +64,7 @@ export function consoleRoutes(context: HttpContext): ApiApp {
     const request = await wanted(c);
     return {
       onOpen: (_event, { raw }) => {
-        if (!(raw instanceof WebSocket)) throw new AppError('internal', 'the WebSocket is none of the package ws');
+        if (!(raw instanceof WebSocket)) throw new AppError('internal', 'the WebSocket is not from the package ws');
         void context.consoles.serve(raw, request);
       },
     };

@@ -46,7 +46,7 @@ const put = createRoute({
   method: 'put',
   path: onePath,
   tags,
-  summary: 'Store user and password of BMCs under a name; nobody is told the password again',
+  summary: 'Store a user and password of BMCs under a name; the password is never shown again',
   request: {
     params: CredentialParams,
     body: jsonBody(

@@ -28,7 +28,7 @@ const Query = z.strictObject({
   'drain-node-timeout': wholeSeconds(1).default(nodeStepDefaults.drainTimeout).describe('seconds for the drain'),
   'drain-node-grace-period': wholeSeconds(0)
     .default(nodeStepDefaults.drainGracePeriod)
-    .describe('seconds that each pod gets to end by itself; less than the timeout of the drain'),
+    .describe('seconds that each pod gets to terminate; less than the timeout of the drain'),
   'clear-labels-timeout': wholeSeconds(1)
     .default(nodeStepDefaults.clearLabelsTimeout)
     .describe('seconds for the pods to settle'),
@@ -56,10 +56,10 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
     responses: {
       ...answers(
         200,
-        'a Status object: all is done; a kubelet that could not be stopped is told, and no failure',
+        'a Status object: all is done; a kubelet that could not be stopped is reported, and is not a failure',
         Status,
       ),
-      400: { description: 'a parameter that is none, no design, or one that is no site' },
+      400: { description: 'an unknown parameter, no design, or a design that is not a site' },
       404: { description: 'the design, or the cluster, has no such node' },
       409: { description: 'a flow works on the node, which is named with its site action' },
       500: { description: 'DisassociateStepFailure: a step has failed; details.messageList has what each step did' },
@@ -108,7 +108,7 @@ function stepsOf(context: HttpContext, { node, site, signal, query }: Work): Dec
     {
       name: 'clear-labels',
       run: () => {
-        const step = { node, signal, timeout: query['clear-labels-timeout'] };
+        const step = { node, signal, secrets: context.secrets, timeout: query['clear-labels-timeout'] };
         return runNodeStep(file, 'ClearLabelsError', clearLabelsStep, step);
       },
     },

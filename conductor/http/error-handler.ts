@@ -88,7 +88,9 @@ function tellRefusal({ status, message }: HTTPException, c: Context<ApiEnv>): st
  * `details.messages` of a teardown.
  */
 function statusDetails(error: AppError): {
+  readonly code: ErrorCode;
   readonly reason: string | undefined;
+  readonly cause: string | undefined;
   readonly faults: readonly SiteFault[] | undefined;
   readonly messages: readonly RoundMessage[] | undefined;
   readonly remark: Remark | undefined;
@@ -96,12 +98,21 @@ function statusDetails(error: AppError): {
 } {
   const { reason, faults, messages } = error.details;
   return {
+    code: error.code,
+    cause: causeOf(error),
     reason: typeof reason === 'string' ? reason : undefined,
     faults: Array.isArray(faults) ? (faults as readonly SiteFault[]) : undefined,
     messages: Array.isArray(messages) ? (messages as readonly RoundMessage[]) : undefined,
     remark: remarkOf(error),
     retry: error.retryable,
   };
+}
+
+/** `details.cause` of what lies below, the outermost that has one. */
+function causeOf(error: unknown): string | undefined {
+  if (!(error instanceof AppError)) return undefined;
+  const { cause } = error.details;
+  return typeof cause === 'string' ? cause : causeOf(error.cause);
 }
 
 /** Node's error of a request that was cut; the database's have more to them (`databaseFaultClass`). */

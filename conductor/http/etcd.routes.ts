@@ -44,10 +44,10 @@ function removeRoute<Prefix extends string>(prefix: Prefix) {
     },
     responses: {
       ...answers(200, 'a Status object: no member runs on the node any more', Status),
-      400: { description: 'no design, or one that is no site' },
+      400: { description: 'no design, or a design that is not a site' },
       404: { description: 'the design, or its node, is not there' },
       409: { description: 'a flow works on the node, which is named with its site action' },
-      500: { description: 'RemoveEtcdError: a cluster could not do without, or has not answered in time' },
+      500: { description: 'RemoveEtcdError: a cluster needs the member, or has not answered in time' },
     },
   });
 }

@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ApiEnv } from '#conductor/http/api-app.ts';
 import { answerStatus, isAirshipPath, type StatusParts } from '#conductor/http/status-object.ts';
+import type { ErrorCode } from '#shared/errors/app-error.ts';
 
 /** Ironic's error bodies: a JSON document as text inside a JSON document, which clients unpack twice (ironic-api.md §1.3). */
 function answer(c: Context<ApiEnv>, status: ContentfulStatusCode, inner: Record<string, unknown>): Response {
@@ -10,16 +11,24 @@ function answer(c: Context<ApiEnv>, status: ContentfulStatusCode, inner: Record<
 
 /**
  * An error of the application: the text is for the operator.
- * @param more what a Status object has beside it; Ironic's form has no place for it
+ * @param more what a Status object has beside it; Ironic's form has a place for the code alone, as a field of our own
  */
 export function applicationFault(
   c: Context<ApiEnv>,
   status: ContentfulStatusCode,
   text: string,
-  more: Pick<StatusParts, 'reason' | 'faults' | 'messages' | 'remark' | 'retry'> = {},
+  more: Pick<StatusParts, 'reason' | 'cause' | 'faults' | 'messages' | 'remark' | 'retry'> & {
+    readonly code?: ErrorCode;
+  } = {},
 ): Response {
   if (isAirshipPath(c.req.path)) return answerStatus(c, { ...more, status: 'Failure', code: status, message: text });
-  return answer(c, status, { faultcode: status < 500 ? 'Client' : 'Server', faultstring: text, debuginfo: null });
+  const faultcode = status < 500 ? 'Client' : 'Server';
+  return answer(c, status, {
+    faultcode,
+    faultstring: text,
+    debuginfo: null,
+    ...(more.code === 'node_locked' ? { error_code: more.code } : {}),
+  });
 }
 
 const titles: Readonly<Partial<Record<ContentfulStatusCode, string>>> = {

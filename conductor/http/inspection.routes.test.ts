@@ -128,6 +128,7 @@ test('what the real ironic-python-agent 10.2 sends is taken and put to use', asy
       nodeUuid,
       inventory: row?.inventory ?? {},
       pluginData: row?.pluginData ?? {},
+      portIdOf: api.context.networks.portIdOf,
       conductor: 'c',
       now: new Date(),
     }),
@@ -172,7 +173,14 @@ describe('GET /v1/nodes/{node}/inventory', () => {
 describe('applyInspection', () => {
   const apply = (found: Record<string, unknown> = inventory) =>
     api.context.db.transaction((tx) =>
-      applyInspection(tx, { nodeUuid, inventory: found, pluginData: {}, conductor: 'c', now: new Date() }),
+      applyInspection(tx, {
+        nodeUuid,
+        inventory: found,
+        pluginData: {},
+        portIdOf: api.context.networks.portIdOf,
+        conductor: 'c',
+        now: new Date(),
+      }),
     );
   const ports = async () => (await api.call('GET', '/v1/ports/detail')).body['ports'];
 
@@ -217,5 +225,18 @@ describe('applyInspection', () => {
 
     nodeUuid = other;
     expect((await apply()).warnings).toEqual([expect.stringContaining(`${mac} is port`)]);
+  });
+
+  test('a cable that is elsewhere than recorded is told, and the record stays', async () => {
+    await apply();
+    const [port] = (await ports()) as { readonly uuid: string }[];
+    const recorded = { switch_id: '00:11:22:33:44:55', port_id: 'tap9' };
+    const change = [{ op: 'replace', path: '/local_link_connection', value: recorded }];
+    await api.call('PATCH', `/v1/ports/${port?.uuid}`, change);
+    expect((await apply()).warnings).toEqual([
+      `${mac} is plugged into switch 00:11:22:33:44:55 port tap1, but its local_link_connection says switch ` +
+        '00:11:22:33:44:55 port tap9, whose switch port would be moved: correct it, or the cable',
+    ]);
+    expect(await ports()).toMatchObject([{ local_link_connection: recorded }]);
   });
 });

@@ -54,7 +54,9 @@ export function inspectionRoutes(context: HttpContext): ApiApp {
     const isUnversioned = version === minimumMinor;
     if (!isUnversioned) requireEndpoint(version, continueVersion);
     const node = await continueInspection(context, c.req.valid('json'), c.req.valid('query').node_uuid?.toLowerCase());
-    return c.json(isUnversioned ? { uuid: node.uuid } : await answerAgent(context, node, version), 202);
+    // a discovered machine has nothing to do yet, and gets no token
+    const hasWork = !isUnversioned && node.provisionState !== 'enroll';
+    return c.json(hasWork ? await answerAgent(context, node, version) : { uuid: node.uuid }, 202);
   });
 
   return app;

@@ -91,6 +91,7 @@ describe('drain', () => {
     expect(details.messageList.filter(({ error }) => error)).toEqual(
       expect.arrayContaining([
         {
+          summarized: true,
           kind: 'Pod',
           name: `default/${pod?.metadata.name}`,
           error: true,
@@ -108,7 +109,7 @@ describe('drain', () => {
   });
 });
 
-test.each(['drain', 'clear-labels', 'shutdown-kubelet', 'remove-from-cluster'])(
+test.each(['drain', 'clear-labels', 'restore-labels', 'shutdown-kubelet', 'remove-from-cluster'])(
   '%s: an unknown node is not found; without a kubeconfig it says what to set',
   async (verb) => {
     const { status, reason } = await post(`/nodes/n9/${verb}`);
@@ -122,7 +123,7 @@ test('a node that a flow of a teardown works on is left to it', async () => {
   const { db } = api.context;
   const nodeUuid = await addAvailableNode(db, 'n1');
   const flow = await db.transaction((tx) => insertFlow(tx, { nodeUuid, kind: 'decommission', steps: [] }));
-  for (const verb of ['drain', 'clear-labels', 'shutdown-kubelet', 'remove-from-cluster']) {
+  for (const verb of ['drain', 'clear-labels', 'restore-labels', 'shutdown-kubelet', 'remove-from-cluster']) {
     const { status, text } = await post(`/nodes/n1/${verb}`);
     expect([status, text]).toEqual([
       409,
@@ -168,6 +169,30 @@ describe('clear-labels', () => {
       'Pod default/held is ending, held by its finalizers example.org/hold',
     );
   });
+});
+
+test('what all looks have taken is told, and restore-labels puts it back', async () => {
+  const before = small.node('n1')?.metadata.labels;
+  const { store } = small.simulator;
+  store.create('poddisruptionbudgets', newBudget('guard', 'bare', 1));
+  small.addPod({ name: 'bare', node: 'n1', labels: { app: 'bare' } });
+  small.addPod({ name: 'gone', node: 'n1' });
+  await small.settle();
+  const drained = await post('/nodes/n1/drain?timeout=2&grace-period=0');
+  const told = drained.details.messageList.map(({ message }) => message);
+  expect(told).toContain('Node n1 is cordoned');
+  expect(told).toContain('Pod default/gone goes for good: no controller replaces it');
+  expect(told.join()).not.toMatch(/bare goes for good|cordoned already/);
+  const cleared = await post('/nodes/n1/clear-labels?timeout=10');
+  expect(cleared.details.messageList.map(({ message }) => message)).toEqual([
+    'Label rack=r1 is taken from node n1',
+    'Label node-role.kubernetes.io/worker= is taken from node n1',
+    'Node n1 has no labels that were added',
+  ]);
+  expect(await post('/nodes/n1/restore-labels')).toMatchObject({ status: 200 });
+  expect(small.node('n1')).toMatchObject({ metadata: { labels: before }, spec: {} });
+  expect(small.node('n1')?.spec).not.toHaveProperty('unschedulable');
+  expect(small.node('n1')?.metadata.annotations ?? {}).toEqual({});
 });
 
 describe('shutdown-kubelet', () => {

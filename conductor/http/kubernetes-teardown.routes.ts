@@ -9,6 +9,7 @@ import {
   drainStep,
   type NodeStep,
   removeFromClusterStep,
+  restoreLabelsStep,
   runNodeStep,
   shutdownKubeletStep,
 } from '#conductor/cluster/kubernetes/node-steps.ts';
@@ -46,9 +47,10 @@ const queries = {
     timeout: timeout(nodeStepDefaults.drainTimeout),
     'grace-period': wholeSeconds(0)
       .default(nodeStepDefaults.drainGracePeriod)
-      .describe('seconds that each pod gets to end by itself; less than the timeout'),
+      .describe('seconds that each pod gets to terminate; less than the timeout'),
   }),
   clearLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.clearLabelsTimeout) }),
+  restoreLabels: z.strictObject({ timeout: timeout(nodeStepDefaults.restoreLabelsTimeout) }),
   shutdownKubelet: z.strictObject({
     timeout: timeout(nodeStepDefaults.shutdownKubeletTimeout),
     'apply-daemon-set': queryFlag.describe('put the daemon set that stops kubelets into the cluster first'),
@@ -74,7 +76,7 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
       400: { description: 'a parameter that cannot work' },
       404: { description: 'the cluster has no such node' },
       409: { description: 'a flow works on the node, which is named with its site action' },
-      500: { description: 'it has not ended well; details.messageList names what stood in the way' },
+      500: { description: 'it failed; details.messageList lists the obstacles' },
     },
   });
 }
@@ -83,7 +85,7 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
  * Seed 001's operations on a node of the Kubernetes cluster, under its bare paths and below `/api/v1.0`. They are
  * synchronous: each answers when all is done, or time is up; who hangs up stops it at the next round.
  */
-export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | 'db' | 'stopping'>): ApiApp {
+export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | 'db' | 'secrets' | 'stopping'>): ApiApp {
   const { config, stopping } = context;
   const app = newApiApp();
 
@@ -112,6 +114,22 @@ export function kubernetesTeardownRoutes(context: Pick<HttpContext, 'config' | '
       stepRoute(prefix, 'clear-labels', queries.clearLabels, 'Remove the labels that were added to a node'),
       (c) =>
         run(c, 'ClearLabelsError', clearLabelsStep, {
+          secrets: context.secrets,
+          node: c.req.valid('param').node_id,
+          timeout: c.req.valid('query').timeout,
+        }),
+    );
+
+    app.openapi(
+      stepRoute(
+        prefix,
+        'restore-labels',
+        queries.restoreLabels,
+        'Put cleared labels back onto a node, and uncordon it',
+      ),
+      (c) =>
+        run(c, 'RestoreLabelsError', restoreLabelsStep, {
+          secrets: context.secrets,
           node: c.req.valid('param').node_id,
           timeout: c.req.valid('query').timeout,
         }),

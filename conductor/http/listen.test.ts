@@ -81,7 +81,9 @@ test('a renewed certificate is used by the next connection, and one without its 
 test('files that are no pair are named at the start', async () => {
   const other = await makeCertificate(directory, 'stranger');
   const wrong = { certFile: files.certFile, keyFile: other.keyFile };
-  await expect(openTlsFiles(wrong, { log: silentLog })).rejects.toThrow(/BATON_TLS_CERT_FILE: .* are no pair in PEM/);
+  await expect(openTlsFiles(wrong, { log: silentLog })).rejects.toThrow(
+    /BATON_TLS_CERT_FILE: .* are not a matching pair in PEM/,
+  );
   const missing = { certFile: join(directory, 'none'), keyFile: other.keyFile };
   await expect(openTlsFiles(missing, { log: silentLog })).rejects.toThrow(/BATON_TLS_CERT_FILE: read .*none/);
 });

@@ -9,8 +9,9 @@ import { answers, jsonBody, NodeParams, queryFlag } from '#conductor/http/query-
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setMaintenance } from '#conductor/nodes/change-node.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/change-note.ts';
+import { setLastingBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
-import { getNode } from '#conductor/nodes/node-store.ts';
+import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const tags = ['node management'];
@@ -62,7 +63,7 @@ const getBootDevice = createRoute({
   tags,
   summary: 'Ask the BMC for the boot device',
   request: { params: NodeParams },
-  responses: answers(200, 'boot_device and persistent, null where the BMC does not tell', BootDevice),
+  responses: answers(200, 'boot_device and persistent, null where the BMC does not report it', BootDevice),
 });
 
 const supportedBootDevices = createRoute({
@@ -135,9 +136,10 @@ export function nodeManagementRoutes(context: HttpContext): ApiApp {
         `Invalid boot device ${name} specified, supported are ${management.supportedBootDevices.join(', ')}.`,
       );
     }
-    await withNodeLock(context, node.uuid, (signal) =>
-      management.setBootDevice(device, { persistent: persistent ?? false, signal }),
-    );
+    await withNodeLock(context, node.uuid, async (signal) => {
+      if (!persistent) return void (await management.setBootDevice(device, { persistent: false, signal }));
+      return updateNode(context.db, node.uuid, await setLastingBootDevice(management, device, { signal }));
+    });
     const event = `boot device ${device} set${persistent ? ', persistently' : ' for the next boot'}`;
     await writeChangeNote(context.db, node.uuid, changeNote(context, c.get('caller'), event));
     return c.body(null, 204);

@@ -33,7 +33,7 @@ const PlanBody = z.strictObject({
     .default('active'),
   instance_info: jsonDocument
     .describe(
-      "merged into the node's for this plan alone, so that its hash is that of a node with it; null takes a key away",
+      "merged into the node's for this plan alone, so that its hash is that of a node with it; null removes a key",
     )
     .nullish(),
   ...stepLists,

@@ -50,7 +50,7 @@ describe('provision', () => {
     [{ target: 'zzz' }, 400, 'Possible now: manage'],
     [{ target: 'manage', bogus: 1 }, 400, 'Unexpected arguments: bogus'],
     [{}, 400, 'target'],
-    [{ target: 'manage', configdrive: 'x' }, 400, 'configdrive: it goes with target active'],
+    [{ target: 'manage', configdrive: 'x' }, 400, 'configdrive: it is only possible with target active'],
     [{ target: 'clean', clean_steps: [] }, 400, 'clean_steps: must have at least one step'],
     [{ target: 'clean' }, 400, "clean_steps: it must be given with target 'clean'"],
     [{ target: 'active', plan_hash: 'x' }, 400, 'plan_hash: must be the 64 hex digits'],

@@ -107,7 +107,7 @@ function checkProvisionKeys(body: ProvisionBody, verb: ProvisionVerb, version: n
     if (!rule.verbs.includes(verb)) {
       throw new AppError(
         'invalid_argument',
-        `${key}: it goes with target ${rule.verbs.join(', ')}, not with '${verb}'.`,
+        `${key}: it is only possible with target ${rule.verbs.join(', ')}, not with '${verb}'.`,
       );
     }
   }

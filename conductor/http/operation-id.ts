@@ -66,6 +66,7 @@ const irregular: Readonly<Record<string, string>> = {
 const teardownIds: Readonly<Record<string, string>> = {
   drain: 'drainNode',
   'clear-labels': 'clearNodeLabels',
+  'restore-labels': 'restoreNodeLabels',
   'shutdown-kubelet': 'shutDownNodeKubelet',
   'remove-from-cluster': 'removeNodeFromCluster',
   'remove-etcd': 'removeNodeEtcd',

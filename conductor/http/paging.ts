@@ -31,7 +31,7 @@ export function parsePaging(query: {
   readonly sort_dir?: 'asc' | 'desc' | undefined;
 }): Paging {
   const limit = query.limit === undefined ? maximumLimit : Number(query.limit);
-  if (!Number.isSafeInteger(limit)) throw new AppError('invalid_argument', `limit: '${query.limit}' is no integer`);
+  if (!Number.isSafeInteger(limit)) throw new AppError('invalid_argument', `limit: '${query.limit}' is not an integer`);
   if (limit <= 0) throw new AppError('invalid_argument', 'Limit must be positive');
   if (query.marker !== undefined && !isUuid(query.marker)) {
     throw new AppError('invalid_argument', `Expected UUID for marker: ${query.marker}`);

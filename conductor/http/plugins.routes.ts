@@ -46,7 +46,7 @@ const order = createRoute({
   method: 'get',
   path: `${path}/order`,
   tags,
-  summary: 'Tell in which order the tasks of plugins run, with the reason for each place',
+  summary: 'Show in which order the tasks of plugins run, with the reason for each place',
   request: {
     query: airshipQuery({
       plugins: z.string().optional().describe('NAME@VERSION, with commas between'),

@@ -89,11 +89,11 @@ test('what is fetched verifies by the key that is served, also after a rotation'
 });
 
 test.each([
-  [`${path}/${randomUUID()}`, 404, 'there is no receipt'],
+  [`${path}/${randomUUID()}`, 404, 'no receipt'],
   [`${path}/1`, 400, "must be a receipt's UUID"],
   [`${path}?flow=1`, 400, "must be a flow's UUID"],
   [`${path}?limit=0`, 400, 'Limit must be positive'],
-  [`${path}?marker=${randomUUID()}`, 400, 'marker: there is no receipt'],
+  [`${path}?marker=${randomUUID()}`, 400, 'marker: no receipt'],
 ])('GET %s is refused', async (asked, status, message) => {
   const answer = await api.call('GET', asked);
   expect([answer.status, answer.body['kind'], answer.body['message']]).toEqual([

@@ -20,7 +20,7 @@ const list = createRoute({
   method: 'get',
   path,
   tags,
-  summary: 'List what was wiped, newest first; nodes that are gone included',
+  summary: 'List wipes, newest first; deleted nodes included',
   request: {
     query: z.strictObject({
       node: z.string().min(1).optional().describe('UUID, or a name that it has or had'),
@@ -38,7 +38,7 @@ const show = createRoute({
   tags,
   summary: 'Fetch a receipt: a DSSE envelope that can be verified without Baton',
   request: { params: z.object({ receipt: z.guid({ error: "must be a receipt's UUID" }) }) },
-  responses: { ...answers(200, 'the signed file', ReceiptEnvelope), 404: { description: 'there is no such receipt' } },
+  responses: { ...answers(200, 'the signed file', ReceiptEnvelope), 404: { description: 'no such receipt' } },
 });
 
 const keys = createRoute({
@@ -77,7 +77,7 @@ export function receiptRoutes(context: Pick<HttpContext, 'db' | 'secrets' | 'log
   app.openapi(show, async (c) => {
     const { receipt: uuid } = c.req.valid('param');
     const row = await findReceipt(db, uuid.toLowerCase());
-    if (!row) throw new AppError('not_found', `there is no receipt ${uuid}`);
+    if (!row) throw new AppError('not_found', `no receipt ${uuid}`);
     return c.body(row.envelope, 200, {
       'Content-Type': 'application/json',
       'Content-Disposition': `attachment; filename="receipt-${row.uuid}.json"`,

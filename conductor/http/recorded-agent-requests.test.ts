@@ -86,7 +86,7 @@ describe('recorded requests of a real agent', () => {
       const ours = shape(JSON.parse(text === '' ? 'null' : text));
       const status = expectedStatus(request);
       expect(answer.status).toBe(status);
-      expect(readFault(text) ?? '').toContain(status < 400 ? '' : startOf(request.faultstring));
+      expect(readFault(text).message ?? '').toContain(status < 400 ? '' : startOf(request.faultstring));
       expect(shape(request.answer).filter((leaf) => !ours.includes(leaf))).toEqual([]);
     },
   );

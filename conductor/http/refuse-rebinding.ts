@@ -17,14 +17,14 @@ export function refuseRebinding(
   if (host !== undefined && !isLiteralHost(host) && host.toLowerCase() !== new URL(publicUrl).host) {
     throw new AppError(
       'forbidden',
-      `Requests for ${host} are not taken (Host header): with BATON_AUTH=none it must be an address, localhost, or as in BATON_PUBLIC_URL.`,
+      `Requests for ${host} are refused (Host header): with BATON_AUTH=none it must be an address, localhost, or as in BATON_PUBLIC_URL.`,
     );
   }
   const proxied = ['forwarded', 'x-forwarded-for', 'x-real-ip'].find((name) => c.req.header(name) !== undefined);
   if (proxied !== undefined && !auth.allowUnauthenticated) {
     throw new AppError(
       'forbidden',
-      `Requests that a proxy passes on (${proxied} header) are not taken with BATON_AUTH=none: it is for this host's users.`,
+      `Requests that a proxy passes on (${proxied} header) are refused with BATON_AUTH=none, which is for this host's users.`,
     );
   }
 }

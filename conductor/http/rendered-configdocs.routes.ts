@@ -20,7 +20,10 @@ const show = createRoute({
   summary: 'Show all documents as they are worked from: nodes with what they have from their host profiles',
   request: {
     query: airshipQuery({
-      version: z.string().optional().describe('a role, or a number; default: the buffer, or else what is committed'),
+      version: z
+        .string()
+        .optional()
+        .describe('a role, or a number; default: the buffer, or else the committed revision'),
     }),
   },
   responses: {

@@ -99,7 +99,7 @@ const diff = createRoute({
   method: 'get',
   path: `${onePath}/diff/{other}`,
   tags,
-  summary: 'Tell which collections two revisions have differently; 0 = nothing at all',
+  summary: 'Show which collections differ between two revisions; 0 = an empty revision',
   request: { params: PairParams },
   responses: answers(
     200,
@@ -112,7 +112,7 @@ const deepDiff = createRoute({
   method: 'get',
   path: `${onePath}/deepdiff/{other}`,
   tags,
-  summary: 'Tell every document and value that changes from one revision to the other; 0 = nothing at all',
+  summary: 'Show every document and value that changes from one revision to the other; 0 = an empty revision',
   request: { params: PairParams },
   responses: answers(
     200,

@@ -18,6 +18,8 @@ export interface StatusParts {
   /** What a teardown did and met. */
   readonly messages?: readonly RoundMessage[] | undefined;
   readonly remark?: Remark | undefined;
+  /** A code of what lies below the failure: `NoKubernetesCluster`, `TimeUp`. */
+  readonly cause?: string | undefined;
   readonly revision?: number | undefined;
   /** The same request may succeed later. */
   readonly retry?: boolean | undefined;
@@ -44,11 +46,13 @@ const reasons: Readonly<Record<number, string>> = {
 
 /** A failure without messages of its own has one that repeats it: clients print the list. */
 function statusObject(parts: StatusParts): Status {
-  const { status, code, message, reason, faults = [], remark, revision, retry } = parts;
+  const { status, code, message, reason, faults = [], remark, cause, revision, retry } = parts;
   const told = (parts.messages ?? []).map((each) => ({ kind: 'SimpleMessage', ...each }));
   const messages: StatusMessage[] = [...faults.map(validationMessage), ...told];
   const isBare = status === 'Failure' && faults.length === 0 && !told.some(({ error }) => error);
-  const messageList = isBare ? [...messages, { message, error: true, kind: 'SimpleMessage' }] : messages;
+  const messageList: StatusMessage[] = isBare
+    ? [...messages, { message, error: true, kind: 'SimpleMessage', summarized: true }]
+    : messages;
   return {
     kind: 'Status',
     apiVersion: 'v1.0',
@@ -60,6 +64,7 @@ function statusObject(parts: StatusParts): Status {
       errorCount: messageList.filter(({ error }) => error).length,
       messageList,
       ...(remark === undefined ? {} : { remark }),
+      ...(cause === undefined ? {} : { cause }),
       ...(revision === undefined ? {} : { revision }),
     },
     code,
@@ -82,7 +87,7 @@ function validationMessage({ level, name, message, document, path }: SiteFault):
 
 /** What of a node is torn down (seed 001), under Promenade's bare paths, among which Ironic has none of these names. */
 const teardownPath =
-  /^\/(?:v1\/nodes\/[^/]+\/(?:decommission|drain|clear-labels|remove-etcd|shutdown-kubelet|remove-from-cluster)|etcd-cluster-health-statuses)$/;
+  /^\/(?:v1\/nodes\/[^/]+\/(?:decommission|drain|clear-labels|restore-labels|remove-etcd|shutdown-kubelet|remove-from-cluster)|etcd-cluster-health-statuses)$/;
 
 /** Airship's paths: their errors are Status objects, those of all others Ironic's. */
 export function isAirshipPath(path: string): boolean {

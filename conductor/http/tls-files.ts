@@ -34,9 +34,13 @@ export async function openTlsFiles(
     try {
       createSecureContext(certificate);
     } catch (cause) {
-      throw new AppError('invalid_argument', `BATON_TLS_CERT_FILE: ${certFile} and ${keyFile} are no pair in PEM`, {
-        cause,
-      });
+      throw new AppError(
+        'invalid_argument',
+        `BATON_TLS_CERT_FILE: ${certFile} and ${keyFile} are not a matching pair in PEM`,
+        {
+          cause,
+        },
+      );
     }
     return certificate;
   };

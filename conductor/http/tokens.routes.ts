@@ -25,7 +25,7 @@ const CreateBody = z.strictObject({
   name: z
     .string()
     .regex(/^[\w.@-]{1,64}$/, 'must be up to 64 letters, digits and . _ - @')
-    .describe('who calls with it, as history and logs say it'),
+    .describe('the user that history and logs show for it'),
   role: z.enum(roles, { error: `must be one of ${roles.join(', ')}` }),
   project: z.string().min(1).max(255).nullish().describe('sees and touches only what this owner or lessee has'),
   expires_at: z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T12:00:00Z' }).nullish(),
@@ -46,7 +46,7 @@ const remove = createRoute({
   tags,
   summary: "Have a token not count any more, by name or UUID (Baton's own)",
   request: { params: z.object({ token: z.string() }) },
-  responses: answers(204, 'gone; other conductors notice within five seconds'),
+  responses: answers(204, 'deleted; other conductors notice within five seconds'),
 });
 
 function viewToken(row: ApiTokenRow): TokenAnswer {

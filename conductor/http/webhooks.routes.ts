@@ -41,9 +41,9 @@ const create = createRoute({
   method: 'post',
   path,
   tags,
-  summary: 'Have somebody told what happens to nodes',
+  summary: 'Subscribe a URL to events of nodes',
   request: { body: jsonBody(WebhookDescription) },
-  responses: answers(201, 'the webhook with its secret, which is not told again', Webhook),
+  responses: answers(201, 'the webhook with its secret, which is not shown again', Webhook),
 });
 
 const show = createRoute({
@@ -86,7 +86,7 @@ const deliveries = createRoute({
   method: 'get',
   path: `${onePath}/deliveries`,
   tags,
-  summary: 'List what was, and what is to be delivered; newest first',
+  summary: 'List deliveries, sent and pending; newest first',
   request: {
     params: WebhookParams,
     query: z.strictObject({

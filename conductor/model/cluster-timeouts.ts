@@ -4,6 +4,7 @@ export const nodeStepDefaults = {
   drainGracePeriod: 1800,
   clearLabelsTimeout: 1800,
   shutdownKubeletTimeout: 300,
+  restoreLabelsTimeout: 120,
   removeFromClusterTimeout: 120,
 } as const;
 

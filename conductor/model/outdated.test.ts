@@ -3,7 +3,7 @@ import { describeOutdated } from '#conductor/model/outdated.ts';
 import { textRemark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 
-const redeploy = 'redeploy_server with target-revision=committed deploys it anew';
+const redeploy = 'redeploy_server with target-revision=committed redeploys it';
 const relabel = 'relabel_nodes brings it in line, without a deploy';
 const otherDeploy = 'deployed from other documents';
 const outdated = (...differs: readonly string[]) => newRemark('outdated', { revision: 3, differs });

@@ -4,7 +4,7 @@ import { nameSome } from '#shared/name-some.ts';
 const namedNodes = 5;
 
 /** What brings such a node in line; its disks are wiped, as the action's parameters say. */
-export const renewal = 'redeploy_server with target-revision=committed deploys it anew';
+export const renewal = 'redeploy_server with target-revision=committed redeploys it';
 
 /** What brings a deployed node in line, the gentlest first. */
 const remedies = [

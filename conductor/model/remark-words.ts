@@ -1,28 +1,10 @@
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { describeDifferences } from '#conductor/model/outdated.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { Remark } from '#conductor/model/remark.ts';
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/name-some.ts';
-
-/** What each kind of flow does. */
-const flowWork: Readonly<Record<FlowKindName, string>> = {
-  verify: 'verifying',
-  inspect: 'inspecting',
-  clean: 'cleaning',
-  manual_clean: 'setting up RAID and BIOS',
-  deploy: 'deploying',
-  service: 'servicing',
-  restore: 'bringing the instance back',
-  rescue: 'rescuing',
-  unrescue: 'unrescuing',
-  adopt: 'adopting',
-  teardown: 'tearing down',
-  decommission: 'taking it out of its clusters',
-  wipe: 'wiping its disks',
-  leave_cluster: 'removing it from the Kubernetes cluster',
-  enter_service: 'waiting for it to be in service',
-};
 
 export interface FlowAtWork {
   readonly flow: FlowKindName;
@@ -39,7 +21,7 @@ export interface FlowAtWork {
 }
 
 function describeWork({ flow, held, onHold, ...at }: FlowAtWork): string {
-  const work = flowWork[flow];
+  const work = flowKinds[flow].doing;
   if (held !== undefined) return `${work}: held, ${held}`;
   if (onHold !== undefined) return `${work}: on hold for ${onHold}`;
   if (at.step === undefined) return work;
@@ -127,7 +109,7 @@ export const remarkWords = {
   'labelled-already': () => 'it was so already',
   'torn-down-forgotten': ({ wiped }: { readonly wiped: string }) => `torn down, ${wiped}, forgotten`,
   'torn-down-kept': ({ state, wiped }: State & { readonly wiped: string }) => `it is ${state}, ${wiped}, off`,
-  'in-service-since-wipe': () => 'somebody has put it into service since it was wiped',
+  'in-service-since-wipe': () => 'it was put into service again after it was wiped',
   'rebuild-failed': ({ remedy }: { readonly remedy: string }) => `its rebuild failed; rebuild it, or: ${remedy}`,
   'no-longer-prepared': ({ state, reason }: State & Reason) =>
     `it is no longer prepared: it is in '${state}'${because(reason)}`,
@@ -136,7 +118,7 @@ export const remarkWords = {
   'reservation-elsewhere': ({ allocation, node }: { readonly allocation: string; readonly node: string }) =>
     `allocation ${allocation}, which was made for it, has node ${node}`,
   'raid-over-kept-disks': () =>
-    'its RAID is to be built anew, which begins with deleting all arrays, and a wipe has kept disks of it, which stay ' +
+    'its RAID would be rebuilt, which deletes all arrays, and a wipe has kept disks of it, which stay ' +
     'as they are: take the RAID out of its document and start update_site; or give the kept disks up: redeploy_server ' +
     'without preserve-local-storage wipes them all and builds it',
   'deployed-by-other': ({ whose }: { readonly whose: string }) => `${whose} deploys it`,
@@ -146,8 +128,8 @@ export const remarkWords = {
   // … and at work
   flow: describeWork,
   'waiting-for-flow': ({ doing, whose }: Doing & { readonly whose: string }) =>
-    `waiting for what is under way: ${describeRemark(doing)} (${whose})`,
-  'waiting-to-leave-cluster': () => 'waiting for what is under way, then removing it from the cluster',
+    `waiting for the current flow: ${describeRemark(doing)} (${whose})`,
+  'waiting-to-leave-cluster': () => 'waiting for the current flow, then removing it from the cluster',
   'waiting-for-reservation': ({ reason }: Reason) => `waiting for its reservation${because(reason)}`,
   enrolling: () => 'enrolling',
   verifying: () => 'verifying',
@@ -160,7 +142,7 @@ export const remarkWords = {
   'leaving-pool-for-hardware': () => 'leaving the pool for RAID and BIOS',
   'leaving-pool-for-wipe': () => 'leaving the pool to be wiped',
   'leaving-state': ({ state }: State) => `leaving '${state}'`,
-  'tearing-down-again': () => 'tearing down once more',
+  'tearing-down-again': () => 'tearing down again',
   'tearing-down-failed-deploy': () => 'tearing down a failed deploy',
   aligning: ({ differs }: { readonly differs: readonly string[] }) => `bringing in line: ${differs.join(', ')}`,
   'withdrawing-old-reservation': () => 'withdrawing an old reservation',
@@ -172,7 +154,7 @@ export const remarkWords = {
   'ending-maintenance': () => 'ending the maintenance of a failed cleaning',
   'putting-into-maintenance': () => 'putting it into maintenance',
   'leaving-clusters': () => 'taking it out of its clusters',
-  'leaving-clusters-again': () => 'taking it out of its clusters once more: it may have come back since',
+  'leaving-clusters-again': () => 'taking it out of its clusters again: it may have rejoined',
   'removing-from-cluster': () => 'removing it from the cluster',
   'releasing-to-wipe': () => 'releasing its instance, then wiping it',
   wiping: () => 'wiping it',
@@ -223,7 +205,7 @@ export const remarkWords = {
     { bufferMode }: Dialect,
   ) =>
     `The buffer is not empty: it changes ${nameSome(changed, 5)}. Commit it first; or ${bufferMode('append')} adds to it; ` +
-    `${bufferMode('replace')} begins anew from what is committed${describeDropped(dropped)}.`,
+    `${bufferMode('replace')} starts again from the committed revision${describeDropped(dropped)}.`,
   'no-documents-given': (_given: object, { removeCollection }: Dialect) =>
     `body: it has no documents; ${removeCollection}`,
   'action-under-way': ({

@@ -7,9 +7,9 @@ import {
   type SwitchPortTarget,
   switchPortTargets,
 } from '#conductor/networks/network-interfaces.ts';
-import type { Network, Networks } from '#conductor/networks/networks-file.ts';
+import { findSwitch, type Network, type Networks } from '#conductor/networks/networks-file.ts';
 import { switchAccess } from '#conductor/networks/switch-access.ts';
-import type { SwitchConnection, SwitchDriver } from '#conductor/networks/switch-driver.ts';
+import type { LldpPort, SwitchConnection, SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -31,6 +31,8 @@ export interface ConnectRequest {
 
 export interface NetworkConnector {
   readonly networks: Networks;
+  /** What `port_id` is for a port of the switch, from what the switch says of it by LLDP. */
+  readonly portIdOf: (switchId: string, said: LldpPort) => string;
   /**
    * Moves a node's switch ports, reads back, and answers where they are: none for `noop` and `flat`.
    * @throws AppError `invalid_argument`, `switch_error`, `unavailable`, `not_found`.
@@ -65,6 +67,10 @@ export function createNetworkConnector(
   };
   return {
     networks,
+    portIdOf: (switchId, said) => {
+      const entry = findSwitch(networks, switchId);
+      return (entry && switchDriver(entry.driver).portIdOf?.(said)) ?? said.portId;
+    },
     connect: async (request) => {
       const { network, targets } = targetsOf(request, networks);
       const placements: SwitchPortPlacement[] = [];

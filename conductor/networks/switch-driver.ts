@@ -5,7 +5,7 @@
 
 /**
  * How a switch port stands: `undefined` = isolated from every network that Baton knows; 0 = anything else that is no
- * access port (a trunk, a port that nobody has set up), which no wish matches, so that it is always put right.
+ * access port (a trunk, a port that nobody has set up), which no request matches, so that it is always put right.
  */
 export interface SwitchPortState {
   readonly portId: string;
@@ -45,10 +45,18 @@ export interface SwitchAccess {
   readonly createVlans?: boolean;
 }
 
+/** What a switch says of one of its ports by LLDP. */
+export interface LldpPort {
+  readonly portId: string;
+  readonly description?: string | undefined;
+}
+
 export interface SwitchDriver {
   readonly name: string;
   /** Whether it needs `login`. */
   readonly logsIn: boolean;
+  /** The port's name in the driver's form; `undefined` when nothing that the switch says is one. Default: the id as it is. */
+  readonly portIdOf?: (said: LldpPort) => string | undefined;
   /** Connects when it is first used. */
   connect(access: SwitchAccess): SwitchConnection;
 }

@@ -5,6 +5,8 @@ import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 export interface NodesConfig extends KernelConfig {
   readonly defaultNetworkInterface: string;
   readonly fastTrack: boolean;
+  /** How unknown machines are enrolled that boot the ramdisk; `undefined`: they boot from disk. */
+  readonly discovery: { readonly driver: string; readonly limit: number } | undefined;
 }
 
 /** What work on nodes may use beyond the kernel: the hardware. */

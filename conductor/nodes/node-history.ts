@@ -50,11 +50,15 @@ export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<vo
 }
 
 /** Newest first. */
-export function listHistory(db: Queryable, nodeUuid: string): Promise<(typeof nodeHistory.$inferSelect)[]> {
+export function listHistory(
+  db: Queryable,
+  nodeUuid: string,
+  limit = kept,
+): Promise<(typeof nodeHistory.$inferSelect)[]> {
   return db
     .select()
     .from(nodeHistory)
     .where(eq(nodeHistory.nodeUuid, nodeUuid))
     .orderBy(desc(nodeHistory.id))
-    .limit(kept);
+    .limit(limit);
 }

@@ -42,6 +42,7 @@ const row: NodeRow = {
   bootMode: null,
   targetBootMode: null,
   targetSecureBoot: null,
+  renewedBootDevice: null,
   secureBoot: null,
   provisionState: 'wait call-back',
   targetProvisionState: 'active',

@@ -32,7 +32,7 @@ export function refuseMovedLogin(
     if (moved.length === 0) continue;
     throw new AppError(
       'invalid_argument',
-      `${document}: ${moved.join(', ')} decides where ${secret} is sent, which nobody is shown: write ${document}/${secret} ` +
+      `${document}: ${moved.join(', ')} decides where ${secret} is sent, and secrets are not shown: write ${document}/${secret} ` +
         'again in the same patch.',
     );
   }

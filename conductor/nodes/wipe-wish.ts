@@ -13,7 +13,10 @@ type Debtor = Pick<NodeRow, 'uuid' | 'name' | 'provisionState' | 'owedWipe'>;
 /** @throws AppError `invalid_argument` for a wipe with a verb that it does not go with */
 export function refuseForeignWipe({ verb, wipe }: Wish): void {
   if (!wipe || mayWipe(verb)) return;
-  throw new AppError('invalid_argument', `wipe: it goes with deleted, undeploy and provide, not with '${verb}'.`);
+  throw new AppError(
+    'invalid_argument',
+    `wipe: it is only possible with deleted, undeploy and provide, not with '${verb}'.`,
+  );
 }
 
 /**
@@ -26,7 +29,7 @@ export function wipeOf(node: Debtor, { verb, wipe }: Wish): WipeWish | undefined
   if (wipe && owed && !pays(wipe, owed)) {
     throw new AppError(
       'conflict',
-      `Node ${node.uuid} owes a wipe of all its disks, which was asked for and has not come to its end: local storage ` +
+      `Node ${node.uuid} owes a wipe of all its disks, which was requested and has not completed: local storage ` +
         'can not be preserved any more. Ask without preserve_local_storage.',
     );
   }
@@ -59,13 +62,13 @@ export function refuseForgetting(node: Debtor): void {
   if (!node.owedWipe) return;
   throw new AppError(
     'conflict',
-    `Node ${node.uuid} can not be deleted: ${owes(node)}. In maintenance it can be, and nobody knows of it any more.`,
+    `Node ${node.uuid} can not be deleted: ${owes(node)}. In maintenance it can be; the owed wipe is then forgotten.`,
   );
 }
 
 function owes(node: Debtor): string {
   const which = node.owedWipe?.preserveLocalStorage ? 'its operating system' : 'all its disks';
-  return `node ${node.uuid} owes a wipe of ${which}, which was asked for and has not come to its end: ${wayToWipe(node)}`;
+  return `node ${node.uuid} owes a wipe of ${which}, which was requested and has not completed: ${wayToWipe(node)}`;
 }
 
 /** What an operator has to say for the wipe to be done: pure. */

@@ -115,7 +115,7 @@ test.each<[string, Partial<ReceiptFacts>, string]>([
   [
     'a disk preserved unasked',
     { result: { erased: [erasedDisk('A')], skipped: [preserved] } },
-    '/dev/sdb (serial S) was preserved, which nobody has asked for',
+    '/dev/sdb (serial S) was preserved without a request',
   ],
   [
     'an operating system that is still there',
@@ -125,12 +125,12 @@ test.each<[string, Partial<ReceiptFacts>, string]>([
   [
     'disks that the ramdisk did not find',
     { result: { erased: [], skipped: [] }, inventoried },
-    'the wipe has not met /dev/sda (serial S), which this machine had',
+    'the wipe did not find /dev/sda (serial S), which this machine had',
   ],
   [
     'a disk that was pulled out or is dead',
     { result: { erased: [erasedDisk('A')], skipped: [] }, inventoried },
-    'the wipe has not met /dev/sda (serial S), which this machine had',
+    'the wipe did not find /dev/sda (serial S), which this machine had',
   ],
 ])('%s is not signed', (_, facts, message) => {
   expect(() => composeReceipt(receiptFacts(facts))).toThrow(message);

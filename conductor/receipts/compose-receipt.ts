@@ -69,14 +69,14 @@ function refuseUnproved({ result, preserveLocalStorage, inventoried }: ReceiptFa
     throw refusal(`nothing that was read back proves the wipe of ${unproved.map(nameDisk).join(', ')}`);
   const preserved = skipped.filter(({ reason }) => reason === skipReasons.preserved);
   if (preserved.length > 0 && !preserveLocalStorage) {
-    throw refusal(`${preserved.map(nameDisk).join(', ')} was preserved, which nobody has asked for`);
+    throw refusal(`${preserved.map(nameDisk).join(', ')} was preserved without a request`);
   }
   if (!preserveLocalStorage) refuseUnmet(inventoried, result);
   else if (erased.length === 0) throw refusal('no disk with an operating system was wiped');
 }
 
 function refusal(reason: string): AppError {
-  return new AppError('storage_error', `no receipt is signed for what is not proved: ${reason}`);
+  return new AppError('storage_error', `no receipt is signed without proof: ${reason}`);
 }
 
 function wipedDisk(disk: EraseResult['erased'][number]): WipedDisk {

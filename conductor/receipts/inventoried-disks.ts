@@ -48,9 +48,9 @@ export function refuseUnmet(inventoried: readonly InventoriedDisk[], { erased, s
   if (unmet.length === 0) return;
   throw new AppError(
     'storage_error',
-    `the wipe has not met ${unmet.map(nameDisk).join(', ')}, which this machine had: dead or pulled out, it may hold data. ` +
-      'Put it back (or mend it) and wipe again; if it is gone for good, inspect the node without it and wipe again; what is ' +
-      'never to be wiped goes on properties.skip_block_devices',
+    `the wipe did not find ${unmet.map(nameDisk).join(', ')}, which this machine had: failed or removed, it may hold data. ` +
+      'Put it back (or repair it) and wipe again; if it is gone for good, inspect the node without it and wipe again; list disks ' +
+      'that must never be wiped in properties.skip_block_devices',
   );
 }
 

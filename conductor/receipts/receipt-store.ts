@@ -39,7 +39,7 @@ export async function listReceipts(
 ): Promise<ListedReceipt[]> {
   const { node, flow, marker, limit } = filter;
   const before = marker === undefined ? undefined : await findReceipt(db, marker);
-  if (marker !== undefined && !before) throw new AppError('invalid_argument', `marker: there is no receipt ${marker}`);
+  if (marker !== undefined && !before) throw new AppError('invalid_argument', `marker: no receipt ${marker}`);
   return db
     .select(listed)
     .from(receipts)
@@ -80,6 +80,6 @@ export async function findReceiptOfFlow(db: Queryable, flowUuid: string): Promis
 export async function keepReceipt(db: Queryable, receipt: ReceiptInsert): Promise<ReceiptRow> {
   await db.insert(receipts).values(receipt).onConflictDoNothing({ target: receipts.flowUuid });
   const kept = await findReceiptOfFlow(db, receipt.flowUuid);
-  if (!kept) throw new AppError('internal', `keep receipt ${receipt.uuid}: the database has none of its flow`);
+  if (!kept) throw new AppError('internal', `keep receipt ${receipt.uuid}: the database has no flow of it`);
   return kept;
 }

@@ -75,7 +75,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...readConductorSettings(env),
     logLevel: env.BATON_LOG_LEVEL,
     kernelParams: env.BATON_KERNEL_PARAMS,
-    discovery: env.BATON_DISCOVERY,
+    discovery: env.BATON_DISCOVERY
+      ? { driver: env.BATON_DISCOVERY_DRIVER, limit: env.BATON_DISCOVERY_LIMIT }
+      : undefined,
     defaultNetworkInterface: env.BATON_DEFAULT_NETWORK_INTERFACE ?? (env.BATON_NETWORKS_FILE ? 'switchport' : 'noop'),
     automatedClean: env.BATON_AUTOMATED_CLEAN,
     fastTrack: env.BATON_FAST_TRACK,

@@ -68,7 +68,16 @@ export const Environment = z.object({
   ...conductorEnvironment,
   BATON_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('log level'),
   BATON_KERNEL_PARAMS: z.string().default('').describe("added to the ramdisk's kernel command line"),
-  BATON_DISCOVERY: flag(false).describe('boot machines of unknown MAC address into the ramdisk'),
+  BATON_DISCOVERY: flag(false).describe(
+    'boot machines of unknown MAC address into the ramdisk, and enrol them with what it finds',
+  ),
+  BATON_DISCOVERY_DRIVER: z.enum(['ipmi', 'redfish']).default('ipmi').describe('driver of discovered nodes'),
+  BATON_DISCOVERY_LIMIT: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(1000)
+    .describe('nodes in `enroll` from which on no more are discovered'),
   BATON_DEFAULT_NETWORK_INTERFACE: z
     .enum(['noop', 'flat', 'switchport'])
     .optional()
@@ -80,7 +89,7 @@ export const Environment = z.object({
     'keep the ramdisk running after inspection and cleaning, unless driver_info.fast_track says otherwise',
   ),
   BATON_FAST_TRACK_TIMEOUT: seconds(300).describe(
-    'seconds since its last heartbeat after which a kept ramdisk is booted again',
+    'seconds since its last heartbeat after which a kept ramdisk is rebooted',
   ),
   BATON_RUN_IMAGE_PROGRAMS: flag(false).describe(
     "install boot loaders by the image's own GRUB, run in a sandbox in the ramdisk: needed for partition images, and for software RAID with a BIOS",

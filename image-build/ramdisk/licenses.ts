@@ -10,14 +10,14 @@ const commonLicenses = '/usr/share/common-licenses';
 const nodeLicense = join(import.meta.dirname, 'licenses/node-24.txt');
 
 /**
- * Copyright notices and licences of what is in the ramdisk: Node, the npm packages bundled into the agent, the Debian
- * packages (also those of which no file was taken), and the licences that Debian's refer to. Equal texts stand once.
+ * Copyright notices and licences of what is shipped: Node, the npm packages in bundles, the Debian packages in the ramdisk
+ * (also those of which no file was taken), and the licences that Debian's refer to. Equal texts stand once.
  * @param options.npmPackages the packages' directories
- * @param options.tree the unpacked Debian packages
+ * @param options.tree the unpacked Debian packages, if any are shipped
  */
 export async function licensesText(options: {
   readonly npmPackages: readonly string[];
-  readonly tree: string;
+  readonly tree?: string;
   readonly common?: string;
 }): Promise<string> {
   const sections = new Map<string, string[]>();
@@ -30,16 +30,23 @@ export async function licensesText(options: {
     const { title, text } = await npmLicense(directory);
     add(title, text);
   }
-  const documents = join(options.tree, 'usr/share/doc');
+  if (options.tree !== undefined) await addDebian(add, join(options.tree, 'usr/share/doc'), options.common);
+  const rule = '='.repeat(80);
+  return [...sections].map(([text, titles]) => `${rule}\n${titles.join('\n')}\n${rule}\n\n${text}\n`).join('\n');
+}
+
+async function addDebian(
+  add: (title: string, text: string) => void,
+  documents: string,
+  common = commonLicenses,
+): Promise<void> {
   for (const name of (await readdir(documents)).sort()) {
     const text = await readIfPresent(join(documents, name, 'copyright'));
     if (text !== undefined) add(`Debian package ${name}`, text);
   }
-  for (const entry of await filesOf(options.common ?? commonLicenses)) {
+  for (const entry of await filesOf(common)) {
     add(`/usr/share/common-licenses/${entry.name}`, await readFile(entry.path, 'utf8'));
   }
-  const rule = '='.repeat(80);
-  return [...sections].map(([text, titles]) => `${rule}\n${titles.join('\n')}\n${rule}\n\n${text}\n`).join('\n');
 }
 
 const PackageJson = z.object({ name: z.string(), version: z.string(), license: z.string().optional() });

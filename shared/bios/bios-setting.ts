@@ -21,6 +21,21 @@ export const BiosSetting = z.object({
 });
 export type BiosSetting = z.infer<typeof BiosSetting>;
 
+/**
+ * A password, or what some BMCs show of one: Dell's hashes and salts (`SHA256SetupPassword`) are of type `String`. By its
+ * name alone where nobody says what it is.
+ */
+export function holdsPassword(setting: Pick<BiosSetting, 'name' | 'attribute_type'>): boolean {
+  const { name, attribute_type: type } = setting;
+  if (type === 'Password') return true;
+  return /passw(or)?d|passphrase/i.test(name) && !['Enumeration', 'Integer', 'Boolean'].includes(type ?? '');
+}
+
+/** The setting without the value that nobody should read. */
+export function withoutPassword(setting: BiosSetting): BiosSetting {
+  return holdsPassword(setting) ? { ...setting, value: null } : setting;
+}
+
 /** A setting of which nothing but name and value is known. */
 export function bareSetting(name: string, value: string | null): BiosSetting {
   return {
@@ -59,6 +74,6 @@ export const BiosSettingsArgument = z
   .superRefine((settings, context) => {
     const names = settings.map(({ name }) => name);
     const twice = names.find((name, index) => names.indexOf(name) !== index);
-    if (twice !== undefined) context.addIssue({ code: 'custom', message: `${twice} stands there twice` });
+    if (twice !== undefined) context.addIssue({ code: 'custom', message: `${twice} is given twice` });
   })
   .describe('The settings to change: a list of name and value');

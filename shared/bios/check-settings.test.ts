@@ -32,7 +32,7 @@ describe('checkSettings', () => {
     ['AssetTag', 'rack7', "AssetTag: 'rack7' has 5 characters; it must have at least 0 and at most 4"],
     ['Version', '2.0', 'Version: it is read only (its value is 1.0)'],
     ['bootmode', 'Uefi', 'did you mean BootMode?'],
-    ['Nope', 'x', 'there is no such setting; there are BootMode, Cores'],
+    ['Nope', 'x', 'no such setting; settings are BootMode, Cores'],
   ])('%s = %s is refused', (name, value, message) => {
     expect(() => checkSettings(known, [{ name, value }])).toThrow(message);
   });
@@ -72,6 +72,6 @@ test('the argument takes text, numbers and booleans, and no name twice', () => {
     { name: 'a', value: 1 },
     { name: 'a', value: 2 },
   ];
-  expect(BiosSettingsArgument.safeParse(twice).error?.issues[0]?.message).toBe('a stands there twice');
+  expect(BiosSettingsArgument.safeParse(twice).error?.issues[0]?.message).toBe('a is given twice');
   expect(BiosSettingsArgument.safeParse([]).success).toBe(false);
 });

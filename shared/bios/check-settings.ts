@@ -1,4 +1,4 @@
-import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import { type BiosSetting, holdsPassword, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const maxNames = 12;
@@ -34,10 +34,10 @@ export function checkSettings(known: readonly BiosSetting[], wanted: readonly Wa
 
 function unknownSetting(name: string, known: readonly BiosSetting[]): string {
   const sameButCase = known.find((setting) => setting.name.toLowerCase() === name.toLowerCase());
-  if (sameButCase) return `there is no such setting; did you mean ${sameButCase.name}?`;
+  if (sameButCase) return `no such setting; did you mean ${sameButCase.name}?`;
   const names = known.map((setting) => setting.name);
   const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : '';
-  return `there is no such setting; there are ${names.slice(0, maxNames).join(', ')}${more}`;
+  return `no such setting; settings are ${names.slice(0, maxNames).join(', ')}${more}`;
 }
 
 function faultOf(setting: BiosSetting, value: string): string | undefined {
@@ -78,5 +78,5 @@ function lengthFault(setting: BiosSetting, value: string, show: boolean): string
 }
 
 function shown(setting: BiosSetting): string {
-  return setting.attribute_type === 'Password' ? 'hidden' : (setting.value ?? 'unknown');
+  return holdsPassword(setting) ? 'hidden' : (setting.value ?? 'unknown');
 }

@@ -116,7 +116,7 @@ describe('the skip list', () => {
       /skip_block_devices must be a list/,
     );
     expect(() => chooseRootDevice(disks, node({ skip_block_devices: [{ colour: 'red' }] }))).toThrow(
-      /skip_block_devices\[0\].colour is no known hint/,
+      /skip_block_devices\[0\].colour is not a known hint/,
     );
   });
 });

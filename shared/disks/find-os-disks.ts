@@ -43,7 +43,7 @@ function refusal(why: string, wanted: DiskIdentity, disks: readonly Disk[]): App
   const there = disks.map((disk) => `${disk.name} (${describe(disk.serial, disk.wwn, disk.model, disk.sizeBytes)})`);
   return new AppError(
     'storage_error',
-    `the disk of the operating system can't be told: ${why}. Recorded at the deploy: ${wanted.name} ` +
+    `the disk of the operating system can't be identified: ${why}. Recorded at the deploy: ${wanted.name} ` +
       `(${describe(wanted.serial, wanted.wwn, wanted.model, wanted.size)}); the machine has ${there.join(', ') || 'no disk'}`,
   );
 }

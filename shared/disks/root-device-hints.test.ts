@@ -144,7 +144,7 @@ test('each field reads its own attribute', () => {
 
 test('an unknown hint is named', () => {
   expect(() => parseHints({ colour: 'red' }, 'properties.root_device')).toThrow(
-    /properties.root_device.colour is no known hint; known are size, rotational, model/,
+    /properties.root_device.colour is not a known hint; hints are size, rotational, model/,
   );
 });
 

@@ -46,7 +46,7 @@ export function parseHints(hints: RootDeviceHints, source: string): readonly Hin
   return Object.entries(hints).map(([name, wanted]) => {
     const field = fields[name];
     if (field === undefined) {
-      throw bad(`${source}.${name}`, `is no known hint; known are ${Object.keys(fields).join(', ')}`);
+      throw bad(`${source}.${name}`, `is not a known hint; hints are ${Object.keys(fields).join(', ')}`);
     }
     return {
       field: name,

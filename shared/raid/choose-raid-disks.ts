@@ -61,7 +61,7 @@ function matchHints<D extends Disk>(
     const seen = disks.map((disk) => `${disk.name} (${reasons.get(disk)?.join('; ') || 'taken by another hint'})`);
     throw new AppError(
       'storage_error',
-      `no disk is left that matches ${source} ${JSON.stringify(hint)}: ${seen.join(', ') || 'there are no disks'}`,
+      `no remaining disk matches ${source} ${JSON.stringify(hint)}: ${seen.join(', ') || 'there are no disks'}`,
     );
   }
   return disks.filter((disk) => takers.has(disk));

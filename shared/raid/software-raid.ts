@@ -61,7 +61,7 @@ function diskFaults(disk: LogicalDisk, index: number): readonly string[] {
     ...(disk.controller === 'software' ? [] : [`${field}.controller must be "software" as the others'`]),
     ...(disk.size_gb === 0 ? [`${field}.size_gb must be above 0`] : []),
     ...(least === undefined
-      ? [`${field}.raid_level ${disk.raid_level} is none of software RAID's: ${levelNames}`]
+      ? [`${field}.raid_level ${disk.raid_level} is not a software RAID level; levels are ${levelNames}`]
       : []),
     ...(least !== undefined && physical !== undefined && physical.length < least
       ? [`${field}.physical_disks has ${physical.length} disks, level ${disk.raid_level} needs ${least}`]

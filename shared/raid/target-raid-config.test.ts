@@ -38,7 +38,7 @@ describe('refused, naming the field', () => {
       { logical_disks: [root, { ...data, controller: 'x' }] },
       /logical_disks\[1\].controller must be "software"/,
     ],
-    ['no md level', { logical_disks: [root, { ...data, raid_level: '5+0' }] }, /5\+0 is none of software RAID's/],
+    ['no md level', { logical_disks: [root, { ...data, raid_level: '5+0' }] }, /5\+0 is not a software RAID level/],
     [
       'too few disks',
       { logical_disks: [root, { ...data, physical_disks: hints(2) }] },

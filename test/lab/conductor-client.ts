@@ -31,9 +31,13 @@ export function conductorClient(url: string, dispatcher: Dispatcher): ConductorC
       const text = await response.body.text();
       if (response.statusCode >= 400) {
         const code = response.statusCode >= 500 ? 'unavailable' : 'invalid_argument';
-        throw new AppError(code, `${method} ${path} was answered ${response.statusCode}: ${readFault(text) ?? text}`, {
-          details: { status: response.statusCode },
-        });
+        throw new AppError(
+          code,
+          `${method} ${path} was answered ${response.statusCode}: ${readFault(text).message ?? text}`,
+          {
+            details: { status: response.statusCode },
+          },
+        );
       }
       return (text === '' ? undefined : JSON.parse(text)) as T;
     },

@@ -82,7 +82,7 @@ export async function openFailingDeploys(settings: Readonly<Record<string, strin
     const { on_hold: reason, advice } = await node.operator.call('GET', `/v1/nodes/${node.name}/flow`);
     expect({ reason, advice }).toEqual({
       reason: "the operator's word (unhold)",
-      advice: '`baton unhold stepper` lets it go on, `baton abort stepper` ends it.',
+      advice: '`baton unhold stepper` continues it, `baton abort stepper` ends it.',
     });
   };
   return { node, start, told, failsIn, logsAreKept, isActive, onHold };

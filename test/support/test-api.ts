@@ -176,7 +176,7 @@ function callsOf(request: TestApi['request']): TestApi['call'] {
       headers: answer.headers,
       body: json,
       uuid: textOf(json['uuid']),
-      fault: readFault(text),
+      fault: readFault(text).message,
     };
   };
 }

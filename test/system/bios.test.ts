@@ -113,7 +113,7 @@ test('impossible values are refused before anything is touched', async () => {
     ],
   });
   await expect(operator.provision(name, 'active', { deploy_steps: [bad] })).rejects.toThrow(
-    /NumCores: '99' is not possible; it must be an integer from 1 up to 8; Nope: there is no such setting/,
+    /NumCores: '99' is not possible; it must be an integer from 1 up to 8; Nope: no such setting/,
   );
   expect(machine.bmc.requests.slice(before).filter(({ method }) => method !== 'GET')).toEqual([]);
   expect(await operator.node(name)).toMatchObject({ provision_state: 'available' });

@@ -130,7 +130,7 @@ test('after an inspection it names the root disk; hints and skip list choose ano
   const view = await plan();
   expect(view.destroys).toEqual([]);
   expect(view.warnings.join()).toMatch(
-    /deploy\.write_image.*can't be told: no disk can be the root device.*wanted gone/,
+    /deploy\.write_image.*is not known: no disk can be the root device.*wanted gone/,
   );
   await patch('/properties/root_device', undefined, 'remove');
 });

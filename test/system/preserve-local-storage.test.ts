@@ -78,7 +78,7 @@ test('a disk that vanishes before a wipe of all stops it, until it is back or an
   const pulled = disks.splice(0);
   await operator.provision(name, 'deleted', { wipe: {} });
   const failed = await operator.waitForState(name, 'clean failed', 60_000);
-  expect(failed['last_error']).toContain('the wipe has not met /dev/sdb (serial DATA), which this machine had');
+  expect(failed['last_error']).toContain('the wipe did not find /dev/sdb (serial DATA), which this machine had');
 
   await operator.call('DELETE', `/v1/nodes/${name}/maintenance`);
   const again = async (state: string): Promise<Record<string, unknown>> => {

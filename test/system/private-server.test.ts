@@ -94,7 +94,7 @@ test('killed itself, it is started again; callers get 503 meanwhile, and nothing
   await writer;
   expect([...statuses].toSorted((a, b) => a - b)).toEqual([201, 503]);
   expect(await nodeNames(conductor)).toEqual(expect.arrayContaining(acknowledged));
-  expect(conductor.log()).toContain('PostgreSQL ended by itself and is started again');
+  expect(conductor.log()).toContain('PostgreSQL exited unexpectedly and is restarted');
   expect(await readiness(conductor)).toEqual({ status: 200, cause: undefined });
 });
 
@@ -145,7 +145,7 @@ const refused: readonly [what: string, settings: (directory: string) => Record<s
   [
     'a user that is not there',
     () => ({ BATON_POSTGRESQL_USER: 'nobody-there' }),
-    /nobody-there: there is no such user.*useradd/,
+    /nobody-there: no such user.*useradd/,
   ],
   ['root', () => ({ BATON_POSTGRESQL_USER: 'root' }), /root: PostgreSQL refuses to run as root/],
   [

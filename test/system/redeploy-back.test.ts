@@ -49,7 +49,7 @@ async function redeployUntilDecommissioned(): Promise<string> {
   const id = await operator.createAction('redeploy_server', parameters);
   await untilDoing(id, /cluster\./);
   await operator.control(id, 'pause');
-  await untilDoing(id, /^paused before (releasing|taking it out of its clusters once more)/);
+  await untilDoing(id, /^paused before (releasing|taking it out of its clusters again)/);
   expect(clusters.small.node(name)?.spec).toMatchObject({ unschedulable: true });
   expect(clusters.small.podsOn(name).map(({ metadata }) => metadata.name)).not.toContain('alone');
   return id;

@@ -125,7 +125,7 @@ test('what is deployed and documented otherwise by now is named by update_site a
   const stays = '1 node stays as it was deployed although its documents differ: c1 ';
   expect(update.stdout).toContain(
     `${stays}(properties/rack): relabel_nodes brings it in line, without a deploy\n` +
-      `${stays}(resource_class): redeploy_server with target-revision=committed deploys it anew\n`,
+      `${stays}(resource_class): redeploy_server with target-revision=committed redeploys it\n`,
   );
   const verify = await baton('action', 'create', 'verify_site', '--wait');
   expect(verify.exitCode).toBe(1);

@@ -131,7 +131,7 @@ describe('another ramdisk after a reboot', () => {
     expect(node.machine.state()).toEqual(off);
   });
 
-  test('automated cleaning begins anew three times, and then fails', async () => {
+  test('automated cleaning restarts three times, and then fails', async () => {
     await node.rest('manageable');
     await node.patch('/automated_clean', true);
     let version = 10;

@@ -12,7 +12,7 @@ afterAll(() => node.close());
 beforeEach(() => node.heal());
 
 describe('another ramdisk after a reboot', () => {
-  test('automated cleaning begins anew with its steps', async () => {
+  test('automated cleaning restarts with its steps', async () => {
     await node.rest('manageable');
     await node.patch('/automated_clean', true);
     const disk = node.machine.disk.length;
@@ -31,7 +31,7 @@ describe('another ramdisk after a reboot', () => {
       ['tear_down_agent', 'succeeded'],
       ['leave_network', 'succeeded'],
     ]);
-    expect(steps[1]?.error).toContain('cleaning begins anew');
+    expect(steps[1]?.error).toContain('cleaning restarts');
   });
 
   test('a deploy ends', async () => {

@@ -85,7 +85,7 @@ test('a wipe that has failed never ends in available: providing the node wipes i
   await operator.waitForState(name, 'clean failed', 60_000);
   const node = await operator.node(name);
   expect(node).toMatchObject({ maintenance: true, fault: 'clean failure' });
-  expect(node['last_error']).toContain('without telling what became of each disk');
+  expect(node['last_error']).toContain('does not say what happened to each disk');
   expect(await flow()).toMatchObject({
     kind: 'wipe',
     state: 'failed',

@@ -48,7 +48,7 @@ export async function readConsoleOccasion(db: Queryable, nodeUuid: string): Prom
 export function whyOver(opened: ConsoleOccasion, now: ConsoleOccasion): string | undefined {
   if (!now.session) return 'the machine leaves the ramdisk';
   // its token may have been sealed with another key meanwhile
-  if (now.session.createdAt.getTime() !== opened.session?.createdAt.getTime()) return 'the machine has booted anew';
+  if (now.session.createdAt.getTime() !== opened.session?.createdAt.getTime()) return 'the machine has rebooted';
   if (now.flowUuid !== undefined && now.flowUuid !== opened.flowUuid) return 'a flow begins';
   if (now.flowUuid !== opened.flowUuid) return 'the flow has ended';
   if (now.stepUuid === opened.stepUuid) return undefined;

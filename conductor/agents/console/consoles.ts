@@ -80,7 +80,7 @@ async function serveOne(
   const { db, clock, log } = context;
   operator.pause();
   const hasLeft = closing(operator, 'the connection to the operator was lost');
-  if (!occasion.session) throw new AppError('internal', 'a console was let through without an agent');
+  if (!occasion.session) throw new AppError('internal', 'a console was admitted without an agent');
   const agent = await dialAgent(context.secrets, occasion.session, query);
   const record = (event: string): Promise<void> =>
     addHistory(db, {
@@ -148,7 +148,7 @@ function watchOccasion(
     look()
       .catch((err: unknown) => {
         log.error({ node: nodeUuid, err }, 'flow of an open console not read');
-        onOver('the conductor can not tell any more what the flow does');
+        onOver('the conductor no longer knows the state of the flow');
       })
       .finally(() => {
         isAsking = false;

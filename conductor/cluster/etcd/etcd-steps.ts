@@ -25,7 +25,7 @@ const stableEveryMs = 30_000;
 export function removeEtcd(context: EtcdContext, step: EtcdStep): Promise<readonly RoundMessage[]> {
   const what = `removal of etcd from node ${step.node}`;
   return runStep('RemoveEtcdError', step, () =>
-    repeatRounds((signal) => removeEtcdRound(context, { ...step, signal }), {
+    repeatRounds((signal, announce) => removeEtcdRound(context, { ...step, signal, announce }), {
       what,
       timeoutMs: step.timeout * 1000,
       everyMs: removeEveryMs,

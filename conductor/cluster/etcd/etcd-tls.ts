@@ -38,7 +38,7 @@ export async function readEtcdTls(directory: string, name: string): Promise<Etcd
   try {
     createSecureContext(tls);
   } catch (cause) {
-    throw new AppError('invalid_argument', `${certFile} and ${keyFile} are no pair in PEM`, { cause });
+    throw new AppError('invalid_argument', `${certFile} and ${keyFile} are not a matching pair in PEM`, { cause });
   }
   return tls;
 }

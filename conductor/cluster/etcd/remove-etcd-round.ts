@@ -178,7 +178,13 @@ function refused(node: string, messages: readonly RoundMessage[]): AppError {
 }
 
 function inTheWay(cluster: string, reason: string): RoundMessage {
-  return { message: `etcd cluster ${cluster}: ${reason}`, error: true, kind: 'EtcdCluster', name: cluster };
+  return {
+    message: `etcd cluster ${cluster}: ${reason}`,
+    error: true,
+    kind: 'EtcdCluster',
+    name: cluster,
+    summarized: true,
+  };
 }
 
 function nothingThere({ name }: EtcdCluster, node: string): Round {

@@ -12,7 +12,15 @@ import {
   readNode,
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/select-pods.ts';
+import { keepTakenLabels } from '#conductor/cluster/kubernetes/taken-labels.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+
+export interface TakeOptions {
+  readonly announce?: Announce | undefined;
+  /** Of a node that may come back: seals what it has had, for `restoreLabels`. */
+  readonly secrets?: Secrets;
+}
 
 /**
  * One look at a node that is to have no labels but its kubelet's own and `promenade-decomission`: takes the others away,
@@ -23,22 +31,22 @@ export async function clearLabels(
   cluster: Cluster,
   name: string,
   signal: AbortSignal,
-  announce?: Announce,
+  options: TakeOptions,
 ): Promise<Round> {
   const node = await readNode(cluster, name, signal);
-  const messages = await takeLabels(cluster, node, signal, announce);
+  const messages = await takeLabels(cluster, node, signal, options);
   if (messages.length > 0) {
     // its pods have not heard of it
     const taken = messages.map((message) => message.name).join(', ');
     return { state: 'waiting', reason: `labels were taken from node ${name}: ${taken}`, messages };
   }
   const moving = (await listPodsOf(cluster, name, signal)).flatMap((pod) => unsettled(pod, node));
-  const [first] = moving;
+  const [first, ...others] = moving;
   if (first) {
     return {
       state: 'waiting',
       reason: `${moving.length === 1 ? '1 pod has' : `${moving.length} pods have`} not settled: ${first.message}`,
-      messages: moving,
+      messages: [{ ...first, summarized: true }, ...others],
     };
   }
   return { state: 'done', messages: [{ message: `Node ${name} has no labels that were added`, error: false }] };
@@ -49,7 +57,7 @@ export async function takeLabels(
   cluster: Cluster,
   node: ClusterNode,
   signal: AbortSignal,
-  announce?: Announce,
+  { announce, secrets }: TakeOptions,
 ): Promise<RoundMessage[]> {
   const { name, labels = {} } = node.metadata;
   const added = addedLabels(node);
@@ -58,7 +66,8 @@ export async function takeLabels(
   const tell = ({ label, value }: (typeof taken)[number]): string =>
     `Label ${label}=${value} is taken from node ${name}`;
   await announce?.(taken.map((each) => ({ kind: 'label', name: each.label, value: each.value, message: tell(each) })));
-  const body = { metadata: { labels: Object.fromEntries(added.map((label) => [label, null])) } };
+  const annotations = secrets && keepTakenLabels(secrets, node, taken);
+  const body = { metadata: { labels: Object.fromEntries(added.map((label) => [label, null])), annotations } };
   await cluster.request('PATCH', apiPath(nodesPath, name), { body, contentType: mergePatch, signal });
   return taken.map((each) => ({ message: tell(each), error: false, name: each.label, kind: 'Label' }));
 }

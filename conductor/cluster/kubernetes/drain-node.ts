@@ -13,7 +13,7 @@ import {
 } from '#conductor/cluster/kubernetes/objects.ts';
 import { type PodFate, podFate } from '#conductor/cluster/kubernetes/select-pods.ts';
 import { type Round, type RoundMessage, roundMessage } from '#conductor/cluster/round.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 export interface DrainOptions {
@@ -48,23 +48,26 @@ export async function drainNode(
   const hasDaemonSet = await findDaemonSets(cluster, pods, signal);
   const fates = pods.map((pod) => ({ pod, ...podFate(pod, hasDaemonSet) }));
   const leaving = fates.filter((each) => each.fate === 'evict');
-  messages.push(...fates.flatMap(describeFate));
+  messages.push(...fates.flatMap(describeLeftAlone));
   if (leaving.length === 0) {
     return { state: 'done', messages: [...messages, { message: `Node ${name} is drained`, error: false }] };
   }
-  const toEvict = leaving.map(({ pod }) => pod).filter((pod) => !isGoing(pod, gracePeriodSeconds));
-  await announce?.(fates.filter(({ pod }) => toEvict.includes(pod)).flatMap(lossOf));
+  const toEvict = leaving.filter(({ pod }) => !isGoing(pod, gracePeriodSeconds));
+  await announce?.(toEvict.map(evictionOf));
   const version = toEvict.length === 0 ? '' : await evictionVersion(cluster, signal);
-  const evict = (pod: Pod) => evictPod(cluster, pod, { version, gracePeriodSeconds, signal });
-  const obstacles = await inParallel(toEvict, evict, { atOnce });
-  const blocked = obstacles.filter((each) => each !== undefined);
+  const evict = async (each: (typeof toEvict)[number]) => ({
+    deed: evictionOf(each),
+    obstacle: await evictPod(cluster, each.pod, { version, gracePeriodSeconds, signal }),
+  });
+  const asked = await inParallel(toEvict, evict, { atOnce });
+  const blocked = asked.flatMap(({ obstacle }) => obstacle?.message ?? []);
+  const unsettled = asked.flatMap(({ deed, obstacle }) => (obstacle ? [{ deed, isRefused: obstacle.isRefused }] : []));
   const ending = leaving.map(({ pod }) => pod).filter(({ metadata }) => metadata.deletionTimestamp);
-  messages.push(...blocked, ...ending.map((pod) => endingMessage(pod, node)));
-  const first = blocked[0]?.message ?? messages.at(-1)?.message;
+  const [first, ...others] = [...blocked, ...ending.map((pod) => endingMessage(pod, node))];
+  if (first) messages.push({ ...first, summarized: true }, ...others);
   const count = `${leaving.length} ${leaving.length === 1 ? 'pod is' : 'pods are'} still on node ${name}`;
-  const isTold = blocked.length > 0 || ending.length > 0;
-  const reason = `${count}: ${isTold ? (first ?? '') : 'told to end just now'}`;
-  return { state: 'waiting', reason, messages };
+  const reason = `${count}: ${first?.message ?? 'told to end just now'}`;
+  return { state: 'waiting', reason, messages, unsettled };
 }
 
 /** Told to end, and within the time that is wanted: one that was given longer is told again. */
@@ -72,19 +75,18 @@ function isGoing({ metadata }: Pod, gracePeriodSeconds: number): boolean {
   return Boolean(metadata.deletionTimestamp) && (metadata.deletionGracePeriodSeconds ?? 0) <= gracePeriodSeconds;
 }
 
-function describeFate({ pod, ...fate }: { readonly pod: Pod } & PodFate): RoundMessage[] {
-  const about = { pod: podName(pod) };
-  if (fate.fate === 'ignore') {
-    return [roundMessage(newRemark('pod-left-alone', { ...about, because: fate.because }), named(pod))];
-  }
-  if (fate.forced === 'local data') return [roundMessage(newRemark('pod-loses-data', about), named(pod))];
-  if (fate.forced === 'unmanaged') return [roundMessage(newRemark('pod-lost', about), named(pod))];
-  return [];
+function describeLeftAlone({ pod, ...fate }: { readonly pod: Pod } & PodFate): RoundMessage[] {
+  if (fate.fate !== 'ignore') return [];
+  return [roundMessage(newRemark('pod-left-alone', { pod: podName(pod), because: fate.because }), named(pod))];
 }
 
-/** What the eviction of a pod costs beyond a restart elsewhere. */
-function lossOf(each: Parameters<typeof describeFate>[0]): Deed[] {
-  return describeFate(each).map(({ message, remark }) => ({ kind: 'pod', name: podName(each.pod), message, remark }));
+/** With what it costs beyond a restart elsewhere. */
+function evictionOf({ pod, ...fate }: { readonly pod: Pod } & PodFate): Deed {
+  const name = podName(pod);
+  const forced = fate.fate === 'evict' ? fate.forced : undefined;
+  if (forced === undefined) return { kind: 'pod', name, message: `Pod ${name} is evicted` };
+  const remark = newRemark(forced === 'local data' ? 'pod-loses-data' : 'pod-lost', { pod: name });
+  return { kind: 'pod', name, message: describeRemark(remark), remark };
 }
 
 function endingMessage(pod: Pod, node: ClusterNode): RoundMessage {

@@ -27,11 +27,18 @@ interface EvictOptions {
   readonly signal: AbortSignal;
 }
 
+/** What stood in the way of an eviction. */
+interface Obstacle {
+  readonly message: RoundMessage;
+  /** Else it may have come about all the same: nothing was answered that says so. */
+  readonly isRefused: boolean;
+}
+
 /**
  * Asks for the pod to go, with its grace period; its budget may forbid it for now.
- * @returns what stood in the way, or `undefined`: it is going, or gone
+ * @returns `undefined`: it is going, or gone
  */
-export async function evictPod(cluster: Cluster, pod: Pod, options: EvictOptions): Promise<RoundMessage | undefined> {
+export async function evictPod(cluster: Cluster, pod: Pod, options: EvictOptions): Promise<Obstacle | undefined> {
   const { version, gracePeriodSeconds, signal } = options;
   const { name, namespace, uid } = pod.metadata;
   const body = {
@@ -49,7 +56,8 @@ export async function evictPod(cluster: Cluster, pod: Pod, options: EvictOptions
     if (!(error instanceof AppError) || signal.aborted) throw error;
     // that pod is gone, or is another by now
     if (isAbsent(error, { kind: 'pods', name }) || error.code === 'conflict') return undefined;
-    return obstacle(pod, error);
+    const status = Number(error.details['status']);
+    return { message: obstacle(pod, error), isRefused: status >= 400 && status < 500 };
   }
 }
 

@@ -28,7 +28,7 @@ export async function leaveCluster(
   const node = await (mayBeGone ? findNode : readNode)(cluster, name, signal);
   if (node && !node.metadata.deletionTimestamp) {
     await cordon(cluster, node, signal, announce);
-    await takeLabels(cluster, node, signal, announce);
+    await takeLabels(cluster, node, signal, { announce });
   }
   try {
     return await removeFromCluster(cluster, name, signal, announce);

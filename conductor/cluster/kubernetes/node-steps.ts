@@ -1,3 +1,4 @@
+import type { Announce } from '#conductor/cluster/deeds.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/apply-daemon-set.ts';
 import { clearLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/cluster.ts';
@@ -5,9 +6,11 @@ import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { isUnknownNode, nodesPath, podsOf, podsPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { removeFromCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
+import { restoreLabels } from '#conductor/cluster/kubernetes/restore-labels.ts';
 import { shutdownKubelet } from '#conductor/cluster/kubernetes/shutdown-kubelet.ts';
 import { repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/round.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 
 export interface NodeStep {
@@ -79,17 +82,27 @@ export function checkDrainTimes({ timeout, gracePeriod }: Pick<DrainStep, 'timeo
 }
 
 export const drainStep: ClusterWork<DrainStep> = (cluster, { node, gracePeriod, ...step }) =>
-  repeatRounds((signal) => drainNode(cluster, node, { gracePeriodSeconds: gracePeriod }, signal), {
+  repeatRounds((signal, announce) => drainNode(cluster, node, { gracePeriodSeconds: gracePeriod, announce }, signal), {
     what: `drain of node ${node}`,
     ...limits(step, podRetryMs),
     watch: watchPods(cluster, node),
   });
 
-export const clearLabelsStep: ClusterWork<NodeStep> = (cluster, { node, ...step }) =>
-  repeatRounds((signal) => clearLabels(cluster, node, signal), {
+export interface LabelStep extends NodeStep {
+  readonly secrets: Secrets;
+}
+
+export const clearLabelsStep: ClusterWork<LabelStep> = (cluster, { node, secrets, ...step }) =>
+  repeatRounds((signal, announce) => clearLabels(cluster, node, signal, { announce, secrets }), {
     what: `clearing of the labels of node ${node}`,
     ...limits(step, nodeRetryMs),
     watch: watchPods(cluster, node),
+  });
+
+export const restoreLabelsStep: ClusterWork<LabelStep> = (cluster, { node, secrets, ...step }) =>
+  repeatRounds((signal, announce) => restoreLabels(cluster, node, signal, { announce, secrets }), {
+    what: `return of the labels of node ${node}`,
+    ...limits(step, nodeRetryMs),
   });
 
 export interface ShutdownKubeletStep extends NodeStep {
@@ -101,13 +114,13 @@ export interface ShutdownKubeletStep extends NodeStep {
 
 export const shutdownKubeletStep: ClusterWork<ShutdownKubeletStep> = (cluster, { node, ...step }) => {
   const state = { isApplied: !step.applyDaemonSet };
-  const round = async (signal: AbortSignal): Promise<Round> => {
+  const round = async (signal: AbortSignal, announce: Announce): Promise<Round> => {
     if (!state.isApplied) {
       await readNode(cluster, node, signal); // nothing is applied for a node that is not there
       await applyDaemonSet(cluster, step.image, signal);
       state.isApplied = true;
     }
-    return shutdownKubelet(cluster, node, signal);
+    return shutdownKubelet(cluster, node, signal, announce);
   };
   return repeatRounds(round, {
     what: `shutdown of the kubelet of node ${node}`,
@@ -118,11 +131,11 @@ export const shutdownKubeletStep: ClusterWork<ShutdownKubeletStep> = (cluster, {
 
 export const removeFromClusterStep: ClusterWork<NodeStep> = (cluster, { node, ...step }) => {
   const state = { isSeen: false };
-  const round = async (signal: AbortSignal): Promise<Round> => {
+  const round = async (signal: AbortSignal, announce: Announce): Promise<Round> => {
     // to a round a node that is gone is done; to who names one that never was, it is a mistake
     if (!state.isSeen) await readNode(cluster, node, signal);
     state.isSeen = true;
-    return removeFromCluster(cluster, node, signal);
+    return removeFromCluster(cluster, node, signal, announce);
   };
   return repeatRounds(round, {
     what: `removal of node ${node} from the cluster`,

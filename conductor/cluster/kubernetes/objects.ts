@@ -80,6 +80,7 @@ export const ClusterNode = z.looseObject({
     resourceVersion: z.string(),
     creationTimestamp: z.string().nullish(),
     labels: z.record(z.string(), z.string()).nullish(),
+    annotations: z.record(z.string(), z.string()).nullish(),
     deletionTimestamp: z.string().nullish(),
     finalizers: z.array(z.string()).nullish(),
   }),

@@ -24,6 +24,7 @@ export async function openCluster(file: string | undefined, options: ClusterOpti
     throw new AppError(
       'invalid_argument',
       'this conductor knows no Kubernetes cluster: set BATON_KUBECONFIG to a kubeconfig file',
+      { details: { cause: 'NoKubernetesCluster' } },
     );
   }
   const timeoutMs = options.requestTimeoutMs ?? 15_000;

@@ -55,7 +55,11 @@ export async function removeFromCluster(
   }
   const held = finalizers?.length ? `, held by its finalizers ${finalizers.join(', ')}` : '';
   const message = `Node ${name} is being deleted${held}`;
-  return { state: 'waiting', reason: message, messages: [{ message, error: true, name, kind: 'Node' }] };
+  return {
+    state: 'waiting',
+    reason: message,
+    messages: [{ message, error: true, name, kind: 'Node', summarized: true }],
+  };
 }
 
 /** @returns `undefined`: the cluster says that it has no such node */

@@ -37,6 +37,6 @@ test.each([
   ],
 ])('%s: nothing is known, which is told', (_what, told, known) => {
   expect(refuseAnotherMachine(cluster, told, known)).toMatchObject([
-    { message: expect.stringContaining("can't be told by its system UUID") as unknown, error: false },
+    { message: expect.stringContaining('is not known from its system UUID') as unknown, error: false },
   ]);
 });

@@ -21,8 +21,8 @@ export function refuseAnotherMachine(
   const ofCluster = told === undefined || isMachineId ? undefined : meaningful(told);
   const ofInventory = meaningful(systemUuid ?? '');
   if (ofCluster === undefined || ofInventory === undefined) {
-    const where = ofInventory === undefined ? "the machine's inventory has none" : 'the cluster tells none of it';
-    const message = `Whether node ${metadata.name} of the cluster is this machine can't be told by its system UUID: ${where}`;
+    const where = ofInventory === undefined ? "the machine's inventory has none" : 'the cluster reports none';
+    const message = `Whether node ${metadata.name} of the cluster is this machine is not known from its system UUID: ${where}`;
     return [{ message, error: false, name: metadata.name, kind: 'Node' }];
   }
   if (ofCluster === ofInventory || ofCluster === swapped(ofInventory)) return [];

@@ -46,7 +46,7 @@ export async function shutdownKubelet(
       `${decommissionLabel}: ${decommissionValue} is to stop it`
     : `Kubelet of node ${name} still reports, and the cluster has no daemon set ${kubeletShutdown.namespace}/` +
       `${kubeletShutdown.name} to stop it: \`kubectl apply -f kubelet-shutdown.yaml\``;
-  const label: RoundMessage = { message, error: true, name, kind: 'Node' };
+  const label: RoundMessage = { message, error: true, name, kind: 'Node', summarized: true };
   return { state: 'waiting', reason: message, messages: [label] };
 }
 

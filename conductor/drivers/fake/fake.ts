@@ -3,12 +3,12 @@ import { bootFakeBios, createFakeBios, type FakeBios } from '#conductor/drivers/
 import {
   type BiosInterface,
   type BootDeviceSetting,
-  bootDevices,
   type CallOptions,
   type DriverDefinition,
   type FirmwareBootInterface,
   type HardwareType,
 } from '#conductor/drivers/interfaces.ts';
+import { bootDevices } from '#conductor/model/boot-device.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import { type PowerState, powerStateAfter, powerTargets } from '#conductor/model/power-states.ts';
 import { checkSettings, hasValue } from '#shared/bios/check-settings.ts';
@@ -118,6 +118,7 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
             act('setBootDevice', call, (machine) => {
               machine.boot = { bootDevice, persistent: call.persistent };
               machine.bootMode = call.bootMode ?? machine.bootMode;
+              return { persistent: call.persistent };
             }),
         },
         bios: fakeBios(act),

@@ -65,7 +65,8 @@ function scriptedIpmitool(failures: readonly string[] = []) {
     running -= 1;
     if (options.signal?.aborted) throw new AppError('aborted', `${command} was stopped`);
     const failure = left.shift();
-    if (failure !== undefined) throw new AppError('command_failed', `ipmitool exited with 1: ${failure}`);
+    if (failure !== undefined)
+      throw new AppError('command_failed', `ipmitool exited with 1: ${failure}`, { details: { exitCode: 1 } });
     return { stdout: answer(args.slice(args.indexOf('-E') + 1)), stderr: '', exitCode: 0, durationMs: 1 };
   };
   return { run, calls, isOn: () => on, mostRunning: () => mostRunning };

@@ -1,7 +1,8 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
-import type { BootDevice, BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
+import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
 import type { Turns } from '#conductor/drivers/ipmi/turns.ts';
+import type { BootDevice } from '#conductor/model/boot-device.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { PowerState } from '#conductor/model/power-states.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -142,7 +143,7 @@ function bmcFailure(what: string, cause: unknown): AppError {
   if (cause instanceof AppError && cause.code === 'timeout') {
     return new AppError('unavailable', `${what} was not answered`, { cause });
   }
-  if (text.includes('could not be started')) {
+  if (cause instanceof AppError && cause.code === 'command_failed' && cause.details['exitCode'] === undefined) {
     return new AppError('command_failed', `${what} could not run; is ipmitool installed?`, { cause });
   }
   const has = (texts: readonly string[]): boolean =>

@@ -1,5 +1,5 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
-import { bootDevices, type ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import type { IpmiConnection } from '#conductor/drivers/ipmi/driver-info.ts';
 import {
   type BootFlags,
@@ -9,6 +9,7 @@ import {
   keepBootFlags,
   parseBootFlags,
 } from '#conductor/drivers/ipmi/ipmitool.ts';
+import { bootDevices } from '#conductor/model/boot-device.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 60_000;
@@ -37,6 +38,7 @@ export function ipmiManagement(context: IpmitoolContext, connection: IpmiConnect
         context.log.debug({ err: error, bmc: connection.address }, 'BMC does not keep boot flags');
       }
       await ipmitool(context, connection, bootDeviceCommand(device, options.persistent, options.bootMode), signal);
+      return { persistent: options.persistent };
     },
   };
 }

@@ -20,10 +20,8 @@ export async function readAttributeRegistry(
 ): Promise<ReadonlyMap<string, RegistryAttribute>> {
   if (!registry) return new Map();
   try {
-    const uri = await findRegistry(client, registry, signal);
-    if (uri === undefined) return new Map();
-    const { data } = await readResource(client, uri, AttributeRegistry, signal);
-    const attributes = data.RegistryEntries?.Attributes ?? [];
+    const found = await findRegistry(client, registry, signal);
+    const attributes = found?.RegistryEntries?.Attributes ?? [];
     return new Map(attributes.flatMap((each) => (each ? [[each.AttributeName, each]] : [])));
   } catch (error) {
     if (error instanceof AppError && error.code === 'bmc_error') return new Map();
@@ -31,19 +29,36 @@ export async function readAttributeRegistry(
   }
 }
 
-async function findRegistry(client: RedfishClient, registry: string, signal: AbortSignal): Promise<string | undefined> {
+/**
+ * `registry` is the Id of the registry's document (DMTF Bios, `AttributeRegistry`). Most BMCs call the file that points
+ * to it the same; Dell has another name and another version there, so that only the document tells.
+ */
+async function findRegistry(
+  client: RedfishClient,
+  registry: string,
+  signal: AbortSignal,
+): Promise<AttributeRegistry | undefined> {
   const root = await readResource(client, '/redfish/v1/', ServiceRegistries, signal);
   const path = root.data.Registries?.['@odata.id'] ?? '/redfish/v1/Registries';
   const { data } = await readResource(client, path, Collection, signal);
   const members = data.Members.map((member) => member['@odata.id']);
+  const family = /^[A-Za-z]*/.exec(registry)?.[0] ?? registry;
   // the member is usually called like the registry: that one is looked at first, for each look is a request
-  const likely = members.filter((member) => registry.startsWith(member.split('/').at(-1) ?? member));
+  const likely = members.filter((member) => member.split('/').at(-1)?.startsWith(family));
   for (const member of [...likely, ...members.filter((each) => !likely.includes(each))]) {
     const file = (await readResource(client, member, RegistryFile, signal)).data;
-    if (file.Registry !== registry && file.Id !== registry) continue;
+    const names = [file.Registry ?? '', file.Id ?? ''];
+    if (!names.some((name) => name.startsWith(family))) continue;
     const places = file.Location ?? [];
-    const place = places.find(({ Language }) => Language?.startsWith('en')) ?? places[0];
-    return place?.Uri ?? undefined;
+    const uri = (places.find(({ Language }) => Language?.startsWith('en')) ?? places[0])?.Uri;
+    if (!uri) continue;
+    const document = (await readResource(client, uri, AttributeRegistry, signal)).data;
+    if ([...names, document.Id ?? ''].some((name) => plainVersion(name) === plainVersion(registry))) return document;
   }
   return undefined;
+}
+
+/** Versions are written `v1_0_0` and `1.0.0`, by Supermicro in two places of one BMC. */
+function plainVersion(name: string): string {
+  return name.replace(/\.v?(\d+)[._](\d+)[._](\d+)$/, '.$1.$2.$3');
 }

@@ -46,8 +46,10 @@ export const RegistryAttribute = z.looseObject({
 export type RegistryAttribute = z.infer<typeof RegistryAttribute>;
 
 export const AttributeRegistry = z.looseObject({
+  Id: lenient(z.string()),
   // one bad entry must not cost the description of the others
   RegistryEntries: lenient(z.looseObject({ Attributes: lenient(z.array(lenient(RegistryAttribute))) })),
 });
+export type AttributeRegistry = z.infer<typeof AttributeRegistry>;
 
 export const ServiceRegistries = z.looseObject({ Registries: lenient(Reference) });

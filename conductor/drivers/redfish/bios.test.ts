@@ -77,6 +77,19 @@ describe('deviations', () => {
     expect((await bios.getSettings()).find(({ name }) => name === 'NumCores')).toMatchObject({ upper_bound: null });
   });
 
+  test('a registry whose file has other names is found by its document', async () => {
+    const dell = { id: 'BiosAttributeRegistry.v0_9_0', registry: 'BiosAttributeRegistry0.9' };
+    const { bios } = await rig({ registryFileNames: dell });
+    expect((await bios.getSettings()).find(({ name }) => name === 'NumCores')).toMatchObject({ upper_bound: 8 });
+  });
+
+  test.each([true, false])('hashes and salts of passwords are not told (registry: %s)', async (hasRegistry) => {
+    const { bios } = await rig({ passwordHashes: true, noAttributeRegistry: !hasRegistry });
+    const hashes = (await bios.getSettings()).filter(({ name }) => name.startsWith('SHA256SetupPassword'));
+    expect(hashes).toHaveLength(2);
+    expect(hashes).toMatchObject([{ value: null }, { value: null }]);
+  });
+
   test('without a Settings object values are written to Bios, where they hold at once', async () => {
     const { bios } = await rig({ noBiosSettings: true });
     await bios.applySettings(cores);

@@ -5,7 +5,7 @@ import { Bios, type RegistryAttribute } from '#conductor/drivers/redfish/bios-sc
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { peekTask } from '#conductor/drivers/redfish/task.ts';
-import { type BiosSetting, bareSetting, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;
@@ -115,11 +115,9 @@ function nativeValue(value: string, now: unknown): string | number | boolean {
 
 function settingOf(name: string, value: unknown, described: RegistryAttribute | undefined): BiosSetting {
   const bare = bareSetting(name, textOf(value));
-  if (!described) return bare;
-  return {
+  if (!described) return withoutPassword(bare);
+  return withoutPassword({
     ...bare,
-    // some BMCs answer a hash, or the password
-    value: described.Type === 'Password' ? null : bare.value,
     attribute_type: described.Type ?? null,
     allowable_values: described.Value?.flatMap((each) => each.ValueName ?? []) ?? null,
     lower_bound: described.LowerBound ?? null,
@@ -129,7 +127,7 @@ function settingOf(name: string, value: unknown, described: RegistryAttribute | 
     read_only: described.ReadOnly ?? null,
     reset_required: described.ResetRequired ?? null,
     unique: described.IsSystemUniqueProperty ?? null,
-  };
+  });
 }
 
 function textOf(value: unknown): string | null {

@@ -1,5 +1,6 @@
-import type { BootDevice, BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
+import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import type { Boot } from '#conductor/drivers/redfish/schemas.ts';
+import type { BootDevice } from '#conductor/model/boot-device.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -20,31 +21,42 @@ export interface BootRequest {
   readonly bootMode: BootMode | undefined;
 }
 
-type BootPatch = Readonly<Record<string, string>>;
+interface BootPlan {
+  readonly patch: Readonly<Record<string, string>>;
+  readonly persistent: boolean;
+}
 
 /**
- * The `Boot` objects to PATCH, most complete first: the next one is for a BMC that refuses the one before.
+ * The `Boot` objects to PATCH, best first: the next one is for a BMC that refuses the one before. A device for all boots
+ * becomes one for the next boot in the end: DMTF has deprecated `Continuous`, and some vendors have dropped it.
  * @throws AppError `not_supported` naming what the BMC offers.
  */
 export function planBootPatches(
   request: BootRequest,
   boot: Boot,
   manufacturer: string | null | undefined,
-): readonly BootPatch[] {
+): readonly BootPlan[] {
   const supermicro = manufacturer?.toLowerCase().includes('supermicro') ?? false;
   const target = chooseTarget(request.device, boot, supermicro);
-  const enabled = request.persistent ? 'Continuous' : 'Once';
-  const legal = boot['BootSourceOverrideEnabled@Redfish.AllowableValues'];
-  if (legal && legal.length > 0 && !legal.includes(enabled)) {
+  const wanted = request.persistent ? ['Continuous', 'Once'] : ['Once'];
+  const legal = boot['BootSourceOverrideEnabled@Redfish.AllowableValues'] ?? [];
+  const offered = legal.length === 0 ? wanted : wanted.filter((each) => legal.includes(each));
+  if (offered.length === 0) {
     throw new AppError(
       'not_supported',
       `boot device ${request.device} ${request.persistent ? 'for all boots' : 'for one boot'}: the BMC offers ${legal.join(', ')} only`,
     );
   }
-  const plain = { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled };
   const mode = modeToSend(request.bootMode, boot, supermicro);
-  const withoutEnabled = boot.BootSourceOverrideEnabled === enabled ? [{ BootSourceOverrideTarget: target }] : [];
-  return [...(mode === undefined ? [] : [{ ...plain, BootSourceOverrideMode: mode }]), plain, ...withoutEnabled];
+  return offered.flatMap((enabled) => {
+    const plain = { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled };
+    const patches = [
+      ...(mode === undefined ? [] : [{ ...plain, BootSourceOverrideMode: mode }]),
+      plain,
+      ...(boot.BootSourceOverrideEnabled === enabled ? [{ BootSourceOverrideTarget: target }] : []),
+    ];
+    return patches.map((patch) => ({ patch, persistent: enabled === 'Continuous' }));
+  });
 }
 
 function chooseTarget(device: BootDevice, boot: Boot, supermicro: boolean): string {
@@ -58,10 +70,11 @@ function chooseTarget(device: BootDevice, boot: Boot, supermicro: boolean): stri
 
 /**
  * The mode goes along when it would change: BMCs without the property refuse it, some want BIOS settings reloaded for
- * it. Supermicro falls back to legacy when an override comes without.
+ * it. Supermicro falls back to legacy when an override comes without: it gets the mode that it has.
  */
 function modeToSend(mode: BootMode | undefined, boot: Boot, supermicro: boolean): string | undefined {
-  if (mode === undefined || !('BootSourceOverrideMode' in boot)) return undefined;
+  if (!('BootSourceOverrideMode' in boot)) return undefined;
+  if (mode === undefined) return supermicro ? (boot.BootSourceOverrideMode ?? undefined) : undefined;
   const wanted = mode === 'uefi' ? 'UEFI' : 'Legacy';
   return boot.BootSourceOverrideMode === wanted && !supermicro ? undefined : wanted;
 }

@@ -1,6 +1,6 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
-import { statusError } from '#conductor/drivers/redfish/errors.ts';
+import { isInPost, statusError } from '#conductor/drivers/redfish/errors.ts';
 import { createCredentials } from '#conductor/drivers/redfish/sessions.ts';
 import { createTransport, type RedfishAnswer, type TransportRequest } from '#conductor/drivers/redfish/transport.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -81,8 +81,9 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       if (url.origin !== connection.origin) {
         throw new AppError('bmc_error', `${request.method} ${connection.origin}${path} redirects to ${url.origin}`);
       }
-      // a write only follows to its own path with or without the last slash, which some services insist on
-      if (request.method !== 'GET' && bare(url.pathname) !== bare(path)) return answer;
+      // 307 and 308 keep the method; after the others a write only follows to its own path with or without the last slash
+      const keepsMethod = answer.status === 307 || answer.status === 308;
+      if (request.method !== 'GET' && !keepsMethod && bare(url.pathname) !== bare(path)) return answer;
       path = url.pathname;
     }
   };
@@ -91,13 +92,24 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
   return {
     origin: connection.origin,
     request: async (request) => {
+      const what = `${request.method} ${connection.origin}${request.path}`;
       for (let attempt = 1; ; attempt += 1) {
         const auth = await credentials.headers(request.signal);
         if (request.method !== 'GET') await overdueTimers();
         const answer = await sendRetried({ ...request, headers: { ...request.headers, ...auth } });
         if (answer.status < 300 || answer.status === 304) return answer;
+        // without a limit of its own: the call's deadline is the operator's
+        if (isInPost(answer.status, answer.body) && request.signal) {
+          log.debug({ bmc: connection.origin, path: request.path }, 'the machine is in POST; trying again');
+          await clock.sleep(retryMs * 20, request.signal).catch(() => {
+            throw statusError(what, answer.status, { body: answer.body, username: connection.username });
+          });
+          attempt = 0;
+          continue;
+        }
         if (answer.status === 401 && attempt === 1 && credentials.refused(auth)) continue;
-        throw statusError(`${request.method} ${connection.origin}${request.path}`, answer.status, answer.body);
+        const { status, body } = answer;
+        throw statusError(what, status, { body, username: connection.username });
       }
     },
     endSession: () => credentials.close(),

@@ -3,27 +3,50 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 const maxText = 500;
 
+/** What stands in `error.message` where the words are elsewhere: `See @Message.ExtendedInfo for more information.` */
+const pointsElsewhere = /ExtendedInfo/;
+
 /**
- * The BMC's own words from an error body: extended messages where given, else code and message. Of what is no Redfish error
- * nothing is repeated: the server may be none that the caller of the API should read.
+ * The BMC's own words from an error body (DSP0266, error responses): extended messages where they have words, else the
+ * error's message, else what identifies them. Of what is no Redfish error nothing is repeated: the server may be none
+ * that the caller of the API should read.
  */
 export function bmcMessage(body: unknown): string {
   const parsed = ErrorBody.safeParse(body);
   if (!parsed.success) return '';
   const { error } = parsed.data;
-  const extended = (error['@Message.ExtendedInfo'] ?? []).map((info) => info.Message || info.MessageId || '');
-  const texts = [...new Set(extended.filter(Boolean))];
-  if (texts.length > 0) return texts.join(' ').slice(0, maxText);
-  return (error.message || error.code || '').slice(0, maxText);
+  const extended = error['@Message.ExtendedInfo'] ?? [];
+  const words = joined(extended.map(({ Message: message }) => message));
+  const own = error.message && !pointsElsewhere.test(error.message) ? error.message : '';
+  const ids = joined(extended.map(({ MessageId: id, MessageArgs: args }) => [id, ...(args ?? [])].join(' ')));
+  return (words || own || ids || error.message || error.code || '').slice(0, maxText);
+}
+
+function joined(texts: readonly (string | null | undefined)[]): string {
+  return [...new Set(texts.filter(Boolean))].join(' ');
+}
+
+/** The host is powering on and its firmware holds what was to be changed: HPE iLO answers 400, and takes it a little later. */
+export function isInPost(status: number, body: unknown): boolean {
+  if (status < 400 || status >= 500) return false;
+  const { data } = ErrorBody.safeParse(body);
+  const ids = (data?.error['@Message.ExtendedInfo'] ?? []).map(({ MessageId: id }) => id);
+  return [data?.error.code, ...ids].some((id) => id?.endsWith('.UnableToModifyDuringSystemPOST'));
 }
 
 /**
  * The error for an HTTP status: `unavailable` when the BMC is busy or behind a broken proxy, else `bmc_error`;
  * `details.status` holds the status.
  */
-export function statusError(what: string, status: number, body: unknown): AppError {
+export function statusError(
+  what: string,
+  status: number,
+  { body, username }: { readonly body: unknown; readonly username: string | undefined },
+): AppError {
   const text = bmcMessage(body);
-  const hint = status === 401 ? ' (redfish_username or redfish_password is wrong)' : '';
+  const login =
+    username === undefined ? 'driver_info has no redfish_username' : 'redfish_username or redfish_password is wrong';
+  const hint = status === 401 ? ` (${login})` : '';
   const message = `${what} answered ${status}${hint}${text === '' ? '' : `: ${text}`}`;
   const busy = [429, 502, 503, 504].includes(status);
   return new AppError(busy ? 'unavailable' : 'bmc_error', message, { details: { status } });

@@ -12,7 +12,7 @@ import { patchResource, type Resource, readResource } from '#conductor/drivers/r
 import { type Boot, ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 60_000;
 const setTimeoutMs = 120_000;
@@ -42,14 +42,15 @@ export function redfishManagement(system: RedfishSystem): ManagementInterface {
       );
       for (const plan of plans) {
         try {
-          const answer = await patchResource(system.client, resource, { Boot: plan }, signal);
+          const answer = await patchResource(system.client, resource, { Boot: plan.patch }, signal);
           await finishTask(system.client, answer, what, { clock: system.clock, signal });
-          return;
+          return { persistent: plan.persistent };
         } catch (error) {
           const refused = [400, 409, 422, 501].includes(httpStatusOf(error) ?? 0);
-          if (!refused || plan === plans.at(-1)) throw new AppError(codeOf(error), what, { cause: error });
+          if (!refused || plan === plans.at(-1)) throw new AppError(errorCode(error), what, { cause: error });
         }
       }
+      throw new AppError('internal', `${what}: no way to ask for it`);
     },
   };
 }
@@ -76,8 +77,4 @@ export async function readBoot(system: RedfishSystem, signal: AbortSignal): Prom
     throw new AppError('not_supported', `the system ${resource.path} at ${system.client.origin} has no boot override`);
   }
   return { boot, resource, manufacturer };
-}
-
-function codeOf(error: unknown): AppError['code'] {
-  return error instanceof AppError ? error.code : 'internal';
 }

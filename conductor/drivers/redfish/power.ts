@@ -74,7 +74,7 @@ export async function resetSystem(
   if (first === undefined) {
     throw new AppError(
       'not_supported',
-      `${system.client.origin} has none of the reset types ${preferred.join(', ')}; it lists ${legal?.join(', ') || 'none'}`,
+      `${system.client.origin} supports no reset type of ${preferred.join(', ')}; it lists ${legal?.join(', ') || 'none'}`,
     );
   }
   const path = action?.target ?? `${resource.path}/Actions/ComputerSystem.Reset`;

@@ -4,6 +4,7 @@ import type { Bmc, HardwareType } from '#conductor/drivers/interfaces.ts';
 import { managementContract } from '#conductor/drivers/management.contract.ts';
 import { powerContract } from '#conductor/drivers/power.contract.ts';
 import { type RedfishOptions, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
@@ -263,6 +264,48 @@ describe('redirects', () => {
     const bmc = await rig();
     bmc.simulator.inject({ path: /Systems$/, status: 302, headers: { location: 'http://192.0.2.9/redfish' } });
     await expect(bmc.power.getPowerState()).rejects.toThrow(/redirects to http:\/\/192\.0\.2\.9/);
+  });
+});
+
+test('a system by another name, which the BMC redirects, is read, written and reset', async () => {
+  const bmc = await rig({
+    quirks: { systemAlias: 'node-1', noAllowableValues: true },
+    driverInfo: { redfish_system_id: '/redfish/v1/Systems/node-1' },
+  });
+  await bmc.management.setBootDevice('pxe', { persistent: true });
+  expect(await bmc.management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent: true });
+  await bmc.power.setPowerState('power on');
+  expect(bmc.machine.actions).toEqual(['on']);
+});
+
+describe('what the BMC says', () => {
+  const refused = async (error: object): Promise<string> => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 404, body: { error } });
+    return errorChain(await bmc.power.getPowerState().catch((cause: unknown) => cause));
+  };
+  const id = 'Base.1.0.GeneralError';
+
+  test('is the message of the error where extended information has none', async () => {
+    const message = 'Fake system nope was not found';
+    expect(await refused({ code: id, message, '@Message.ExtendedInfo': [{ MessageId: id }] })).toMatch(message);
+  });
+
+  test('is the id, with what it is about, where the message only points to it', async () => {
+    const info = [{ MessageId: 'iLO.2.37.PropertyReadOnly', MessageArgs: ['BootSourceOverrideTarget'] }];
+    const message = 'See @Message.ExtendedInfo for more information.';
+    expect(await refused({ code: 'iLO.0.10.ExtendedInfo', message, '@Message.ExtendedInfo': info })).toMatch(
+      /404: iLO\.2\.37\.PropertyReadOnly BootSourceOverrideTarget$/,
+    );
+  });
+
+  test('that the machine is in POST: it is asked again', async () => {
+    const bmc = await rig();
+    const info = [{ MessageId: 'iLO.2.37.UnableToModifyDuringSystemPOST', MessageArgs: ['BootSourceOverrideTarget'] }];
+    const error = { code: 'iLO.0.10.ExtendedInfo', '@Message.ExtendedInfo': info };
+    bmc.simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status: 400, body: { error }, times: 7 });
+    await bmc.management.setBootDevice('pxe', { persistent: true });
+    expect(await bmc.management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent: true });
   });
 });
 

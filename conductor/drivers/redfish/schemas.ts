@@ -62,7 +62,11 @@ export const Task = z.looseObject({
   Messages: lenient(z.array(z.looseObject({ Message: lenient(z.string()), MessageId: lenient(z.string()) }))),
 });
 
-const ExtendedInfo = z.looseObject({ Message: lenient(z.string()), MessageId: lenient(z.string()) });
+const ExtendedInfo = z.looseObject({
+  Message: lenient(z.string()),
+  MessageId: lenient(z.string()),
+  MessageArgs: Names,
+});
 
 export const ErrorBody = z.looseObject({
   error: z.looseObject({

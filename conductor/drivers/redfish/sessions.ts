@@ -53,7 +53,7 @@ export function createCredentials(
       body: { UserName: username, Password: password },
       signal,
     });
-    if (answer.status >= 300) throw statusError(what, answer.status, answer.body);
+    if (answer.status >= 300) throw statusError(what, answer.status, { body: answer.body, username });
     const token = answer.headers['x-auth-token'];
     if (token === undefined)
       throw new AppError('bmc_error', `${what} gave no X-Auth-Token`, { details: { status: 501 } });
@@ -73,7 +73,7 @@ export function createCredentials(
         session = undefined;
         const status = httpStatusOf(error);
         if (authType === 'session' || status === undefined || status === 401) throw error;
-        log.info({ bmc: connection.origin, status }, 'no Redfish session to be had, using HTTP Basic');
+        log.info({ bmc: connection.origin, status }, 'no Redfish session available, using HTTP Basic');
         useBasic = true;
         return basic;
       }

@@ -2,20 +2,20 @@ import { and, asc, eq, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type BiosSettingRow, biosSettings } from '#conductor/kernel/db/schema/bios-setting.ts';
 import { storableJson } from '#conductor/kernel/db/storable-json.ts';
-import type { BiosSetting } from '#shared/bios/bios-setting.ts';
+import { type BiosSetting, holdsPassword, withoutPassword } from '#shared/bios/bios-setting.ts';
 
 /** The settings as last read, by name. */
 export function listBiosSettings(db: Queryable, nodeUuid: string): Promise<BiosSettingRow[]> {
   return db.select().from(biosSettings).where(eq(biosSettings.nodeUuid, nodeUuid)).orderBy(asc(biosSettings.name));
 }
 
-/** Names of the settings that are passwords. */
+/** Names of the settings that are passwords, or say something of one. */
 export async function listPasswordSettings(db: Queryable, nodeUuid: string): Promise<ReadonlySet<string>> {
   const rows = await db
-    .select({ name: biosSettings.name })
+    .select({ name: biosSettings.name, attribute_type: biosSettings.attributeType })
     .from(biosSettings)
-    .where(and(eq(biosSettings.nodeUuid, nodeUuid), eq(biosSettings.attributeType, 'Password')));
-  return new Set(rows.map(({ name }) => name));
+    .where(eq(biosSettings.nodeUuid, nodeUuid));
+  return new Set(rows.filter(holdsPassword).map(({ name }) => name));
 }
 
 export async function findBiosSetting(
@@ -45,7 +45,9 @@ export async function replaceBiosSettings(
   settings: readonly BiosSetting[],
   now: Date,
 ): Promise<void> {
-  const rows = JSON.stringify(settings.map((setting) => storableJson({ ...setting, ...wholeBounds(setting) })));
+  const rows = JSON.stringify(
+    settings.map((setting) => storableJson({ ...withoutPassword(setting), ...wholeBounds(setting) })),
+  );
   await tx.execute(sql`
     with found as materialized (select * from jsonb_populate_recordset(null::bios_settings, ${rows}::text::jsonb)),
     gone as (
@@ -61,7 +63,7 @@ export async function replaceBiosSettings(
 
 /** In the shape in which settings are read, and answered by the API. */
 export function settingOfRow(row: BiosSettingRow): BiosSetting {
-  return {
+  return withoutPassword({
     name: row.name,
     value: row.value,
     attribute_type: row.attributeType,
@@ -73,7 +75,7 @@ export function settingOfRow(row: BiosSettingRow): BiosSetting {
     read_only: row.readOnly,
     reset_required: row.resetRequired,
     unique: row.unique,
-  };
+  });
 }
 
 function wholeBounds(setting: BiosSetting) {

@@ -45,10 +45,7 @@ async function readValues(context: CacheContext, bios: BiosInterface): Promise<r
   if (rows.length === 0) return undefined;
   const { values } = await bios.getProgress({ signal: context.signal });
   if (rows.length !== values.size || rows.some((row) => !values.has(row.name))) return undefined;
-  return rows.map((row) => {
-    const isSecret = row.attributeType === 'Password';
-    return { ...settingOfRow(row), value: isSecret ? null : (values.get(row.name) ?? null) };
-  });
+  return rows.map((row) => ({ ...settingOfRow(row), value: values.get(row.name) ?? null }));
 }
 
 export function rememberBiosSettings(

@@ -1,9 +1,9 @@
-import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
+import { type BiosSetting, holdsPassword, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 /** BMCs answer null for passwords, some for more. */
 export function isUnreadable(setting: BiosSetting | undefined): boolean {
-  return setting?.attribute_type === 'Password' || setting?.value === null;
+  return setting !== undefined && (setting.value === null || holdsPassword(setting));
 }
 
 /**
@@ -46,5 +46,5 @@ export function errorWithoutSecrets(
 
 /** Without a registry nobody knows which settings are passwords. */
 function mayBeSecret(setting: BiosSetting | undefined): boolean {
-  return (setting?.attribute_type ?? 'Password') === 'Password';
+  return (setting?.attribute_type ?? null) === null || (setting !== undefined && holdsPassword(setting));
 }

@@ -22,6 +22,7 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
       nodeUuid: context.node.uuid,
       inventory,
       pluginData,
+      portIdOf: context.networks.portIdOf,
       conductor: context.config.conductorName,
       now: context.clock.now(),
     }),

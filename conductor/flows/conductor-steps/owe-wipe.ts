@@ -11,7 +11,7 @@ export const oweWipe: ConductorStep = {
   interface: 'deploy',
   step: 'owe_wipe',
   description:
-    'Notes that the disks are still to be wiped: until a receipt proves it, nothing makes the node available.',
+    'Records that the disks must still be wiped: the node does not become available until a receipt proves it.',
   run: async ({ node, flow, record }) => {
     if (fakesFlow('wipe', node)) return { kind: 'done' };
     await record((tx) => updateNode(tx, node.uuid, { owedWipe: coveringWipe(node.owedWipe, flow.wipe) }));

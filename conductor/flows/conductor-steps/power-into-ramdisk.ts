@@ -26,7 +26,7 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
     await forgetAgentSession(tx, context.node.uuid);
     if (Object.keys(firmware).length > 0) await updateNode(tx, context.node.uuid, firmware);
   });
-  await setPower(context, 'power on');
+  await setPower(context, 'power on', { fromSetDevice: true });
   return waitForAgent(context, reason);
 }
 

@@ -3,15 +3,26 @@ import type { ConductorStep, StepContext, WriteFacts } from '#conductor/flows/st
 import { together } from '#conductor/kernel/db/together.ts';
 import type { PowerTarget } from '#conductor/model/power-states.ts';
 import { powerStateAfter } from '#conductor/model/power-states.ts';
+import { renewBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 
 /** Sets power through the BMC and records it. Whatever ends a boot ends its agent session too. */
-export async function setPower(context: StepContext, target: PowerTarget): Promise<void> {
-  await context.record(await switchPower(context, target));
+export async function setPower(context: StepContext, target: PowerTarget, options: PowerOptions = {}): Promise<void> {
+  await context.record(await switchPower(context, target, options));
+}
+
+interface PowerOptions {
+  /** It boots from what has just been set for this boot: the device that its instance boots from is left out. */
+  readonly fromSetDevice?: boolean;
 }
 
 /** The same; answers what writes the record of it, for a step that ends with it. */
-export async function switchPower(context: StepContext, target: PowerTarget): Promise<WriteFacts> {
+export async function switchPower(
+  context: StepContext,
+  target: PowerTarget,
+  options: PowerOptions = {},
+): Promise<WriteFacts> {
+  if (!options.fromSetDevice) await renewBootDevice(context.bmc(), target, context);
   await context.bmc().power.setPowerState(target, { signal: context.signal, timeoutMs: context.config.powerTimeoutMs });
   return async (tx) => {
     const known = updateNode(tx, context.node.uuid, { powerState: powerStateAfter(target), powerFailures: 0 });

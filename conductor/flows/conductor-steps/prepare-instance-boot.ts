@@ -4,6 +4,8 @@ import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conducto
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/image-info.ts';
+import { setLastingBootDevice } from '#conductor/nodes/lasting-boot-device.ts';
+import { updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
 
@@ -71,12 +73,10 @@ function bootFromDisk(context: StepContext): Promise<ConductorStepOutcome> {
 
 /** Sets what the machine boots from, from now on. @throws AppError as the BMC does */
 export async function bootFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<ConductorStepOutcome> {
-  await context.bmc().management.setBootDevice(device, {
-    persistent: true,
-    bootMode: bootModeOf(context.node),
-    signal: context.signal,
-  });
-  return { kind: 'done' };
+  const { node, signal } = context;
+  const kept = await setLastingBootDevice(context.bmc().management, device, { signal, bootMode: bootModeOf(node) });
+  if (kept.renewedBootDevice === node.renewedBootDevice) return { kind: 'done' };
+  return { kind: 'done', record: (tx) => updateNode(tx, node.uuid, kept) };
 }
 
 export const prepareInstanceBoot: ConductorStep = {

@@ -3,7 +3,6 @@ import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/co
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { listSteps } from '#conductor/flows/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -16,8 +15,7 @@ export function rebootIntoRamdisk(context: StepContext): Promise<ConductorStepOu
 export async function awaitRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
   if (!hasCalledIn(context)) return waitForAgent(context, comesBack);
   await checkSameRamdisk(context);
-  await bootFromDiskAgain(context);
-  return { kind: 'done' };
+  return (await isBootFromDiskSet(context)) ? bootFrom(context, 'disk') : { kind: 'done' };
 }
 
 /**
@@ -38,10 +36,9 @@ async function checkSameRamdisk(context: StepContext): Promise<void> {
 }
 
 /** That the instance boots from its disk had been set before the reboot, which took the boot device's place. */
-async function bootFromDiskAgain(context: StepContext): Promise<void> {
+async function isBootFromDiskSet(context: StepContext): Promise<boolean> {
   const steps = await context.ask(listSteps(context.db, context.flow.uuid));
-  const isSet = (step: FlowStepRow): boolean => step.step === 'prepare_instance_boot' && step.state === 'succeeded';
-  if (steps.some(isSet)) await bootFrom(context, 'disk');
+  return steps.some(({ step, state }) => step === 'prepare_instance_boot' && state === 'succeeded');
 }
 
 /** Follows a step whose definition says `reboot_requested`. */

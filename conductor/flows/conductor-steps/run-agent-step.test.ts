@@ -36,7 +36,7 @@ function contextWith(agent: Partial<AgentClient>, lastHeartbeatAt = new Date()):
     agent: () => agent,
     step: { uuid: ours, step: 'write_image', interface: 'deploy', args: {}, priority: 80 },
     flow: { kind: 'deploy', hardwareManagerVersion: {} },
-    node: { driverInfo: {}, instanceInfo: {}, properties: {}, extra: {} },
+    node: { renewedBootDevice: null, driverInfo: {}, instanceInfo: {}, properties: {}, extra: {} },
     ports: () => Promise.resolve([]),
     session: { lastHeartbeatAt },
     clock: { now: () => new Date() },
@@ -107,7 +107,7 @@ describe('install_bootloader, which a conductor that died has started', () => {
       step: { ...base.step, step: 'prepare_instance_boot', inBand: true },
       node: { ...base.node, properties: { capabilities: 'boot_mode:uefi' } },
       bmc: () => ({
-        management: { setBootDevice: (device: string) => Promise.resolve(void booted.push(device)) },
+        management: { setBootDevice: (device: string) => Promise.resolve({ persistent: booted.push(device) > 0 }) },
       }),
     } as unknown as StepContext);
     return outcome.then(({ kind }) => ({ kind, posted, booted }));

@@ -226,12 +226,12 @@ describe('a wipe of all', () => {
     [
       'that has not met a disk of its own boot',
       { result: { erased: [erased('a')], skipped: [] } },
-      'the wipe has not met /dev/sdb (serial B), which this machine had',
+      'the wipe did not find /dev/sdb (serial B), which this machine had',
     ],
     [
       'that has not met a disk which was gone before it began',
       { result: { erased: both, skipped: [] }, missing: [{ name: '/dev/sda', serial: 'DEAD', size: 5 }] },
-      'the wipe has not met /dev/sda (serial DEAD), which this machine had',
+      'the wipe did not find /dev/sda (serial DEAD), which this machine had',
     ],
     [
       'whose agent invents a skip list',
@@ -266,7 +266,7 @@ describe('a wipe of all', () => {
 
 test.each([
   [null, 'is missing'],
-  [{}, 'takes no argument "only"'],
+  [{}, 'has no argument "only"'],
 ])('another agent (%j) is refused before anything is touched', async (argsinfo, why) => {
   for (const preserve of [false, true]) {
     const { run, sent } = contextWith({ preserve, argsinfo });
@@ -281,8 +281,8 @@ test.each([
 
 describe('an answer that proves nothing', () => {
   test.each([
-    [null, 'without telling what became of each disk'],
-    [{ GenericHardwareManager: null }, 'without telling what became of each disk'],
+    [null, 'does not say what happened to each disk'],
+    [{ GenericHardwareManager: null }, 'does not say what happened to each disk'],
     [{ erased: [erased('a', { proof: null })], skipped: [] }, 'does not prove that it has wiped /dev/sda (serial A)'],
     [
       { erased: [erased('a', { proof: { canaries: 0, samples: 8, reads: 'changed' } })], skipped: [] },

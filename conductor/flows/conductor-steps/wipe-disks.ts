@@ -55,7 +55,7 @@ async function refuseOtherAgents(context: StepContext): Promise<void> {
   const { advertised } = await askForSteps(context.agent(), inBand.kind, about);
   const offered = advertised.find((each) => each.interface === eraseStep.interface && each.step === eraseStep.step);
   if (offered?.argsinfo?.['only'] !== undefined) return;
-  const what = offered ? 'takes no argument "only", as that of this release does' : 'is missing';
+  const what = offered ? 'has no argument "only", which this release requires' : 'is missing';
   throw new AppError(
     'agent_error',
     `nothing was touched: the agent's step ${eraseStep.interface}.${eraseStep.step} ${what}. A verified wipe needs the ` +
@@ -109,7 +109,7 @@ async function refuseIncomplete({ ask, db, node }: StepContext, result: EraseRes
 export function readProved(output: unknown, preservesLocalStorage: boolean): EraseResult {
   const parsed = EraseResult.safeParse(output);
   if (!parsed.success) {
-    throw new AppError('agent_error', 'the agent answers the wipe without telling what became of each disk', {
+    throw new AppError('agent_error', 'the agent answered the wipe and does not say what happened to each disk', {
       cause: parsed.error,
     });
   }
@@ -127,7 +127,7 @@ export function readProved(output: unknown, preservesLocalStorage: boolean): Era
     const each = left.map((disk) => `${nameDisk(disk)}: ${disk.reason}`);
     throw new AppError(
       'agent_error',
-      `not all disks were wiped (${each.join('; ')}): put what is to stay on properties.skip_block_devices`,
+      `not all disks were wiped (${each.join('; ')}): list disks to keep in properties.skip_block_devices`,
     );
   }
   return parsed.data;

@@ -98,7 +98,7 @@ async function findOsDisk(context: StepContext, output: unknown): Promise<OsDisk
     context.log.warn({ device, disks: disks.map(({ name }) => name) }, "the image's disk is not in the inventory");
   } catch (error) {
     if (errorCode(error) !== 'agent_error') throw error;
-    context.log.warn({ err: error, device }, 'the agent does not tell which disk the image was written to');
+    context.log.warn({ err: error, device }, 'the agent does not report which disk the image was written to');
   }
   return null;
 }

@@ -9,7 +9,7 @@ test('the table has the steps of each file of the folder, one file for each inte
   expect([...interfaces].sort()).toEqual(files.sort());
 });
 
-test('no step stands there twice', () => {
+test('no step is given twice', () => {
   const names = driverSteps.map((step) => `${step.interface}.${step.step}`);
   expect(names).toEqual([...new Set(names)]);
 });

@@ -26,7 +26,7 @@ export const conductorEnvironment = {
     .min(0)
     .default(0)
     .describe(
-      'seconds for which a conductor that is told to stop goes on answering while /readyz says no: as long as the load ' +
+      'seconds for which a stopping conductor still answers while /readyz says no: as long as the load ' +
         'balancer takes to notice',
     ),
 };

@@ -22,7 +22,7 @@ export async function refuseNewerDatabase(read: (query: SQL) => Promise<unknown>
   throw new AppError(
     'conflict',
     `the database was migrated by a newer Baton (its schema is of ${day(seen)}, this program's of ${day(known)}): ` +
-      'start that version or a newer one; there is no way back but a backup of the database',
+      'start that version or a newer one; the only way back is a backup of the database',
   );
 }
 

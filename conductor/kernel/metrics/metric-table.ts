@@ -79,7 +79,7 @@ export const metricTable = {
   conductorsAlive: fleet('baton_conductors_alive', 'Conductors on this database whose heartbeat is fresh.'),
   conductorsKnown: fleet(
     'baton_conductors_known',
-    'Conductors on this database that were heard of within a day and have not said good-bye.',
+    'Conductors on this database that were heard of within a day and have not shut down.',
   ),
   webhooksPending: fleet('baton_webhook_deliveries_pending', 'Events that wait to be delivered.', ['webhook']),
   webhookOldestSeconds: fleet(
@@ -126,10 +126,7 @@ export const metricTable = {
     'code',
   ]),
   leasesHeld: gauge('baton_leases_held', 'Nodes that this conductor works on now.'),
-  leasesTakenOver: counter(
-    'baton_lease_takeovers_total',
-    'Leases that this conductor took from one that let them run out.',
-  ),
+  leasesTakenOver: counter('baton_lease_takeovers_total', 'Leases that this conductor took over after they expired.'),
   leasesLost: counter(
     'baton_leases_lost_total',
     'Leases that this conductor lost, or could not renew, while it worked.',

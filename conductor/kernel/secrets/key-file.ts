@@ -6,7 +6,7 @@ import { createSecrets, type Secrets } from '#conductor/kernel/secrets/secrets.t
 import { AppError } from '#shared/errors/app-error.ts';
 
 const keyBytes = 32;
-const howToMake = '`openssl rand -base64 32` makes one';
+const howToMake = '`openssl rand -base64 32` creates one';
 
 /** What is wrong with the settings: conductors on one database need the same key, and none may make one up. */
 export function keyFileProblems(settings: {

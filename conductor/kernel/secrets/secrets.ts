@@ -64,14 +64,14 @@ export function createSecrets(keys: readonly Buffer[]): Secrets {
     open: (sealed, place) => {
       const [, id = '', content = ''] = wholeSealed.exec(sealed) ?? [];
       if (id === '') {
-        throw new AppError('invalid_argument', `${place} is not sealed: start the conductor anew, which seals it`);
+        throw new AppError('invalid_argument', `${place} is not sealed: restart the conductor, which seals it`);
       }
       const key = byId.get(id);
       if (!key) {
         throw new AppError(
           'invalid_argument',
           `${place} is sealed with key ${id}, which is not among the conductor's keys: add that key to ` +
-            'BATON_SECRET_KEY_FILE and start the conductor anew, or write the value again',
+            'BATON_SECRET_KEY_FILE and restart the conductor, or write the value again',
         );
       }
       return decrypt(key, Buffer.from(content, 'base64url'), place);

@@ -47,7 +47,7 @@ export function openEnvelope(
 ): { readonly payload: Buffer; readonly fingerprint: string } {
   const { payload: encoded, payloadType, signatures } = parseEnvelope(text);
   if (payloadType !== receiptPayloadType) {
-    throw new AppError('invalid_argument', `it is no receipt of a wipe: its payload is '${payloadType}'`);
+    throw new AppError('invalid_argument', `it is not a receipt of a wipe: its payload is '${payloadType}'`);
   }
   const payload = fromBase64(encoded, 'payload');
   const known = new Map(keys.map((key) => [fingerprintOf(key), key]));
@@ -77,7 +77,7 @@ function parseEnvelope(text: string): z.infer<typeof Envelope> {
   const fields = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`);
   throw new AppError(
     'invalid_argument',
-    `it is no receipt, which is JSON with payload, payloadType and signatures: ${fields.join('; ')}`,
+    `it is not a receipt, which is JSON with payload, payloadType and signatures: ${fields.join('; ')}`,
   );
 }
 
@@ -85,7 +85,7 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new AppError('invalid_argument', 'it is no receipt: it is no JSON', { cause });
+    throw new AppError('invalid_argument', 'it is not a receipt: it is not JSON', { cause });
   }
 }
 
@@ -93,5 +93,5 @@ function readJson(text: string): unknown {
 function fromBase64(text: string, what: string): Buffer {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.toString('base64') === text && bytes.length > 0) return bytes;
-  throw new AppError('invalid_argument', `its ${what} is no base64: the receipt was changed after it was signed`);
+  throw new AppError('invalid_argument', `its ${what} is not base64: the receipt was changed after it was signed`);
 }

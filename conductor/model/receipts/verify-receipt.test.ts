@@ -56,7 +56,7 @@ test('what is signed may not be put under another signature, type or key', () =>
     'is wrong: the receipt',
   );
   expect(() => verifyReceipt(JSON.stringify({ ...envelope, payloadType: 'text/plain' }), [publicKey])).toThrow(
-    "it is no receipt of a wipe: its payload is 'text/plain'",
+    "it is not a receipt of a wipe: its payload is 'text/plain'",
   );
   // signed by the right key, but as something else
   const raw = Buffer.from(envelope.payload, 'base64');
@@ -72,7 +72,7 @@ test.each([
     [other],
     `it is signed by key ${key.fingerprint}, not by ${other.fingerprint}, which was given`,
   ],
-  ['no JSON', 'wiped, honestly', [publicKey], 'it is no receipt: it is no JSON'],
+  ['no JSON', 'wiped, honestly', [publicKey], 'it is not a receipt: it is not JSON'],
   ['no envelope', '{"payload": 1}', [publicKey], 'which is JSON with payload, payloadType and signatures: payload: '],
   ['nothing signed', '{"payload":"","payloadType":"x","signatures":[]}', [publicKey], 'signatures: '],
   [
@@ -82,7 +82,12 @@ test.each([
     'it is a WipeReceipt of version 2, and this Baton reads',
   ],
   ['another kind', seal({ ...receipt, kind: 'DeployReceipt' }), [publicKey], 'it is a DeployReceipt of version 1'],
-  ['a receipt with too little', seal({ ...receipt, node: {} }), [publicKey], 'no WipeReceipt of version 1: node.uuid'],
+  [
+    'a receipt with too little',
+    seal({ ...receipt, node: {} }),
+    [publicKey],
+    'not a WipeReceipt of version 1: node.uuid',
+  ],
   ['what is no statement', seal('hello'), [publicKey], 'no kind and version'],
 ])('%s is refused', (_, text, keys, message) => {
   expect(() => verifyReceipt(text, keys)).toThrow(message);

@@ -39,7 +39,8 @@ function refuseRetired({ times }: WipeReceipt, fingerprint: string, keys: readon
 export function parseReceipt(payload: string): WipeReceipt {
   const document = readPayload(payload);
   const header = Header.safeParse(document);
-  if (!header.success) throw new AppError('invalid_argument', 'what is signed has no kind and version: no receipt');
+  if (!header.success)
+    throw new AppError('invalid_argument', 'the signed content has no kind and version: it is not a receipt');
   const { kind, version } = header.data;
   if (kind !== receiptKind || version !== receiptVersion) {
     throw new AppError(
@@ -51,13 +52,16 @@ export function parseReceipt(payload: string): WipeReceipt {
   const parsed = WipeReceipt.safeParse(document);
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-  throw new AppError('invalid_argument', `what is signed is no ${kind} of version ${version}: ${fields.join('; ')}`);
+  throw new AppError(
+    'invalid_argument',
+    `the signed content is not a ${kind} of version ${version}: ${fields.join('; ')}`,
+  );
 }
 
 function readPayload(payload: string): unknown {
   try {
     return JSON.parse(payload);
   } catch (cause) {
-    throw new AppError('invalid_argument', 'what is signed is no JSON: no receipt', { cause });
+    throw new AppError('invalid_argument', 'the signed content is not JSON: it is not a receipt', { cause });
   }
 }

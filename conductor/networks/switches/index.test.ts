@@ -31,3 +31,19 @@ describe('the table of switch drivers', () => {
     expect(() => findSwitchDriver('cisco')).toThrow('switch driver cisco does not exist; drivers are: ovs');
   });
 });
+
+test.each([
+  ['eos', 'Ethernet1', undefined, 'Ethernet1'],
+  ['nxos', 'Ethernet1/1', 'node 1', 'Ethernet1/1'],
+  ['ios-xe', 'Gi1/0/1', undefined, 'GigabitEthernet1/0/1'],
+  ['ios-xe', 'Twe1/0/12', undefined, 'TwentyFiveGigE1/0/12'],
+  ['ios-xe', 'GigabitEthernet1/0/1', undefined, 'GigabitEthernet1/0/1'],
+  ['junos', '514', 'ge-0/0/7.0', 'ge-0/0/7'],
+  ['junos', 'xe-0/0/7', 'node 1', 'xe-0/0/7'],
+  ['junos', '514', 'node 1', undefined],
+  ['sonic', 'etp1', 'Ethernet0', 'Ethernet0'],
+  ['cumulus', 'swp1', undefined, 'swp1'],
+  ['linux', '00:11:22:33:44:55', 'swp1', 'swp1'],
+] as const)('%s: LLDP with port id %s and description %s is port %s', (driver, portId, description, found) => {
+  expect(findSwitchDriver(driver).portIdOf?.({ portId, description })).toBe(found);
+});

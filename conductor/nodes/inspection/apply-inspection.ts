@@ -4,6 +4,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -36,6 +37,7 @@ export async function applyInspection(
     readonly inventory: JsonObject;
     /** What the ramdisk's collectors told beside the inventory. */
     readonly pluginData: JsonObject;
+    readonly portIdOf: NetworkConnector['portIdOf'];
     readonly conductor: string;
     readonly now: Date;
   },
@@ -48,9 +50,14 @@ export async function applyInspection(
   const plan = planInspection(node, ports, {
     inventory,
     rootDisk: typeof rootDisk === 'object' && rootDisk !== null ? rootDisk : undefined,
+    portIdOf: found.portIdOf,
   });
 
-  const warnings: string[] = [];
+  const warnings = plan.movedCables.map(
+    ({ port: { address, localLinkConnection }, heard }) =>
+      `${address} is plugged into ${atSwitchPort(heard)}, but its local_link_connection says ` +
+      `${atSwitchPort(localLinkConnection)}, whose switch port would be moved: correct it, or the cable`,
+  );
   const learned: Record<string, string> = {};
   const added: string[] = [];
   for (const { port, change } of plan.portChanges) {
@@ -106,9 +113,8 @@ async function freeSwitchPort(
 ): Promise<JsonObject> {
   const other = await findPortAtSwitchPort(tx, port.localLinkConnection, port.uuid);
   if (!other) return port.localLinkConnection;
-  const { switch_id: switchId, port_id: portId } = port.localLinkConnection;
   warnings.push(
-    `${port.address} says that it is at switch ${String(switchId)} port ${String(portId)}, where port ${other.uuid} ` +
+    `${port.address} says that it is at ${atSwitchPort(port.localLinkConnection)}, where port ${other.uuid} ` +
       `(${other.address}) of node ${other.nodeUuid} is: not recorded`,
   );
   return {};
@@ -118,6 +124,10 @@ async function isTaken(tx: Transaction, address: string, warnings: string[]): Pr
   const [other] = await tx.select().from(ports).where(eq(ports.address, address));
   if (other) warnings.push(`${address} is port ${other.uuid} of node ${other.nodeUuid}: not added`);
   return other !== undefined;
+}
+
+function atSwitchPort({ switch_id: switchId, port_id: portId }: JsonObject): string {
+  return `switch ${String(switchId)} port ${String(portId)}`;
 }
 
 function switchPortOf(address: string, connection: JsonObject): Record<string, string> {

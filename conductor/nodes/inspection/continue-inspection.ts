@@ -1,6 +1,7 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
+import { enrolDiscovered } from '#conductor/nodes/inspection/enrol-discovered.ts';
 import { findInspectedNode } from '#conductor/nodes/inspection/find-inspected-node.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -10,12 +11,12 @@ import { InspectionReport } from '#shared/wire/inventory.ts';
 
 /**
  * `POST /v1/continue_inspection` (agent-protocol.md §2.5): keeps what the ramdisk has found until its agent calls in
- * and the flow takes it up (`collect_inventory`).
+ * and the flow takes it up (`collect_inventory`). An unknown machine is enrolled where discovery is on.
  * @throws AppError `invalid_argument` for a report without anything to know the machine by, `not_found` where no node
  * under inspection is this machine.
  */
 export async function continueInspection(
-  context: Pick<NodesContext, 'db' | 'config'>,
+  context: Pick<NodesContext, 'db' | 'config' | 'clock' | 'log' | 'networks'>,
   body: JsonObject,
   nodeUuid: string | undefined,
 ): Promise<NodeRow> {
@@ -33,9 +34,14 @@ export async function continueInspection(
       'No lookup information provided: inventory.interfaces[].mac_address must name at least one network card.',
     );
   }
-  const node = await findInspectedNode(context.db, { addresses, bmcAddresses, nodeUuid });
   // the logs of a machine that is well are of no use, and large
   const { inventory, logs: _, ...pluginData } = body;
+  const machine = { addresses, bmcAddresses, nodeUuid };
+  const node = await findInspectedNode(context.db, machine);
+  if (node === undefined) {
+    const found = { document: report.data.inventory, inventory: inventory as JsonObject, pluginData };
+    return enrolDiscovered(context, machine, found);
+  }
   await context.db.transaction(async (tx) => {
     await recordInspected(tx, { nodeUuid: node.uuid, inventory: inventory as JsonObject, pluginData });
     await addHistory(tx, {

@@ -4,7 +4,6 @@ import { isAmong } from '#conductor/kernel/db/is-among.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 /** What a machine that is being inspected can be told by. */
 export interface InspectedMachine {
@@ -17,16 +16,14 @@ export interface InspectedMachine {
 /**
  * The node under inspection that this machine is: by its ports' MAC addresses, else by its BMC's address, which is all
  * that is known of a node without ports.
- * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
  */
-export async function findInspectedNode(db: Queryable, machine: InspectedMachine): Promise<NodeRow> {
+export async function findInspectedNode(db: Queryable, machine: InspectedMachine): Promise<NodeRow | undefined> {
   const byPort = await nodesWithPorts(db, machine.addresses);
-  const candidates = byPort.length > 0 ? byPort : await nodesWithBmc(db, machine.bmcAddresses);
+  const candidates = byPort.length > 0 ? byPort : await nodesWithBmc(db, machine.bmcAddresses, isInspected());
   const [uuid, ...others] =
     machine.nodeUuid === undefined ? candidates : candidates.filter((each) => each === machine.nodeUuid);
   const rows = uuid !== undefined && others.length === 0 ? await db.select().from(nodes).where(isInspected(uuid)) : [];
-  if (rows[0]) return rows[0];
-  throw new AppError('not_found', 'Resource could not be found.');
+  return rows[0];
 }
 
 function isInspected(uuid?: string): SQL | undefined {
@@ -49,9 +46,9 @@ const addressColumns: Readonly<Record<string, SQL<string | null>>> = Object.from
 );
 
 /** Anybody may ask, so that no more is read than it takes. */
-async function nodesWithBmc(db: Queryable, bmcAddresses: readonly string[]): Promise<string[]> {
+export async function nodesWithBmc(db: Queryable, bmcAddresses: readonly string[], among?: SQL): Promise<string[]> {
   if (bmcAddresses.length === 0) return [];
-  const rows = await db.select({ uuid: nodes.uuid, addresses: addressColumns }).from(nodes).where(isInspected());
+  const rows = await db.select({ uuid: nodes.uuid, addresses: addressColumns }).from(nodes).where(among);
   return rows
     .filter(({ addresses }) =>
       Object.values(addresses).some((address) => address !== null && bmcAddresses.includes(hostOf(address))),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
-import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
+import { planInspection as planWith } from '#conductor/nodes/inspection/plan-inspection.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 
 const gib = 1024 ** 3;
@@ -34,6 +34,11 @@ function inventory(more: Record<string, unknown> = {}): InventoryDocument {
 const port = (more: Partial<PortRow>): PortRow =>
   ({ uuid: 'p1', address: bootMac, pxeEnabled: true, localLinkConnection: {}, ...more }) as PortRow;
 const bare = { properties: {} };
+const planInspection = (
+  node: Parameters<typeof planWith>[0],
+  ports: readonly PortRow[],
+  report: Omit<Parameters<typeof planWith>[2], 'portIdOf'>,
+) => planWith(node, ports, { portIdOf: (_switchId, { portId }) => portId, ...report });
 
 describe('properties', () => {
   test('cpus, memory, the smallest disk that can be a root, boot mode', () => {
@@ -92,6 +97,14 @@ describe('ports', () => {
   test("an operator's switch port is never overwritten", () => {
     const told = port({ localLinkConnection: { switch_id: 'aa', port_id: 'b' } });
     expect(planInspection(bare, [told], { inventory: inventory() }).portChanges).toEqual([]);
+  });
+
+  test('a cable that is elsewhere than recorded is named; one at the same port in other letters is not', () => {
+    const recorded = (portId: string) => port({ localLinkConnection: { ...link, port_id: portId } });
+    const moved = (portId: string) => planInspection(bare, [recorded(portId)], { inventory: inventory() }).movedCables;
+    expect(moved('tap2')).toEqual([{ port: recorded('tap2'), heard: link }]);
+    expect(moved('TAP1')).toEqual([]);
+    expect(planInspection(bare, [port({})], { inventory: inventory() }).movedCables).toEqual([]);
   });
 
   test('half of a switch port is none', () => {

@@ -1,6 +1,7 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 import { withCapability } from '#conductor/nodes/capabilities.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -24,6 +25,8 @@ export interface InspectionPlan {
     readonly port: PortRow;
     readonly change: Partial<Pick<PortRow, 'pxeEnabled' | 'localLinkConnection'>>;
   }[];
+  /** Ports that are plugged in elsewhere than their `local_link_connection` says; what it says stays. */
+  readonly movedCables: readonly { readonly port: PortRow; readonly heard: JsonObject }[];
   /** Under the names of Ironic's hooks. */
   readonly pluginData: {
     readonly all_interfaces: Readonly<Record<string, InspectedInterface>>;
@@ -43,7 +46,11 @@ export interface InspectionPlan {
 export function planInspection(
   node: Pick<NodeRow, 'properties'>,
   ports: readonly PortRow[],
-  report: { readonly inventory: InventoryDocument; readonly rootDisk?: { readonly size?: unknown } | undefined },
+  report: {
+    readonly inventory: InventoryDocument;
+    readonly rootDisk?: { readonly size?: unknown } | undefined;
+    readonly portIdOf: NetworkConnector['portIdOf'];
+  },
 ): InspectionPlan {
   const { inventory } = report;
   const all = usableInterfaces(inventory);
@@ -51,7 +58,9 @@ export function planInspection(
   const parsedLldp = Object.fromEntries(
     all.filter(({ lldp }) => lldp && lldp.length > 0).map((nic) => [nic.name, parseLldp(nic.lldp ?? [])]),
   );
-  const linkOf = (nic: InspectedInterface | undefined): JsonObject => linkConnection(nic && parsedLldp[nic.name]);
+  const linkOf = (nic: InspectedInterface | undefined): JsonObject =>
+    linkConnection(nic && parsedLldp[nic.name], report.portIdOf);
+  const nicOf = (port: PortRow) => all.find((each) => each.mac_address === port.address);
   const known = new Set(ports.map((port) => port.address));
   return {
     properties: { ...node.properties, ...inspectedProperties(node, report) },
@@ -59,7 +68,7 @@ export function planInspection(
       .filter((nic) => !known.has(nic.mac_address))
       .map((nic) => ({ address: nic.mac_address, pxeEnabled: nic.pxe_enabled, localLinkConnection: linkOf(nic) })),
     portChanges: ports.flatMap((port) => {
-      const nic = all.find((each) => each.mac_address === port.address);
+      const nic = nicOf(port);
       const change = {
         // without a boot interface nobody knows which it is: they stay as they are
         ...(all.some((each) => each.pxe_enabled) && nic && nic.pxe_enabled !== port.pxeEnabled
@@ -68,6 +77,10 @@ export function planInspection(
         ...(isEmpty(port.localLinkConnection) && !isEmpty(linkOf(nic)) ? { localLinkConnection: linkOf(nic) } : {}),
       };
       return isEmpty(change) ? [] : [{ port, change }];
+    }),
+    movedCables: ports.flatMap((port) => {
+      const heard = linkOf(nicOf(port));
+      return isElsewhere(port.localLinkConnection, heard) ? [{ port, heard }] : [];
     }),
     pluginData: { all_interfaces: byName(all), valid_interfaces: byName(valid), parsed_lldp: parsedLldp },
   };
@@ -106,10 +119,23 @@ function bootableInterfaces(all: readonly InspectedInterface[], boot: string | u
   );
 }
 
-function linkConnection(lldp: ParsedLldp | undefined): JsonObject {
-  const { switch_chassis_id: switchId, switch_port_id: portId, switch_system_name: name } = lldp ?? {};
-  if (typeof switchId !== 'string' || typeof portId !== 'string') return {};
+function linkConnection(lldp: ParsedLldp | undefined, portIdOf: NetworkConnector['portIdOf']): JsonObject {
+  const { switch_chassis_id: switchId, switch_port_id: said, switch_system_name: name } = lldp ?? {};
+  const description = lldp?.['switch_port_description'];
+  if (typeof switchId !== 'string' || typeof said !== 'string') return {};
+  const portId = portIdOf(switchId, {
+    portId: said,
+    description: typeof description === 'string' ? description : undefined,
+  });
   return { switch_id: switchId, port_id: portId, ...(typeof name === 'string' ? { switch_info: name } : {}) };
+}
+
+/** Both name a switch port, and not the same; case is ignored. */
+function isElsewhere(recorded: JsonObject, heard: JsonObject): boolean {
+  return ['switch_id', 'port_id'].some((key) => {
+    const [one, other] = [recorded[key], heard[key]];
+    return typeof one === 'string' && typeof other === 'string' && one.toLowerCase() !== other.toLowerCase();
+  });
 }
 
 const gib = 1024 ** 3;

@@ -46,7 +46,7 @@ describe('an operator', () => {
     await expect(actions.control(id, 'unpause')).rejects.toThrow(/has ended \(succeeded\)/);
   });
 
-  test('stops: what is at work is broken off, what was not begun stays so, and the report says what is where', async () => {
+  test('stops: what is at work is broken off, what was not started stays so, and the report says what is where', async () => {
     const { id, world } = await actions.begin({
       fate: (node, phase) => (node === 'ntp01' && phase === 'deploy' ? { looks: Infinity } : {}),
     });

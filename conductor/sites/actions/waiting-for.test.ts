@@ -19,7 +19,7 @@ test('groups wait for others by name, for a slot, for the end of a pause, or onl
     ...waitingFor(groups, { maxParallelGroups, isPaused }),
   ];
   const compute = ['compute', ['control']];
-  expect(waits(1)).toEqual([compute, ['storage', ['no free slot: 1 of 1 groups at work']]]);
+  expect(waits(1)).toEqual([compute, ['storage', ['a free slot: 1 of 1 groups at work']]]);
   expect(waits(2)).toEqual([compute, ['storage', []]]);
   expect(waits(null)).toEqual([compute, ['storage', []]]);
   expect(waits(2, true)).toEqual([compute, ['storage', ['the end of the pause']]]);

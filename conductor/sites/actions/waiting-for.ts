@@ -20,7 +20,7 @@ export function waitingFor(
   const atWork = groups.filter(isUnderWay).length;
   const slot =
     maxParallelGroups !== null && atWork >= maxParallelGroups
-      ? [`no free slot: ${atWork} of ${maxParallelGroups} groups at work`]
+      ? [`a free slot: ${atWork} of ${maxParallelGroups} groups at work`]
       : [];
   const due = isPaused ? ['the end of the pause'] : slot;
   const waiting = groups.filter(({ stage }) => stage === 'not_started');

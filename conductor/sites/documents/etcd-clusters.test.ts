@@ -60,7 +60,7 @@ test('each fault with its message', () => {
       "Error InvalidValue EtcdClusters d0 data.clusters[0].minimum_members: minimum_members must be a number of members, 1 or more (given: 0)",
       "Error UnknownField EtcdClusters d0 data.clusters[0].credentials: credentials is not known here; did you mean credential?; there are name, endpoints, tls, credential, minimum_members, members",
       "Error InvalidValue EtcdClusters d0 data.clusters[0].endpoints[0]: endpoints[0] must be http:// or https:// with host and port, such as https://192.0.2.1:2379 (given: "192.0.2.1")",
-      "Error DuplicateEndpoint EtcdClusters d0 data.clusters[0].endpoints[1]: endpoints[1] stands there twice",
+      "Error DuplicateEndpoint EtcdClusters d0 data.clusters[0].endpoints[1]: endpoints[1] is given twice",
       "Error UnknownCredential EtcdClusters d0 data.clusters[0].credential: credential is no stored credential; there is etcd-kubernetes",
       "Error UnknownNode EtcdClusters d0 data.clusters[0].members[0].node: node n2 is no node; there is n1",
       "Error DuplicateCluster EtcdClusters d1 data.clusters[0].name: name a is another cluster's already",

@@ -77,7 +77,7 @@ function clusterOf({ endpoints, minimum_members: minimumMembers, members = [], .
 
 function checkAccess({ endpoints, credential, tls }: ClusterData, known: Known, tell: Tell): void {
   const repeated = repeatedPlace(endpoints);
-  if (repeated >= 0) tell(['endpoints', repeated], 'stands there twice', 'DuplicateEndpoint');
+  if (repeated >= 0) tell(['endpoints', repeated], 'is given twice', 'DuplicateEndpoint');
   const open = endpoints.findIndex((url) => url.startsWith('http:'));
   if (tls !== undefined && open >= 0)
     tell(['endpoints', open], 'must be https://, since the cluster has tls', 'PlainEndpoint');
@@ -103,7 +103,7 @@ function checkMembers({ members = [] }: ClusterData, known: Known, tell: Tell): 
   }
 }
 
-/** Of the first that stands there twice, its second place; -1 = none does. */
+/** Of the first that is given twice, its second place; -1 = none does. */
 function repeatedPlace(values: readonly string[]): number {
   const seen = new Set<string>();
   return values.findIndex((value) => seen.size === seen.add(value).size);

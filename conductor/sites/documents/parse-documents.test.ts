@@ -28,7 +28,7 @@ test('faulty documents are told with their line, and the others are still there'
   expect(documents.map(({ metadata }) => metadata)).toEqual([{ name: 'a' }, { name: 'b' }]);
   expect(faults.map(({ message }) => message)).toMatchInlineSnapshot(`
     [
-      "document 2, line 6, column 1: key c stands there twice",
+      "document 2, line 6, column 1: key c is given twice",
       "document 3, line 8, column 1: it is a list; a document is a mapping with schema, metadata and data",
     ]
   `);
@@ -114,7 +114,7 @@ test('a few lines that stand for gigabytes are refused', () => {
 test('thousands of keys are no work', () => {
   const keys = Array.from({ length: 5000 }, (_, index) => `k${index}: 1`).join('\n');
   expect(parseDocuments(`${keys}\nk7: 2`).faults.map(({ message }) => message)).toEqual([
-    'document 1, line 5001, column 1: key k7 stands there twice',
+    'document 1, line 5001, column 1: key k7 is given twice',
   ]);
 });
 

@@ -19,7 +19,7 @@ test('what it says, or the line in which it is wrong', () => {
   ]);
   expect(['a: 1\na: 2', 'a: [', 'a: *x', 'a: 1\n---\nb: 1', '['.repeat(5000)].map(told)).toMatchInlineSnapshot(`
     [
-      "refused: line 2, column 1: key a stands there twice",
+      "refused: line 2, column 1: key a is given twice",
       "refused: line 1, column 5: Flow sequence in block collection must be sufficiently indented and end with a ]",
       "refused: Unresolved alias (the anchor must be set before the alias): x",
       "refused: line 2, column 1: Source contains multiple documents; please use YAML.parseAllDocuments()",

@@ -11,8 +11,7 @@ export function repeatedKeys(
       for (const { key } of items) {
         if (!isScalar(key)) continue;
         const [from = 0, to = 0] = key.range ?? [];
-        if (seen.has(key.value))
-          faults.push({ pos: [from, to], message: `key ${String(key.value)} stands there twice` });
+        if (seen.has(key.value)) faults.push({ pos: [from, to], message: `key ${String(key.value)} is given twice` });
         seen.add(key.value);
       }
     },

@@ -234,7 +234,7 @@ addressing: [{network: a}]
       "Error InvalidValue BaremetalNode n1 data.interfaces.e.pxe: pxe must be true or false (given: 1)",
       "Error InvalidValue BaremetalNode n1 data.interfaces.e.networks: networks must be a list of networks (given: "tenant")",
       "Error InvalidValue BaremetalNode n1 data.interfaces.f: f must be a mapping",
-      "Error InvalidValue BaremetalNode n1 data.storage.root_device: root_device is wrong: root device hint root_device.sise is no known hint; known are size, rotational, model, vendor, serial, wwn, wwn_with_extension, wwn_vendor_extension, name, hctl, by_path, tran",
+      "Error InvalidValue BaremetalNode n1 data.storage.root_device: root_device is wrong: root device hint root_device.sise is not a known hint; hints are size, rotational, model, vendor, serial, wwn, wwn_with_extension, wwn_vendor_extension, name, hctl, by_path, tran",
       "Error InvalidValue BaremetalNode n1 data.storage.raid: raid is wrong: it can't be used: logical_disks must have at least one logical disk",
       "Error InvalidValue BaremetalNode n1 data.platform.image: image must be an http:// or https:// URL: Baton keeps no images by name; a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE (given: "xenial")",
       "Error InvalidValue BaremetalNode n1 data.platform.checksum: checksum must be "sha256:" and 64 digits, "sha512:" and 128 digits (hexadecimal), or the URL of a checksum file (given: "abc")",

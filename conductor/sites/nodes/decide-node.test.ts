@@ -208,7 +208,7 @@ describe('a node that the site has deployed', () => {
         kind: 'outcome',
         outcome: {
           state: 'failed',
-          error: 'its rebuild failed; rebuild it, or: redeploy_server with target-revision=committed deploys it anew',
+          error: 'its rebuild failed; rebuild it, or: redeploy_server with target-revision=committed redeploys it',
         },
       });
     }

@@ -106,7 +106,7 @@ describe('what is wrong', () => {
   });
 
   test('no YAML', () => {
-    expect(faultsOf('- [')).toEqual([expect.stringMatching(/^tasks.yaml: it is no YAML: /)]);
+    expect(faultsOf('- [')).toEqual([expect.stringMatching(/^tasks.yaml: it is not valid YAML: /)]);
     expect(faultsOf('stage: post_deployment: :50')).toHaveLength(1);
   });
 

@@ -90,7 +90,7 @@ export function parseTasks(text: string, plugin: string): { tasks: PluginTask[];
   try {
     list = parseYaml(text);
   } catch (error) {
-    return { tasks: [], faults: [{ message: `it is no YAML: ${errorChain(error)}` }] };
+    return { tasks: [], faults: [{ message: `it is not valid YAML: ${errorChain(error)}` }] };
   }
   if (!Array.isArray(list) || list.length === 0 || list.length > maxTasks) {
     return { tasks: [], faults: [{ message: `it must be a list of 1 to ${maxTasks} tasks` }] };

@@ -66,5 +66,5 @@ test("nodes leave the committed revision's clusters, and those that only an olde
   );
   expect(await names()).toEqual(all);
   await commit(node('n1') + etcd('both', 'many'));
-  await expect(names()).rejects.toThrow("which etcd clusters nodes are in can't be told");
+  await expect(names()).rejects.toThrow("the nodes' etcd clusters are not known");
 });

@@ -64,7 +64,7 @@ async function readCommitted(db: Queryable, id: number): Promise<Omit<EtcdSite, 
   if (errors.length > 0) {
     throw new AppError(
       'invalid_argument',
-      `which etcd clusters nodes are in can't be told: revision ${id}, which is committed, has faults: ${errors.join('; ')}`,
+      `the nodes' etcd clusters are not known: revision ${id}, which is committed, has faults: ${errors.join('; ')}`,
     );
   }
   return { etcdClusters, nodes: new Set(of('drydock/BaremetalNode/v1').map(({ name }) => name)) };

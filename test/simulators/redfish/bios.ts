@@ -117,7 +117,7 @@ export function biosResources(bios: SimulatedBios, quirks: Quirks): Record<strin
       Id: 'BIOS',
       Name: 'BIOS settings',
       ...(quirks.noAttributeRegistry ? {} : { AttributeRegistry: registryId }),
-      Attributes: readable(bios.values),
+      Attributes: { ...readable(bios.values), ...(quirks.passwordHashes ? passwordHashes : {}) },
       ResetBiosToDefaultsPending: bios.defaultsPending,
       ...(quirks.noBiosSettings ? {} : { '@Redfish.Settings': settingsAnnotation(bios) }),
       Actions: { '#Bios.ResetBios': { target: resetBiosPath } },
@@ -132,9 +132,11 @@ export function biosResources(bios: SimulatedBios, quirks: Quirks): Record<strin
             Attributes: readable({ ...bios.values, ...bios.pending }),
           },
         }),
-    ...(quirks.noAttributeRegistry ? {} : registryResources()),
+    ...(quirks.noAttributeRegistry ? {} : registryResources(quirks)),
   };
 }
+
+const passwordHashes = { SHA256SetupPassword: '19D28380D5867281', SHA256SetupPasswordSalt: '5C1F0A77' };
 
 /** Passwords are never shown. */
 function readable(values: Readonly<Record<string, Value>>): Record<string, Value> {
@@ -158,13 +160,13 @@ function settingsAnnotation(bios: SimulatedBios): Record<string, unknown> {
 
 export const biosRegistryPath = `/redfish/v1/Registries/${registryId}`;
 
-function registryResources(): Record<string, Record<string, unknown>> {
+function registryResources(quirks: Quirks): Record<string, Record<string, unknown>> {
   return {
     [biosRegistryPath]: {
       '@odata.type': '#MessageRegistryFile.v1_1_3.MessageRegistryFile',
-      Id: registryId,
+      Id: quirks.registryFileNames?.id ?? registryId,
       Name: 'BIOS attribute registry file',
-      Registry: registryId,
+      Registry: quirks.registryFileNames?.registry ?? registryId,
       Languages: ['en'],
       Location: [{ Language: 'en', Uri: `${biosRegistryPath}.json` }],
     },
@@ -176,10 +178,18 @@ function registryResources(): Record<string, Record<string, unknown>> {
       RegistryVersion: '1.0.0',
       OwningEntity: 'Baton',
       SupportedSystems: [{ ProductName: 'Simulated machine', SystemId: '1', FirmwareVersion: '1.0.0' }],
-      RegistryEntries: { Attributes: attributes.map(registryEntry), Dependencies: [], Menus: [] },
+      RegistryEntries: {
+        Attributes: [...attributes, ...(quirks.passwordHashes ? hashAttributes : [])].map(registryEntry),
+        Dependencies: [],
+        Menus: [],
+      },
     },
   };
 }
+
+const hashAttributes = Object.keys(passwordHashes).map(
+  (name): Attribute => ({ name, type: 'String', default: '', readOnly: false }),
+);
 
 function registryEntry(attribute: Attribute): Record<string, unknown> {
   return {

@@ -17,7 +17,7 @@ export function patchedBoot(body: unknown, current: SimulatedBoot, quirks: Quirk
   if (mode !== undefined && quirks.rejectBootMode) return notWritable('BootSourceOverrideMode');
   if (mode !== undefined && mode !== 'UEFI' && mode !== 'Legacy') return notInList('BootSourceOverrideMode', mode);
   const enabled = boot['BootSourceOverrideEnabled'];
-  if (enabled !== undefined && enabled !== 'Disabled' && enabled !== 'Once' && enabled !== 'Continuous') {
+  if (enabled !== undefined && !quirks.overrideEnabled.some((each) => each === enabled)) {
     return notInList('BootSourceOverrideEnabled', enabled);
   }
   const target = boot['BootSourceOverrideTarget'];

@@ -66,6 +66,8 @@ export interface Quirks {
   resetTypes: readonly string[];
   /** The boot override is writable in the Settings resource only. */
   bootViaSettings: boolean;
+  /** How long an override may hold, as `BootSourceOverrideEnabled` lists it; others are a 400. */
+  overrideEnabled: readonly string[];
   /** PATCH with BootSourceOverrideMode is a 400. */
   rejectBootMode: boolean;
   /** Actions and PATCHes answer 202 with a task monitor. */
@@ -87,12 +89,18 @@ export interface Quirks {
   /** `/redfish/v1/` answers 301 to the path without the slash, and the other way round for the rest. */
   redirectSlash: boolean;
   manufacturer: string;
+  /** Another name of the system: requests below it are a 307 to the system's own path, as sushy-tools answers. */
+  systemAlias: string | undefined;
   /** No Bios resource. */
   noBios: boolean;
   /** Bios has no Settings object: values are written to it and hold at once. */
   noBiosSettings: boolean;
   /** Bios names no attribute registry. */
   noAttributeRegistry: boolean;
+  /** The attribute registry's file has other names than the registry that Bios names, as Dell's: only the document has that. */
+  registryFileNames: { readonly id: string; readonly registry: string } | undefined;
+  /** Of the setup password a hash and its salt are shown as text, as Dell does. */
+  passwordHashes: boolean;
   /** Attribute → the words with which a PATCH of it is refused. */
   biosRefuses: Readonly<Record<string, string>>;
   /** After a reset settings wait for this before the firmware applies them. */
@@ -110,6 +118,7 @@ export const standardQuirks: Readonly<Quirks> = {
   actionInfo: false,
   resetTypes: ['On', 'ForceOff', 'GracefulShutdown', 'GracefulRestart', 'ForceRestart', 'ForceOn', 'PushPowerButton'],
   bootViaSettings: false,
+  overrideEnabled: ['Disabled', 'Once', 'Continuous'],
   rejectBootMode: false,
   tasks: false,
   taskPolls: 1,
@@ -121,9 +130,12 @@ export const standardQuirks: Readonly<Quirks> = {
   noSessions: false,
   redirectSlash: false,
   manufacturer: 'Baton',
+  systemAlias: undefined,
   noBios: false,
   noBiosSettings: false,
   noAttributeRegistry: false,
+  registryFileNames: undefined,
+  passwordHashes: false,
   biosRefuses: {},
   biosAppliesAfter: undefined,
   biosFailsAtReset: {},

@@ -38,7 +38,7 @@ function bootObject(boot: SimulatedBoot, quirks: Quirks): Record<string, unknown
       ? {}
       : {
           'BootSourceOverrideTarget@Redfish.AllowableValues': Object.values(bootTargets),
-          'BootSourceOverrideEnabled@Redfish.AllowableValues': ['Disabled', 'Once', 'Continuous'],
+          'BootSourceOverrideEnabled@Redfish.AllowableValues': quirks.overrideEnabled,
           'BootSourceOverrideMode@Redfish.AllowableValues': ['UEFI', 'Legacy'],
         }),
   };

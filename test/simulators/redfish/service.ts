@@ -55,6 +55,10 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (state.quirks.redirectSlash && method === 'GET' && path === '/redfish/v1' && !request.path.endsWith('/')) {
     return { status: 301, headers: { Location: '/redfish/v1/' } };
   }
+  const alias = `/redfish/v1/Systems/${state.quirks.systemAlias}`;
+  if (state.quirks.systemAlias !== undefined && (path === alias || path.startsWith(`${alias}/`))) {
+    return { status: 307, headers: { Location: `${systemPath}${path.slice(alias.length)}` } };
+  }
   const open = ['/redfish', '/redfish/v1', '/redfish/v1/odata'].includes(path);
   const login = method === 'POST' && path === sessionsPath && !state.quirks.noSessions;
   if (!open && !login && !authenticated(state, request)) {

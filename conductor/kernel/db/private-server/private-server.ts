@@ -174,7 +174,7 @@ function keepRunning(cluster: Cluster, first: ServerProcess, log: Log) {
       if (closing.signal.aborted) return;
       state.running = undefined;
       state.trouble = 'PostgreSQL ended; it is being started again';
-      log.error('PostgreSQL ended by itself and is started again');
+      log.error('PostgreSQL exited unexpectedly and is restarted');
       if (performance.now() - since > livedWellMs) failures = 0;
       else await systemClock.sleep(nextPauseMs(), closing.signal).catch(() => undefined);
       await restart().catch(() => undefined); // closing

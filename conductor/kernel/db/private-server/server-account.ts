@@ -26,10 +26,10 @@ export async function chooseAccount(
   if (wanted !== undefined) {
     const account = await findAccount(wanted, run);
     if (account && account.uid !== 0) return account;
-    const why = account ? 'PostgreSQL refuses to run as root' : 'there is no such user on this machine';
+    const why = account ? 'PostgreSQL refuses to run as root' : 'no such user on this machine';
     throw new AppError(
       'invalid_argument',
-      `BATON_POSTGRESQL_USER: ${wanted}: ${why}; \`useradd --system baton\` makes one`,
+      `BATON_POSTGRESQL_USER: ${wanted}: ${why}; \`useradd --system baton\` creates one`,
     );
   }
   return (await findAccount(ownAccount, run)) ?? (await findAccount(debianAccount, run)) ?? (await makeAccount(run));

@@ -136,7 +136,7 @@ async function waitUntilUp(cluster: Cluster, pid: number): Promise<boolean> {
     if (answers && (await readPid(cluster.directory)) === pid) return true;
     if (!lives) return false;
     if (performance.now() - loggedAt > logEveryMs) {
-      cluster.log.warn({ pid }, 'PostgreSQL takes no connections yet');
+      cluster.log.warn({ pid }, 'PostgreSQL accepts no connections yet');
       loggedAt = performance.now();
     }
     await systemClock.sleep(lookEveryMs);

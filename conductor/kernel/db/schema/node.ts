@@ -1,6 +1,7 @@
 import { bigint, boolean, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { chassis } from '#conductor/kernel/db/schema/chassis.ts';
+import type { BootDevice } from '#conductor/model/boot-device.ts';
 import type { BootMode } from '#conductor/model/boot-mode.ts';
 import type { WipeWish } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
@@ -66,6 +67,8 @@ export const nodes = pgTable(
     /** What an operator has asked for and a conductor still has to set. */
     targetBootMode: text().$type<BootMode>(),
     targetSecureBoot: boolean(),
+    /** Set before each boot, as the BMC keeps no device for longer; null = the BMC's own setting is enough. */
+    renewedBootDevice: text().$type<BootDevice>(),
 
     provisionState: text().$type<ProvisionState>().notNull(),
     targetProvisionState: text().$type<ProvisionState>(),

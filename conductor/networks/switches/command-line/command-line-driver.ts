@@ -33,6 +33,8 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
   return {
     name: os.name,
     logsIn: true,
+    portIdOf: ({ portId, description }) =>
+      [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name)),
     connect: (access) => {
       parseSshEndpoint(access.endpoint);
       const logins = createLogins(os, access);

@@ -42,6 +42,8 @@ export interface SwitchOs {
   readonly shell?: ShellForm;
   /** What a `port_id` looks like: others never get into a command. */
   readonly portId: RegExp;
+  /** A port's name in LLDP → its `port_id`, where they differ. */
+  readonly portName?: (name: string) => string;
   /** One round of commands for all ports. */
   readonly read: {
     readonly commands: readonly string[];

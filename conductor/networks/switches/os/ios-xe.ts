@@ -5,6 +5,19 @@ import {
 } from '#conductor/networks/switches/command-line/interface-sections.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
+/** What LLDP's short names stand for: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
+const longNames: Readonly<Record<string, string>> = {
+  Fa: 'FastEthernet',
+  Gi: 'GigabitEthernet',
+  Tw: 'TwoGigabitEthernet',
+  Fi: 'FiveGigabitEthernet',
+  Te: 'TenGigabitEthernet',
+  Twe: 'TwentyFiveGigE',
+  Fo: 'FortyGigabitEthernet',
+  Hu: 'HundredGigE',
+  Po: 'Port-channel',
+};
+
 /** Cisco IOS-XE, and IOS: the mode of an access port is always in its configuration, VLAN 1 never. */
 export const iosXe: SwitchOs = {
   name: 'ios-xe',
@@ -13,6 +26,7 @@ export const iosXe: SwitchOs = {
     errors: /^(% ?(?!VLAN|Access VLAN)[A-Z]|Command rejected|%Error)/m,
   },
   portId: /^([A-Z][A-Za-z]+\d+(\/\d+){1,2}|Port-channel\d+)$/,
+  portName: (name) => name.replace(/^[A-Z][a-z]+(?=\d)/, (short) => longNames[short] ?? short),
   read: {
     commands: ['show running-config | section ^interface', 'show vlan brief'],
     parse: ([config = '', vlans = '']) => ({

@@ -11,6 +11,8 @@ export const junos: SwitchOs = {
     errors: /^\s*(error: |syntax error|unknown command|missing argument|invalid )/m,
   },
   portId: /^((ge|mge|xe|et)-\d+\/\d+\/\d+(:\d)?|ae\d+)$/,
+  // the port id in LLDP is a number of SNMP's, and the description names the port's unit, if not the port
+  portName: (name) => name.replace(/\.0$/, ''),
   read: {
     commands: [
       'show interfaces terse',

@@ -28,8 +28,8 @@ test('of a node that was left half way, what was done, what was not, and what a 
     'not finished: drain failed',
     'done: Node n1 is cordoned',
     'failed: cluster.drain failed: time is up: pod default/stuck',
-    'not begun: cluster.clear_labels was not begun',
-    expect.stringContaining('by hand: to let pods onto it again: `kubectl uncordon n1`'),
+    'not begun: cluster.clear_labels was not started',
+    expect.stringContaining('by hand: to allow pods on it again: `kubectl uncordon n1`'),
   ]);
 });
 

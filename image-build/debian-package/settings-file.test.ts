@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { readConfig } from '#conductor/start/config.ts';
+import { Environment } from '#conductor/start/environment.ts';
+import { settingsFile } from '#image-build/debian-package/settings-file.ts';
+
+const lines = settingsFile().split('\n');
+
+test('every setting stands in it once', () => {
+  const named = lines.flatMap((line) => /^#?([A-Z_]+)=/.exec(line)?.[1] ?? []);
+  expect(named).toEqual(Object.keys(Environment.shape));
+});
+
+test('a conductor starts with it: callers need a token, and data are where the package has them', () => {
+  const set = lines.filter((line) => /^[A-Z]/.test(line)).map((line) => line.split('=') as [string, string]);
+  expect(readConfig(Object.fromEntries(set))).toMatchObject({
+    auth: { method: 'token', adminTokenFile: '/var/lib/baton/admin-token' },
+    dataDirectory: '/var/lib/baton',
+    ramdiskDirectory: '/usr/lib/baton/ramdisk',
+    imagesDirectory: '/var/lib/baton/images',
+  });
+});
+
+test('what is commented out is a default: taking the comment away changes nothing', () => {
+  const withValue = lines.filter((line) => /^#?[A-Z_]+=./.test(line)).map((line) => line.replace('#', ''));
+  const set = lines.filter((line) => /^[A-Z]/.test(line));
+  const read = (text: readonly string[]) => readConfig(Object.fromEntries(text.map((line) => line.split(/=(.*)/))));
+  expect(read(withValue)).toEqual(read(set));
+});
