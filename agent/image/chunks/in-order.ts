@@ -20,7 +20,7 @@ export async function* inOrder<Item, Result>(
   try {
     for (startMore(); ahead.length > 0; startMore()) {
       yield await (ahead[0] as Promise<Result>);
-      ahead.shift();
+      void ahead.shift();
     }
   } finally {
     stop.abort();
