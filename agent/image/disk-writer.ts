@@ -53,7 +53,7 @@ export function createDiskWriter(disk: Disk, imageBytes: number | undefined): Di
   const takesHole = async (slot: Slot, length: number, offset: number): Promise<boolean> => {
     if (disk.zeroRange === undefined || !disk.rotational) return false;
     const isHole = length === slotBytes && isZero(slot.bytes);
-    if (!isHole || offset - hole.from >= zeroWindowBytes) await zeroHole();
+    if (!isHole || offset !== hole.to || offset - hole.from >= zeroWindowBytes) await zeroHole();
     if (!isHole) return false;
     if (hole.to !== offset || hole.from === hole.to) hole.from = offset;
     hole.to = offset + length;

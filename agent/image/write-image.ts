@@ -1,3 +1,5 @@
+import { isChunkIndex } from '#agent/image/chunks/chunk-index.ts';
+import { writeChunks } from '#agent/image/chunks/write-chunks.ts';
 import type { Compression } from '#agent/image/compression.ts';
 import type { Disk } from '#agent/image/disk.ts';
 import { type Download, openDownload } from '#agent/image/download.ts';
@@ -43,6 +45,8 @@ export interface WrittenBytes {
   readonly imageBytes: number;
   /** Of these, bytes that were sent to the disk: holes are not. */
   readonly writtenBytes: number;
+  /** Of an image in chunks: bytes that the disk held already. */
+  readonly keptBytes?: number;
   readonly downloadedBytes: number;
   readonly format: ImageFormat;
   readonly compression: Compression;
@@ -91,6 +95,10 @@ export async function writeImage(
       refuseForeign(unpacked, options.declaredFormat);
       checkHead(unpacked);
     };
+    if (isChunkIndex(head)) {
+      const reportDone = progressReporter(options);
+      return await writeChunks(source, target, openDisk, checkRaw, { ...tries, reportDone });
+    }
     return await writeRaw(source, compression, target, openDisk, checkRaw);
   } finally {
     stop.abort();
@@ -121,11 +129,11 @@ async function* reporting(
   download: Download,
   options: WriteImageOptions,
 ): AsyncGenerator<Slot> {
-  const report = progressReporter(download, options);
+  const report = progressReporter(options);
   for await (const slot of slots) {
     if (options.signal.aborted) throw new AppError('aborted', 'writing was stopped', { cause: options.signal.reason });
     yield slot;
-    report();
+    report(download.doneBytes(), download.totalBytes());
   }
 }
 
@@ -133,14 +141,12 @@ function emptyImage(): AppError {
   return new AppError('image_error', 'the image is empty');
 }
 
-function progressReporter(download: Download, options: WriteImageOptions): () => void {
+function progressReporter(options: WriteImageOptions): (done: number, total: number | undefined) => void {
   const last = { at: options.clock.now().getTime(), bytes: 0 };
-  return () => {
+  return (done, total) => {
     const now = options.clock.now().getTime();
     const elapsed = now - last.at;
     if (elapsed < progressEveryMs) return;
-    const done = download.doneBytes();
-    const total = download.totalBytes();
     options.reportProgress({
       phase: 'writing image',
       done_bytes: done,

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A piece of the image; offset and length in bytes. */
+export interface Chunk {
+  readonly offset: number;
+  readonly length: number;
+  /** Hex digest of its content, unpacked. */
+  readonly id: string;
+}
+
+/** The list of an image's chunks, as casync and desync write it: `NAME.caibx`. */
+export interface ChunkIndex {
+  readonly imageBytes: number;
+  readonly digest: 'sha256' | 'sha512-256';
+  /** Bytes of the largest chunk. */
+  readonly maxChunkBytes: number;
+  /** In the image's order, without gaps. */
+  readonly chunks: readonly Chunk[];
+}
+
+const headerBytes = 64;
+const itemBytes = 40;
+const tailBytes = 40;
+const indexType = 0x96824d9c7b129ff9n;
+const tableType = 0xe75b9e112f17417dn;
+const tailMark = 0x4b4f050e5549ecd1n;
+const sha512Flag = 0x2000000000000000n;
+/** casync's default for the largest chunk is 256 KiB; several are in memory at once. */
+const mostChunkBytes = 4 * 1024 * 1024;
+
+/** Whether the file that begins so is a chunk index. */
+export function isChunkIndex(head: Buffer): boolean {
+  return head.length >= 16 && head.readBigUInt64LE(0) === 48n && head.readBigUInt64LE(8) === indexType;
+}
+
+/**
+ * Reads an index (all integers little-endian, of 64 bits): header, table of end offsets and ids, tail.
+ * @throws AppError `image_error` when it is damaged, `not_supported` when its chunks are too large.
+ */
+export function parseChunkIndex(file: Buffer): ChunkIndex {
+  const count = (file.length - headerBytes - tailBytes) / itemBytes;
+  if (!isChunkIndex(file) || !Number.isInteger(count) || count < 0) throw damaged('it is cut short');
+  const tableBytes = BigInt(file.length - 48);
+  const frame = [48, 56, -40, -32, -24, -16, -8].map((at) => file.readBigUInt64LE(at < 0 ? file.length + at : at));
+  const expected = [2n ** 64n - 1n, tableType, 0n, 0n, 48n, tableBytes, tailMark];
+  if (frame.some((value, index) => value !== expected[index]))
+    throw damaged('its table has no proper beginning or end');
+  const maxChunkBytes = Number(file.readBigUInt64LE(40));
+  if (maxChunkBytes > mostChunkBytes) {
+    throw new AppError(
+      'not_supported',
+      `the image's chunks are of up to ${maxChunkBytes} bytes: ${mostChunkBytes} is the most (casync make --chunk-size)`,
+    );
+  }
+  const chunks: Chunk[] = [];
+  let offset = 0;
+  for (let at = headerBytes; at < file.length - tailBytes; at += itemBytes) {
+    const length = Number(file.readBigUInt64LE(at)) - offset;
+    if (length <= 0 || length > maxChunkBytes) throw damaged(`the chunk at byte ${offset} has ${length} bytes`);
+    chunks.push({ offset, length, id: file.toString('hex', at + 8, at + itemBytes) });
+    offset += length;
+  }
+  const digest = (file.readBigUInt64LE(16) & sha512Flag) === 0n ? 'sha256' : 'sha512-256';
+  return { imageBytes: offset, digest, maxChunkBytes, chunks };
+}
+
+/** The id of a chunk with this content. */
+export function chunkId(bytes: Uint8Array, digest: ChunkIndex['digest']): string {
+  return createHash(digest).update(bytes).digest('hex');
+}
+
+function damaged(what: string): AppError {
+  return new AppError('image_error', `the image's chunk index is damaged: ${what}`);
+}

@@ -1,0 +1,66 @@
+import { promisify } from 'node:util';
+import { zstdDecompress } from 'node:zlib';
+import { type Chunk, type ChunkIndex, chunkId } from '#agent/image/chunks/chunk-index.ts';
+import { detectCompression } from '#agent/image/compression.ts';
+import type { DownloadOptions } from '#agent/image/download.ts';
+import { fetchSmall } from '#agent/image/fetch-small.ts';
+import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import { retry } from '#shared/retry.ts';
+
+export type FetchOptions = Pick<
+  DownloadOptions,
+  'urls' | 'headers' | 'maxTries' | 'retryDelayMs' | 'clock' | 'log' | 'rules'
+>;
+
+const unpackZstd = promisify(zstdDecompress);
+
+/**
+ * Fetches a chunk from the store beside the index, `default.castr` (casync's default), and checks its content. The
+ * servers are tried in turn, with a pause after each round of them.
+ * @returns its content, unpacked, and the bytes that were sent for it
+ * @throws AppError `image_error` (no server has it, or what they have is something else), `unavailable`, `aborted`.
+ */
+export function fetchChunk(
+  chunk: Chunk,
+  digest: ChunkIndex['digest'],
+  { urls, clock, log, headers, rules, maxTries, retryDelayMs }: FetchOptions,
+  signal: AbortSignal,
+): Promise<{ readonly bytes: Buffer; readonly fetchedBytes: number }> {
+  const attempt = async (number: number): Promise<{ readonly bytes: Buffer; readonly fetchedBytes: number }> => {
+    const url = new URL(`default.castr/${chunk.id.slice(0, 4)}/${chunk.id}.cacnk`, urls[(number - 1) % urls.length]);
+    try {
+      const packed = await fetchSmall(url.href, 'a chunk of the image', packedLimit(chunk), { signal, headers, rules });
+      return { bytes: await unpack(packed, chunk, digest), fetchedBytes: packed.length };
+    } catch (error) {
+      if (signal.aborted) throw new AppError('aborted', 'the download was stopped', { cause: signal.reason });
+      log.warn({ err: error, chunk: chunk.id, offset: chunk.offset }, 'fetching a chunk of the image failed');
+      throw error;
+    }
+  };
+  return retry(attempt, {
+    clock,
+    signal,
+    passes: (error, number) => number < (isRetryable(error) ? maxTries : urls.length),
+    delayMs: (number) => (number % urls.length === 0 ? retryDelayMs : 0),
+  });
+}
+
+/** What doesn't shrink gets a little longer by its frame (RFC 8878 §3.1.1). */
+function packedLimit(chunk: Chunk): number {
+  return chunk.length + 64 * 1024;
+}
+
+async function unpack(packed: Buffer, chunk: Chunk, digest: ChunkIndex['digest']): Promise<Buffer> {
+  const compression = detectCompression(packed);
+  if (compression !== 'zstd') {
+    const is = compression === 'none' ? 'not compressed' : `compressed with ${compression}`;
+    throw new AppError('image_error', `chunk ${chunk.id} is ${is}: it must be zstd (casync make --compression=zstd)`);
+  }
+  try {
+    const bytes = await unpackZstd(packed, { maxOutputLength: chunk.length });
+    if (bytes.length === chunk.length && chunkId(bytes, digest) === chunk.id) return bytes;
+  } catch (cause) {
+    throw new AppError('image_error', `chunk ${chunk.id} can't be unpacked to its ${chunk.length} bytes`, { cause });
+  }
+  throw new AppError('image_error', `chunk ${chunk.id} has another content than the index says`);
+}

@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { array, assert, asyncProperty, boolean, integer, nat, tuple } from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createFakeDisk } from '#agent/image/testing/fake-disk.ts';
+import { makeChunks, serveFiles } from '#agent/image/testing/serve-chunks.ts';
+import { mib, sha256 } from '#agent/image/testing/write-to-fake-disk.ts';
+import { type WrittenBytes, writeImage } from '#agent/image/write-image.ts';
+import { systemClock } from '#shared/clock.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
+
+const kib = 1024;
+/** Data, a hole of 3 MiB, data again, and an end that is no whole sector. */
+const image = Buffer.concat([randomBytes(2 * mib + 3), Buffer.alloc(3 * mib), randomBytes(2 * mib + 100)]);
+const ends = cutAt(image.length, 200_001);
+
+function cutAt(length: number, step: number): number[] {
+  const chunks = Math.ceil(length / step);
+  return Array.from({ length: chunks }, (_, chunk) => Math.min(length, (chunk + 1) * step));
+}
+
+interface Setup {
+  readonly index: Buffer;
+  readonly file: (path: string, request: number) => Buffer | undefined;
+  /** What is on the disk before, from its beginning. */
+  readonly old?: Buffer;
+  readonly offload?: boolean;
+}
+
+interface Outcome {
+  readonly written?: WrittenBytes;
+  readonly error?: string;
+  readonly content: Buffer;
+  readonly requests: readonly string[];
+  readonly opened: boolean;
+}
+
+async function write({ index, file, old, offload = true }: Setup): Promise<Outcome> {
+  await using server = await serveFiles((path, request) => (path === 'disk.caibx' ? index : file(path, request)));
+  await using target = await createFakeDisk(12 * mib, offload);
+  if (old) {
+    const handle = await open(target.name, 'r+');
+    await handle.write(old);
+    await handle.close();
+  }
+  let opened = false;
+  const openDisk = async () => {
+    opened = true;
+    return target.open();
+  };
+  const seen = async () => ({ content: await target.content(), requests: server.requests, opened });
+  try {
+    const written = await writeImage(target, openDisk, {
+      urls: [`${server.url}disk.caibx`],
+      checksum: { algorithm: 'sha256', hex: sha256(index) },
+      clock: systemClock,
+      log: silentLog,
+      signal: new AbortController().signal,
+      reportProgress: () => undefined,
+      maxTries: 2,
+      retryDelayMs: 0,
+    });
+    return { written, ...(await seen()) };
+  } catch (error) {
+    return { error: errorChain(error), ...(await seen()) };
+  }
+}
+
+function isWritten({ content, error }: Outcome): boolean {
+  expect(error).toBeUndefined();
+  return content.subarray(0, image.length).equals(image);
+}
+
+describe('an image in chunks', () => {
+  const { index, store } = makeChunks(image, ends);
+  const file = (path: string) => store.get(path);
+
+  test.each([true, false])('is written to a disk of old bytes (zeroed by the device: %s)', async (offload) => {
+    const outcome = await write({ index, file, offload });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.content.subarray(image.length + 412).every((byte) => byte === 0xaa)).toBe(true);
+  });
+
+  test('is fetched and written only where the disk has something else', async () => {
+    const old = Buffer.from(image);
+    old.fill(0, 0, mib);
+    old.fill('other', 6 * mib, 6 * mib + 10);
+    const outcome = await write({ index, file, old });
+    expect(isWritten(outcome)).toBe(true);
+    // the index, those of the first MiB, and the one that differs
+    expect(outcome.requests).toHaveLength(1 + 6 + 1);
+    // whole MiB are written; a chunk may reach into two
+    expect(outcome.written).toMatchObject({ keptBytes: image.length - 4 * mib, writtenBytes: 4 * mib });
+  });
+
+  test('leaves a disk that it does not fit on', async () => {
+    const large = makeChunks(Buffer.alloc(13 * mib), cutAt(13 * mib, 256 * kib));
+    const outcome = await write({ index: large.index, file: (path) => large.store.get(path) });
+    expect(outcome.error).toMatch(/too small/);
+    expect(outcome.opened).toBe(false);
+  });
+
+  test('fails before the first MiB is written when a chunk is missing, another, or larger than said', async () => {
+    const last = [...store.keys()].at(-1);
+    const faults: readonly (readonly [Buffer | undefined, RegExp])[] = [
+      [undefined, /a chunk of the image from .* answered 404/],
+      [[...store.values()][0], /unpacked to its \d+ bytes/],
+      [makeSmall(), /another content than the index says/],
+      [Buffer.from('no frame'), /not compressed: it must be zstd/],
+    ];
+    for (const [fault, text] of faults) {
+      const outcome = await write({ index, file: (path) => (path === last ? fault : store.get(path)) });
+      expect(outcome.error).toMatch(text);
+      expect(outcome.content.subarray(0, mib).every((byte) => byte === 0xaa)).toBe(true);
+    }
+  });
+
+  test('any old content, any cuts, any faults: it is the image in the end, or nothing that boots', async () => {
+    const small = image.subarray(mib, 5 * mib + 300_000);
+    const cut = integer({ min: 100 * kib, max: 256 * kib });
+    const damage = array(tuple(nat(small.length - 1), integer({ min: 1, max: 2 * mib }), nat(255)));
+    const faults = array(nat(60), { maxLength: 4 });
+    const property = asyncProperty(cut, damage, faults, boolean(), async (step, damaged, failing, offload) => {
+      const made = makeChunks(small, cutAt(small.length, step));
+      const old = Buffer.from(small);
+      for (const [from, length, byte] of damaged) old.fill(byte, from, Math.min(small.length, from + length));
+      old.fill(0, 0, mib);
+      const outcome = await write({
+        index: made.index,
+        file: (path, request) => (failing.includes(request) ? Buffer.from('no') : made.store.get(path)),
+        old,
+        offload,
+      });
+      const [bytes, expected] = outcome.error === undefined ? [small.length, small] : [mib, old];
+      expect(outcome.content.subarray(0, bytes).equals(expected.subarray(0, bytes))).toBe(true);
+    });
+    await assert(property, { numRuns: 15, endOnFailure: true });
+  }, 60_000);
+});
+
+const casync = await run('casync', ['--version']).catch(() => undefined);
+
+describe.skipIf(casync === undefined)(`what casync makes${casync ? '' : ' (skipped: casync is not installed)'}`, () => {
+  test.each([[[]], [['--digest=sha256', '--chunk-size=64K:256K:1M']]])('is written, with %j', async (options) => {
+    const folder = await mkdtemp(join(tmpdir(), 'baton-casync-'));
+    try {
+      await writeFile(join(folder, 'disk.raw'), image);
+      const names = [`--store=${join(folder, 'default.castr')}`, join(folder, 'disk.caibx'), join(folder, 'disk.raw')];
+      await run('casync', ['make', ...options, ...names]);
+      const store = new Map<string, Buffer>();
+      const list = await run('find', [folder, '-name', '*.cacnk', '-printf', '%P\\n']);
+      for (const name of list.stdout.trim().split('\n')) store.set(name, await readFile(join(folder, name)));
+      const index = await readFile(join(folder, 'disk.caibx'));
+      const first = await write({ index, file: (path) => store.get(path) });
+      expect(isWritten(first)).toBe(true);
+      const again = await write({ index, file: (path) => store.get(path), old: first.content });
+      expect(isWritten(again)).toBe(true);
+      expect(again.requests.length).toBeLessThan(first.requests.length);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+function makeSmall(): Buffer {
+  const size = image.length - (ends.at(-2) ?? 0);
+  const [only] = makeChunks(Buffer.alloc(size, 'other'), [size]).store.values();
+  return only ?? Buffer.alloc(0);
+}
