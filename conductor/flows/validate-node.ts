@@ -3,7 +3,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/interface-kinds.ts';
 import { parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
 import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
-import { buildImageInfo } from '#conductor/nodes/image-info.ts';
+import { buildImageInfo, isPartitionImage } from '#conductor/nodes/image-info.ts';
 import { checkImageUrls } from '#conductor/nodes/image-urls.ts';
 import { hasFakeDeploy, hollowReason, isSwitchedOff } from '#conductor/nodes/node-interfaces.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
@@ -12,6 +12,7 @@ import { bootVolume } from '#conductor/nodes/volumes/boot-volume.ts';
 import { openTarget } from '#conductor/nodes/volumes/target-secrets.ts';
 import { findBootVolume, listNodeConnectors } from '#conductor/nodes/volumes/volume-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { hasSoftwareRaid } from '#shared/raid/software-raid.ts';
 
 /** `null` = the node has no such interface. */
 export interface InterfaceValidation {
@@ -88,7 +89,9 @@ async function readChecks(
       : () =>
           check(() => {
             checkImageUrls(node.instanceInfo, context.config.outbound.images);
-            return volume ? bootVolume(openTarget(context.secrets, volume), connectors) : buildImageInfo(node);
+            if (volume) return bootVolume(openTarget(context.secrets, volume), connectors);
+            if (!context.config.runImagePrograms) refuseImagePrograms(node);
+            return buildImageInfo(node);
           }),
     network: () =>
       check(() => {
@@ -126,6 +129,19 @@ export async function refuseInvalid(
   if (faults.length > 0) {
     throw new AppError('invalid_argument', `Node ${node.uuid} failed validation. ${faults.join('; ')}`);
   }
+}
+
+/** Before a disk is written whose boot loader the agent would not be allowed to install. */
+function refuseImagePrograms(node: NodeRow): void {
+  const isPartition = isPartitionImage(node.instanceInfo);
+  const isRaid = hasSoftwareRaid(node.raidConfig) || hasSoftwareRaid(node.targetRaidConfig);
+  if (!isPartition && !(isRaid && bootModeOf(node) === 'bios')) return;
+  throw new AppError(
+    'invalid_argument',
+    `${isPartition ? 'a partition image' : 'software RAID under BIOS'} boots by the image's own GRUB, which this ` +
+      'conductor does not run in the ramdisk: set BATON_RUN_IMAGE_PROGRAMS, or use a whole-disk image' +
+      `${isPartition ? '' : ' and UEFI'}`,
+  );
 }
 
 function check(attempt: () => unknown): InterfaceValidation {

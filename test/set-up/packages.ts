@@ -33,6 +33,7 @@ export const labPackages: readonly string[] = [
   'genisoimage',
   'xz-utils',
   'zstd',
+  'casync', // makes chunked images
   'busybox-static', // the KVM probe's initrd
   'cpio',
   // kubernetes-client is unpacked, not installed: set-up.sh says why
